@@ -5,21 +5,14 @@
 from __future__ import annotations
 
 import typing as t
+from collections.abc import Iterable
 
 from ansible import context
 from ansible.module_utils.parsing.convert_bool import boolean
 
-from ansible_collections.osops.placement.plugins.plugin_utils._drain_artifact import (
-    build_drain_artifact,
-)
-from ansible_collections.osops.placement.plugins.plugin_utils._progress import ProgressActionModule
-from ansible_collections.osops.placement.plugins.plugin_utils._screen import (
-    measure_terminal,
-    print_lines,
-)
-
-if t.TYPE_CHECKING:  # pragma: no cover
-    from collections.abc import Iterable
+from ..plugin_utils._hosts.drain_artifact import build_drain_artifact
+from ..plugin_utils._stage.progress import ProgressActionModule
+from ..plugin_utils._terminal.screen import measure_terminal, print_lines
 
 
 class ActionModule(ProgressActionModule):
@@ -41,12 +34,8 @@ class ActionModule(ProgressActionModule):
 
     def _draw(self, result: dict[str, t.Any], show: str, width: int) -> Iterable[str]:
         # Not above: the main process of Ansible reads this file too.
-        from ansible_collections.osops.placement.plugins.plugin_utils._terminal import (
-            changes,
-            drain,
-            drain_ending,
-            lines,
-        )
+        from ..plugin_utils._hosts import drain, drain_ending
+        from ..plugin_utils._terminal import changes, lines
 
         # A run that was refused has nothing but its message.
         if "tally" not in result:
@@ -66,7 +55,7 @@ class ActionModule(ProgressActionModule):
         return drawn
 
     def _draw_prediction(self, result: dict[str, t.Any], host: str, width: int) -> list[str]:
-        from ansible_collections.osops.placement.plugins.plugin_utils._terminal import drain
+        from ..plugin_utils._hosts import drain
 
         if "plan" in result:
             return drain.format_drain_plan(result["plan"], width)

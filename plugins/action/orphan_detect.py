@@ -6,19 +6,10 @@ from __future__ import annotations
 
 import typing as t
 
-from ansible_collections.osops.placement.plugins.plugin_utils._cloud_module import (
-    can_run_in_process,
-    run_in_process,
-)
-from ansible_collections.osops.placement.plugins.plugin_utils._controller import prepare_to_fork
-from ansible_collections.osops.placement.plugins.plugin_utils._progress import (
-    ProgressActionModule,
-    show_progress,
-)
-from ansible_collections.osops.placement.plugins.plugin_utils._versions import (
-    explain_other_copy,
-    read_running_version,
-)
+from ..plugin_utils._stage.cloud_module import can_run_in_process, run_in_process
+from ..plugin_utils._stage.controller import prepare_to_fork
+from ..plugin_utils._stage.progress import ProgressActionModule, show_progress
+from ..plugin_utils._stage.versions import explain_other_copy, read_running_version
 
 # Not in `run`, which is called in the process of one task.
 prepare_to_fork()
@@ -52,7 +43,7 @@ class ActionModule(ProgressActionModule):
         if not can_run_in_process(self, task_vars):
             return super().run(tmp, task_vars)
         # Not at the top of the file: the main process reads it too, for half a second.
-        from ansible_collections.osops.placement.plugins.modules import orphan_detect
+        from ..modules import orphan_detect
 
         with show_progress(self, task_vars or {}):
             return run_in_process(self, orphan_detect)

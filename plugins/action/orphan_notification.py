@@ -6,22 +6,11 @@ from __future__ import annotations
 
 import typing as t
 
-from ansible_collections.osops.placement.plugins.modules import orphan_notification
-from ansible_collections.osops.placement.plugins.plugin_utils._action import (
-    FileActionModule,
-    is_plan_of_findings,
-    read_argument_spec,
-)
-from ansible_collections.osops.placement.plugins.plugin_utils._report.notification import (
-    NOTICE_FORMATTERS,
-    Notice,
-)
-from ansible_collections.osops.placement.plugins.plugin_utils._report.report import Report
-
-if t.TYPE_CHECKING:  # pragma: no cover
-    from ansible_collections.osops.placement.plugins.module_utils._findings.validation import (
-        DocumentName,
-    )
+from ..module_utils._core.findings.validation import DocumentName
+from ..modules import orphan_notification
+from ..plugin_utils._report.notification import NOTICE_FORMATTERS, Notice
+from ..plugin_utils._report.report import Report
+from ..plugin_utils._stage.action import FileActionModule, is_plan_of_findings, read_argument_spec
 
 DOCUMENTS: tuple[DocumentName, ...] = ("findings", "plan", "remediation")
 

@@ -10,23 +10,10 @@ import typing as t
 from ansible.errors import AnsibleActionFail
 from ansible.module_utils.parsing.convert_bool import boolean
 
-from ansible_collections.osops.placement.plugins.modules.orphan_plan import (
-    REQUIRED_ONE_OF,
-    build_argument_spec,
-    work,
-)
-from ansible_collections.osops.placement.plugins.plugin_utils._action import (
-    FileActionModule,
-    is_plan_of_findings,
-)
-from ansible_collections.osops.placement.plugins.plugin_utils._controller import (
-    is_on_controller,
-    run_module_function,
-)
-from ansible_collections.osops.placement.plugins.plugin_utils._screen import (
-    measure_terminal,
-    print_lines,
-)
+from ..modules.orphan_plan import REQUIRED_ONE_OF, build_argument_spec, work
+from ..plugin_utils._stage.action import FileActionModule, is_plan_of_findings
+from ..plugin_utils._stage.controller import is_on_controller, run_module_function
+from ..plugin_utils._terminal.screen import measure_terminal, print_lines
 
 
 class ActionModule(FileActionModule):
@@ -69,16 +56,14 @@ class ActionModule(FileActionModule):
         if not result.get("plan") or not result.get("changes"):
             return
         # Not here: the main process of Ansible reads this file too.
-        from ansible_collections.osops.placement.plugins.plugin_utils._terminal.changes import (
-            format_plan,
-        )
+        from ..plugin_utils._terminal.changes import format_plan
 
         plan = self._read_document("plan", result["plan"])
         print_lines(format_plan(plan, self._find_findings(plan), measure_terminal()))
 
     def _name_diff(self, result: dict[str, t.Any]) -> None:
         """Add names to what `--diff` shows, where the findings of the plan are known."""
-        from ansible_collections.osops.placement.plugins.plugin_utils._diff_names import name_diff
+        from ..plugin_utils._report.diff_names import name_diff
 
         findings = self._find_findings(self._read_document("plan", result["plan"]))
         if findings:

@@ -8,8 +8,8 @@ import typing as t
 
 from ansible.module_utils.parsing.convert_bool import boolean
 
-from ansible_collections.osops.placement.plugins.plugin_utils._progress import ProgressActionModule
-from ansible_collections.osops.placement.plugins.plugin_utils._run import build_journal_artifact
+from ..plugin_utils._report.run import build_journal_artifact
+from ..plugin_utils._stage.progress import ProgressActionModule
 
 
 class ActionModule(ProgressActionModule):
@@ -24,9 +24,7 @@ class ActionModule(ProgressActionModule):
         result = super().run(tmp, task_vars)
         if result.get("diff"):
             # Not above: the main process of Ansible reads this file too.
-            from ansible_collections.osops.placement.plugins.plugin_utils._diff_names import (
-                add_names,
-            )
+            from ..plugin_utils._report.diff_names import add_names
 
             add_names(self, result)
         args = self._task.args

@@ -9,42 +9,18 @@ import typing as t
 
 from ansible.errors import AnsibleActionFail
 
-from ansible_collections.osops.placement.plugins.module_utils._common.errors import InvalidInput
-from ansible_collections.osops.placement.plugins.modules import orphan_report
-from ansible_collections.osops.placement.plugins.plugin_utils._action import (
-    is_plan_of_findings,
-    read_argument_spec,
-)
-from ansible_collections.osops.placement.plugins.plugin_utils._diff_names import find_findings_in
-from ansible_collections.osops.placement.plugins.plugin_utils._log_correlation import (
-    extract_records,
-)
-from ansible_collections.osops.placement.plugins.plugin_utils._report.report import Report
-from ansible_collections.osops.placement.plugins.plugin_utils._report_files import (
-    ReportActionModule,
-)
-from ansible_collections.osops.placement.plugins.plugin_utils._screen import (
-    is_verbose,
-    measure_terminal,
-    print_lines,
-)
-from ansible_collections.osops.placement.plugins.plugin_utils._terminal import (
-    changes,
-    clouds,
-    hosts,
-    lines,
-    terminal,
-)
-from ansible_collections.osops.placement.plugins.plugin_utils._terminal.ending import (
-    format_commands,
-    format_journals,
-    format_undo,
-)
-
-if t.TYPE_CHECKING:  # pragma: no cover
-    from ansible_collections.osops.placement.plugins.module_utils._findings.validation import (
-        DocumentName,
-    )
+from ..module_utils._common.errors import InvalidInput
+from ..module_utils._core.findings.validation import DocumentName
+from ..modules import orphan_report
+from ..plugin_utils._hosts import hosts
+from ..plugin_utils._report.diff_names import find_findings_in
+from ..plugin_utils._report.log_correlation import extract_records
+from ..plugin_utils._report.report import Report
+from ..plugin_utils._report.report_files import ReportActionModule
+from ..plugin_utils._stage.action import is_plan_of_findings, read_argument_spec
+from ..plugin_utils._terminal import changes, clouds, lines, terminal
+from ..plugin_utils._terminal.ending import format_commands, format_journals, format_undo
+from ..plugin_utils._terminal.screen import is_verbose, measure_terminal, print_lines
 
 # What can be shown, and the plan, which is only written to files.
 SHOWN: tuple[DocumentName, ...] = ("findings", "remediation", "hosts", "guests", "summary")

@@ -8,11 +8,8 @@ import typing as t
 
 from ansible.module_utils.parsing.convert_bool import boolean
 
-from ansible_collections.osops.placement.plugins.plugin_utils._controller import (
-    find_path,
-    is_on_controller,
-)
-from ansible_collections.osops.placement.plugins.plugin_utils._progress import ProgressActionModule
+from ..plugin_utils._stage.controller import find_path, is_on_controller
+from ..plugin_utils._stage.progress import ProgressActionModule
 
 
 class ActionModule(ProgressActionModule):
@@ -28,9 +25,7 @@ class ActionModule(ProgressActionModule):
             self._show_journal()
         result = super().run(tmp, task_vars)
         if result.get("diff"):
-            from ansible_collections.osops.placement.plugins.plugin_utils._diff_names import (
-                add_names,
-            )
+            from ..plugin_utils._report.diff_names import add_names
 
             add_names(self, result)
         return result
@@ -38,23 +33,11 @@ class ActionModule(ProgressActionModule):
     def _show_journal(self) -> None:
         """Show what is restored. The module itself reports a journal that cannot be restored."""
         # Not above: the main process of Ansible reads this file too.
-        from ansible_collections.osops.placement.plugins.module_utils._common.errors import (
-            InvalidInput,
-        )
-        from ansible_collections.osops.placement.plugins.module_utils._remediation import (
-            journal,
-            restore,
-        )
-        from ansible_collections.osops.placement.plugins.plugin_utils._diff_names import (
-            find_findings,
-        )
-        from ansible_collections.osops.placement.plugins.plugin_utils._screen import (
-            measure_terminal,
-            print_lines,
-        )
-        from ansible_collections.osops.placement.plugins.plugin_utils._terminal.changes import (
-            format_journal,
-        )
+        from ..module_utils._common.errors import InvalidInput
+        from ..module_utils._core.changes import journal, restore
+        from ..plugin_utils._report.diff_names import find_findings
+        from ..plugin_utils._terminal.changes import format_journal
+        from ..plugin_utils._terminal.screen import measure_terminal, print_lines
 
         args = self._task.args
         given = args.get("journal")

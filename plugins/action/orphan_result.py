@@ -6,50 +6,22 @@ from __future__ import annotations
 
 import time
 import typing as t
+from collections.abc import Mapping
 
 from ansible.errors import AnsibleError
 
-from ansible_collections.osops.placement.plugins.module_utils._common.errors import InvalidInput
-from ansible_collections.osops.placement.plugins.modules import orphan_result
-from ansible_collections.osops.placement.plugins.plugin_utils._action import (
-    is_plan_of_findings,
-    read_argument_spec,
-)
-from ansible_collections.osops.placement.plugins.plugin_utils._report.notification import (
-    NOTICE_FORMATTERS,
-    Notice,
-)
-from ansible_collections.osops.placement.plugins.plugin_utils._report.phrases import (
-    list_remediated_findings,
-)
-from ansible_collections.osops.placement.plugins.plugin_utils._report.report import Report
-from ansible_collections.osops.placement.plugins.plugin_utils._report_files import (
-    ReportActionModule,
-)
-from ansible_collections.osops.placement.plugins.plugin_utils._run import (
-    UNSOUND,
-    build_artifacts,
-    determine_status,
-)
-from ansible_collections.osops.placement.plugins.plugin_utils._screen import (
-    is_verbose,
-    measure_terminal,
-    print_lines,
-)
-from ansible_collections.osops.placement.plugins.plugin_utils._terminal import changes, terminal
-from ansible_collections.osops.placement.plugins.plugin_utils._terminal.ending import (
-    Ending,
-    format_ending,
-)
-from ansible_collections.osops.placement.plugins.plugin_utils._terminal.lines import (
-    get_prose_width,
-    leave_out_reasons,
-)
-
-if t.TYPE_CHECKING:  # pragma: no cover
-    from collections.abc import Mapping
-
-    from ansible_collections.osops.placement.plugins.plugin_utils._run import RunStatus
+from ..module_utils._common.errors import InvalidInput
+from ..modules import orphan_result
+from ..plugin_utils._report.notification import NOTICE_FORMATTERS, Notice
+from ..plugin_utils._report.phrases import list_remediated_findings
+from ..plugin_utils._report.report import Report
+from ..plugin_utils._report.report_files import ReportActionModule
+from ..plugin_utils._report.run import UNSOUND, RunStatus, build_artifacts, determine_status
+from ..plugin_utils._stage.action import is_plan_of_findings, read_argument_spec
+from ..plugin_utils._terminal import changes, terminal
+from ..plugin_utils._terminal.ending import Ending, format_ending
+from ..plugin_utils._terminal.lines import get_prose_width, leave_out_reasons
+from ..plugin_utils._terminal.screen import is_verbose, measure_terminal, print_lines
 
 # A webhook that does not answer is tried this often, with so many seconds between.
 _TRIES, _PAUSE = 3, 2

@@ -7,6 +7,7 @@ from __future__ import annotations
 import itertools
 import re
 import typing as t
+from collections.abc import Collection, Mapping
 from pathlib import Path
 
 from ansible import context
@@ -14,32 +15,15 @@ from ansible.errors import AnsibleError
 from ansible.plugins.action import ActionBase
 from ansible.utils.vars import load_extra_vars
 
-from ansible_collections.osops.placement.plugins.module_utils._common.text import make_printable
-from ansible_collections.osops.placement.plugins.modules import validate_variables
-from ansible_collections.osops.placement.plugins.plugin_utils._action import read_argument_spec
-from ansible_collections.osops.placement.plugins.plugin_utils._controller import is_on_controller
-from ansible_collections.osops.placement.plugins.plugin_utils._role_variables import (
-    find_faults,
-    format_faults,
-    list_options,
-)
-from ansible_collections.osops.placement.plugins.plugin_utils._variable_bounds import Run
-from ansible_collections.osops.placement.plugins.plugin_utils._variable_limits import (
-    find_lost_texts,
-)
-from ansible_collections.osops.placement.plugins.plugin_utils._variable_mentions import (
-    find_mentioned,
-    is_import,
-    list_tags,
-)
-from ansible_collections.osops.placement.plugins.plugin_utils._variable_values import (
-    SECRETS,
-    explain_emptied,
-    is_omitted,
-)
-
-if t.TYPE_CHECKING:  # pragma: no cover
-    from collections.abc import Collection, Mapping
+from ..module_utils._common.text import make_printable
+from ..modules import validate_variables
+from ..plugin_utils._stage.action import read_argument_spec
+from ..plugin_utils._stage.controller import is_on_controller
+from ..plugin_utils._variables.role_variables import find_faults, format_faults, list_options
+from ..plugin_utils._variables.variable_bounds import Run
+from ..plugin_utils._variables.variable_limits import find_lost_texts
+from ..plugin_utils._variables.variable_mentions import find_mentioned, is_import, list_tags
+from ..plugin_utils._variables.variable_values import SECRETS, explain_emptied, is_omitted
 
 _UNDEFINED = re.compile(r"'([^']+)' is undefined")
 _CLOSED_VAULT = re.compile(r"undecryptable|no vault secrets")

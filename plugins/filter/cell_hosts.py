@@ -74,18 +74,15 @@ _value:
 """
 
 import typing as t
+from collections.abc import Mapping
 
 if t.TYPE_CHECKING:  # pragma: no cover
-    from collections.abc import Mapping
-
-    from ansible_collections.osops.placement.plugins.plugin_utils._nova_manage import TaskResult
+    from ..plugin_utils._stage.nova_manage import TaskResult
 
 
 def cell_hosts(listing: TaskResult, cells: t.Any) -> Mapping[str, t.Any]:
     # Ansible reads all filters of a collection in each task that uses one of them.
-    from ansible_collections.osops.placement.plugins.plugin_utils._cells import (
-        describe_cell_hosts,
-    )
+    from ..plugin_utils._stage.cells import describe_cell_hosts
 
     return describe_cell_hosts(listing, cells)
 

@@ -49,7 +49,7 @@ _value:
 
 import typing as t
 
-from ansible_collections.osops.placement.plugins.plugin_utils._run import collect_cloud_runs
+from ..plugin_utils._report.run import collect_cloud_runs
 
 
 class FilterModule:

@@ -49,14 +49,12 @@ import typing as t
 
 from ansible.errors import AnsibleFilterError
 
-from ansible_collections.osops.placement.plugins.module_utils._common.errors import InvalidInput
+from ..module_utils._common.errors import InvalidInput
 
 
 def fenced_hosts(value: t.Any, targets: t.Iterable[str]) -> list[str]:
     # Ansible reads all filters of a collection in each task that uses one of them.
-    from ansible_collections.osops.placement.plugins.plugin_utils._fencing import (
-        select_fenced_hosts,
-    )
+    from ..plugin_utils._variables.fencing import select_fenced_hosts
 
     try:
         return select_fenced_hosts(value, targets)

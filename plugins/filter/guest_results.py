@@ -101,9 +101,7 @@ _value:
 """
 
 import typing as t
-
-if t.TYPE_CHECKING:  # pragma: no cover
-    from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 
 
 def guest_results(
@@ -114,9 +112,7 @@ def guest_results(
     options: Mapping[str, t.Any],
 ) -> dict[str, t.Any]:
     # Ansible reads all filters of a collection in each task that uses one of them.
-    from ansible_collections.osops.placement.plugins.plugin_utils._guest_results import (
-        describe_guest_results,
-    )
+    from ..plugin_utils._hypervisors.guest_results import describe_guest_results
 
     return describe_guest_results(detected, rounds, kinds, check_mode, options)
 

@@ -90,7 +90,7 @@ import dataclasses as d
 import typing as t
 
 if t.TYPE_CHECKING:  # pragma: no cover
-    from ansible_collections.osops.placement.plugins.plugin_utils._nova_manage import TaskResult
+    from ..plugin_utils._stage.nova_manage import TaskResult
 
 
 def heal_outcome(
@@ -101,9 +101,7 @@ def heal_outcome(
     dry: bool,
 ) -> dict[str, t.Any]:
     # Ansible reads all filters of a collection in each task that uses one of them.
-    from ansible_collections.osops.placement.plugins.plugin_utils._nova_manage import (
-        determine_heal_outcome,
-    )
+    from ..plugin_utils._stage.nova_manage import determine_heal_outcome
 
     return d.asdict(determine_heal_outcome(before, called, read, after, dry))
 

@@ -58,8 +58,8 @@ import typing as t
 
 from ansible.errors import AnsibleFilterError
 
-from ansible_collections.osops.placement.plugins.module_utils._common.errors import InvalidInput
-from ansible_collections.osops.placement.plugins.plugin_utils._answers import read_host_names
+from ..module_utils._common.errors import InvalidInput
+from ..plugin_utils._variables.answers import read_host_names
 
 
 def host_names(answer: t.Any, variable: str, split: bool = True) -> list[str]:

@@ -82,9 +82,7 @@ def host_removal(
     agents: str = "all",
 ) -> dict[str, t.Any]:
     # Ansible reads all filters of a collection in each task that uses one of them.
-    from ansible_collections.osops.placement.plugins.plugin_utils._host_tasks import (
-        describe_host_removal,
-    )
+    from ..plugin_utils._hosts.host_tasks import describe_host_removal
 
     return d.asdict(describe_host_removal(before, after, providers, agents))
 

@@ -107,9 +107,7 @@ _value:
 
 import dataclasses as d
 import typing as t
-
-if t.TYPE_CHECKING:  # pragma: no cover
-    from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping
 
 
 def host_result(
@@ -121,10 +119,7 @@ def host_result(
     **tasks: Mapping[str, t.Any],
 ) -> dict[str, t.Any]:
     # Ansible reads all filters of a collection in each task that uses one of them.
-    from ansible_collections.osops.placement.plugins.plugin_utils._host_results import (
-        HostTasks,
-        describe_host_result,
-    )
+    from ..plugin_utils._hosts.host_results import HostTasks, describe_host_result
 
     done = HostTasks(now=now or {}, **tasks)
     result = describe_host_result(before, done, stages, check_mode, removed_agents)

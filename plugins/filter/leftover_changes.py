@@ -70,9 +70,7 @@ def leftover_changes(
     detected: t.Mapping[str, t.Any], kinds: t.Collection[str], host: str
 ) -> dict[str, t.Any]:
     # Ansible reads all filters of a collection in each task that uses one of them.
-    from ansible_collections.osops.placement.plugins.plugin_utils._host_tasks import (
-        select_leftover_changes,
-    )
+    from ..plugin_utils._hosts.host_tasks import select_leftover_changes
 
     return d.asdict(select_leftover_changes(detected, kinds, host))
 

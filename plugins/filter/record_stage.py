@@ -60,7 +60,7 @@ _value:
 
 import typing as t
 
-from ansible_collections.osops.placement.plugins.plugin_utils._run import record_stage
+from ..plugin_utils._report.run import record_stage
 
 
 class FilterModule:

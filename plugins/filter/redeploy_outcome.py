@@ -103,9 +103,7 @@ def redeploy_outcome(
     rewrite: bool,
 ) -> dict[str, t.Any]:
     # Ansible reads all filters of a collection in each task that uses one of them.
-    from ansible_collections.osops.placement.plugins.plugin_utils._redeploy import (
-        determine_redeploy_outcome,
-    )
+    from ..plugin_utils._hosts.redeploy import determine_redeploy_outcome
 
     return d.asdict(determine_redeploy_outcome(restored, found, discovered, rewrite))
 

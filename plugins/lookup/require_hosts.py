@@ -56,7 +56,7 @@ from ansible import context
 from ansible.errors import AnsibleLookupError
 from ansible.plugins.lookup import LookupBase
 
-from ansible_collections.osops.placement.plugins.plugin_utils._play_hosts import (
+from ..plugin_utils._variables.play_hosts import (
     LEFT_OUT,
     explain_no_hosts,
     has_hosts,

@@ -60,12 +60,8 @@ import typing as t
 from ansible.errors import AnsibleLookupError
 from ansible.plugins.lookup import LookupBase
 
-from ansible_collections.osops.placement.plugins.plugin_utils._play_hosts import LEFT_OUT
-from ansible_collections.osops.placement.plugins.plugin_utils._role_options import (
-    convert_option,
-    is_answered,
-    list_role_variables,
-)
+from ..plugin_utils._variables.play_hosts import LEFT_OUT
+from ..plugin_utils._variables.role_options import convert_option, is_answered, list_role_variables
 
 # What the task that validates the variables registers.
 _VALIDATED = ("validated", "interrupted")

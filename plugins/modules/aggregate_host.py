@@ -106,33 +106,23 @@ left_mirrors:
 """
 
 import typing as t
+from collections.abc import Collection, Iterable
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ansible_collections.osops.placement.plugins.module_utils._clients.aggregates import (
-    AggregateClient,
-)
-from ansible_collections.osops.placement.plugins.module_utils._clients.argspec import (
-    connection_options,
-    run,
-)
-from ansible_collections.osops.placement.plugins.module_utils._clients.nova import NovaReader
-from ansible_collections.osops.placement.plugins.module_utils._clients.placement import (
-    PlacementReader,
-)
-from ansible_collections.osops.placement.plugins.module_utils._common.errors import InvalidInput
-from ansible_collections.osops.placement.plugins.module_utils._common.uuids import require_uuid
-from ansible_collections.osops.placement.plugins.module_utils._models.documents import pick_fields
-from ansible_collections.osops.placement.plugins.module_utils._models.host_documents import (
-    AggregateDocument,
-)
+from ..module_utils._common.errors import InvalidInput
+from ..module_utils._common.uuids import require_uuid
+from ..module_utils._core.clients.aggregates import AggregateClient
+from ..module_utils._core.clients.argspec import connection_options, run
+from ..module_utils._core.clients.nova import NovaReader
+from ..module_utils._core.clients.placement import PlacementReader
+from ..module_utils._core.clients.session import Session
+from ..module_utils._core.models.documents import pick_fields
+from ..module_utils._core.models.host_documents import AggregateDocument
+from ..module_utils._core.models.nova import Aggregate
 
 if t.TYPE_CHECKING:  # pragma: no cover
-    from collections.abc import Collection, Iterable
-
-    from ansible_collections.osops.placement.plugins.module_utils._clients.argspec import Connect
-    from ansible_collections.osops.placement.plugins.module_utils._clients.session import Session
-    from ansible_collections.osops.placement.plugins.module_utils._models.nova import Aggregate
+    from ..module_utils._core.clients.argspec import Connect
 
 
 def work(module: AnsibleModule, connect: Connect) -> dict[str, t.Any]:

@@ -302,22 +302,13 @@ import typing as t
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ansible_collections.osops.placement.plugins.module_utils._clients.argspec import (
-    connection_options,
-    run,
-)
-from ansible_collections.osops.placement.plugins.module_utils._clients.placement import (
-    PlacementReader,
-)
-from ansible_collections.osops.placement.plugins.module_utils._resources.candidate_requests import (
-    parse_request,
-)
-from ansible_collections.osops.placement.plugins.module_utils._resources.candidates import (
-    find_candidates,
-)
+from ..module_utils._core.clients.argspec import connection_options, run
+from ..module_utils._core.clients.placement import PlacementReader
+from ..module_utils._core.resources.candidate_requests import parse_request
+from ..module_utils._core.resources.candidates import find_candidates
 
 if t.TYPE_CHECKING:  # pragma: no cover
-    from ansible_collections.osops.placement.plugins.module_utils._clients.argspec import Connect
+    from ..module_utils._core.clients.argspec import Connect
 
 
 def work(module: AnsibleModule, connect: Connect) -> dict[str, t.Any]:

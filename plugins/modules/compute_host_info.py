@@ -809,41 +809,27 @@ dest:
 
 import os
 import typing as t
+from collections.abc import Sequence
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ansible_collections.osops.placement.plugins.module_utils._clients.argspec import (
-    connection_options,
-    run,
-)
-from ansible_collections.osops.placement.plugins.module_utils._collector.policy import (
+from ..module_utils._common.errors import InvalidInput
+from ..module_utils._common.folders import require_private_file
+from ..module_utils._common.json_files import read_json, write_json
+from ..module_utils._core.clients.argspec import connection_options, run
+from ..module_utils._core.findings.entries import FORMAT
+from ..module_utils._core.models.host_documents import HostDocument
+from ..module_utils._core.models.kinds import CONSUMER_KINDS, REMEDIATE
+from ..module_utils._core.options.policy_options import (
     parse_policy,
     policy_options,
     warn_ended_exclusions,
 )
-from ansible_collections.osops.placement.plugins.module_utils._common.errors import InvalidInput
-from ansible_collections.osops.placement.plugins.module_utils._common.folders import (
-    require_private_file,
-)
-from ansible_collections.osops.placement.plugins.module_utils._common.json_files import (
-    read_json,
-    write_json,
-)
-from ansible_collections.osops.placement.plugins.module_utils._findings.entries import FORMAT
-from ansible_collections.osops.placement.plugins.module_utils._hosts.host_info import HostReader
-from ansible_collections.osops.placement.plugins.module_utils._hosts.part_rules import PartPolicy
-from ansible_collections.osops.placement.plugins.module_utils._models.kinds import (
-    CONSUMER_KINDS,
-    REMEDIATE,
-)
+from ..module_utils._hosts.host_info import HostReader
+from ..module_utils._hosts.part_rules import PartPolicy
 
 if t.TYPE_CHECKING:  # pragma: no cover
-    from collections.abc import Sequence
-
-    from ansible_collections.osops.placement.plugins.module_utils._clients.argspec import Connect
-    from ansible_collections.osops.placement.plugins.module_utils._models.host_documents import (
-        HostDocument,
-    )
+    from ..module_utils._core.clients.argspec import Connect
 
 
 def work(module: AnsibleModule, connect: Connect) -> dict[str, t.Any]:

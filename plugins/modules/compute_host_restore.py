@@ -184,50 +184,28 @@ import typing as t
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ansible_collections.osops.placement.plugins.module_utils._clients.aggregates import (
-    AggregateClient,
-)
-from ansible_collections.osops.placement.plugins.module_utils._clients.argspec import (
-    connection_options,
-    run,
-)
-from ansible_collections.osops.placement.plugins.module_utils._clients.provider_writer import (
-    ProviderWriter,
-)
-from ansible_collections.osops.placement.plugins.module_utils._common.errors import InvalidInput
-from ansible_collections.osops.placement.plugins.module_utils._common.folders import (
-    require_private_file,
-)
-from ansible_collections.osops.placement.plugins.module_utils._common.json_files import (
-    read_json_option,
-)
-from ansible_collections.osops.placement.plugins.module_utils._hosts.evacuations import (
-    UnfinishedEvacuations,
-)
-from ansible_collections.osops.placement.plugins.module_utils._hosts.former_host import (
-    parse_former_host,
-)
-from ansible_collections.osops.placement.plugins.module_utils._hosts.redeploy_checks import (
+from ..module_utils._common.errors import InvalidInput
+from ..module_utils._common.folders import require_private_file
+from ..module_utils._common.json_files import read_json_option
+from ..module_utils._core.clients.aggregates import AggregateClient
+from ..module_utils._core.clients.argspec import connection_options, run
+from ..module_utils._core.clients.provider_writer import ProviderWriter
+from ..module_utils._core.models.documents import pick_fields
+from ..module_utils._core.models.host_documents import RecordedCloud
+from ..module_utils._hosts.evacuations import UnfinishedEvacuations
+from ..module_utils._hosts.former_host import parse_former_host
+from ..module_utils._hosts.host_restoration import RESTORABLE, HostRestoration
+from ..module_utils._hosts.redeploy_checks import (
     BAD_OUTCOMES,
     DIFFERS,
     RESTORED,
     Check,
     list_checks,
 )
-from ansible_collections.osops.placement.plugins.module_utils._hosts.redeployed_host import (
-    RedeployedHostReader,
-)
-from ansible_collections.osops.placement.plugins.module_utils._models.documents import pick_fields
-from ansible_collections.osops.placement.plugins.module_utils._models.host_documents import (
-    RecordedCloud,
-)
-from ansible_collections.osops.placement.plugins.module_utils._remediation.host_restoration import (
-    RESTORABLE,
-    HostRestoration,
-)
+from ..module_utils._hosts.redeployed_host import RedeployedHostReader
 
 if t.TYPE_CHECKING:  # pragma: no cover
-    from ansible_collections.osops.placement.plugins.module_utils._clients.argspec import Connect
+    from ..module_utils._core.clients.argspec import Connect
 
 _UNKNOWN_CLOUD = (
     "The record was written by version 2.0.0 and does not name its cloud: make sure that it is of "

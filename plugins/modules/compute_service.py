@@ -209,28 +209,19 @@ import typing as t
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ansible_collections.osops.placement.plugins.module_utils._clients.argspec import (
-    connection_options,
-    run,
-)
-from ansible_collections.osops.placement.plugins.module_utils._clients.nova import NovaReader
-from ansible_collections.osops.placement.plugins.module_utils._clients.placement import (
-    PlacementReader,
-)
-from ansible_collections.osops.placement.plugins.module_utils._clients.provider_writer import (
-    ProviderWriter,
-)
-from ansible_collections.osops.placement.plugins.module_utils._clients.service_writer import (
-    ServiceWriter,
-)
-from ansible_collections.osops.placement.plugins.module_utils._common.errors import InvalidInput
-from ansible_collections.osops.placement.plugins.module_utils._hosts.preconditions import (
+from ..module_utils._common.errors import InvalidInput
+from ..module_utils._core.clients.argspec import connection_options, run
+from ..module_utils._core.clients.nova import NovaReader
+from ..module_utils._core.clients.placement import PlacementReader
+from ..module_utils._core.clients.provider_writer import ProviderWriter
+from ..module_utils._core.clients.session import Session
+from ..module_utils._core.facts.preconditions import (
     describe_service_blocker,
     find_service_providers,
     leave_out_consumers,
     require_compute_nodes,
 )
-from ansible_collections.osops.placement.plugins.module_utils._snapshot.services import (
+from ..module_utils._core.facts.services import (
     COMPUTE,
     apply_update,
     build_update,
@@ -238,11 +229,11 @@ from ansible_collections.osops.placement.plugins.module_utils._snapshot.services
     find_service,
     get_listed_services,
 )
+from ..module_utils._core.models.nova import Service
+from ..module_utils._hosts.service_writer import ServiceWriter
 
 if t.TYPE_CHECKING:  # pragma: no cover
-    from ansible_collections.osops.placement.plugins.module_utils._clients.argspec import Connect
-    from ansible_collections.osops.placement.plugins.module_utils._clients.session import Session
-    from ansible_collections.osops.placement.plugins.module_utils._models.nova import Service
+    from ..module_utils._core.clients.argspec import Connect
 
 
 def work(module: AnsibleModule, connect: Connect) -> dict[str, t.Any]:

@@ -114,19 +114,16 @@ import typing as t
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ansible_collections.osops.placement.plugins.module_utils._clients.argspec import (
-    connection_options,
-    run,
-)
-from ansible_collections.osops.placement.plugins.module_utils._clients.nova import NovaReader
-from ansible_collections.osops.placement.plugins.module_utils._snapshot.services import (
+from ..module_utils._core.clients.argspec import connection_options, run
+from ..module_utils._core.clients.nova import NovaReader
+from ..module_utils._core.facts.services import (
     describe_services,
     filter_services,
     get_listed_services,
 )
 
 if t.TYPE_CHECKING:  # pragma: no cover
-    from ansible_collections.osops.placement.plugins.module_utils._clients.argspec import Connect
+    from ..module_utils._core.clients.argspec import Connect
 
 
 def work(module: AnsibleModule, connect: Connect) -> dict[str, t.Any]:

@@ -498,57 +498,34 @@ journal:
 
 import os
 import typing as t
+from collections.abc import Mapping
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ansible_collections.osops.placement.plugins.module_utils._clients.argspec import (
-    connection_options,
-    run,
-)
-from ansible_collections.osops.placement.plugins.module_utils._collector.exclusions import (
-    parse_exclusions,
-)
-from ansible_collections.osops.placement.plugins.module_utils._common.clock import get_utc_now
-from ansible_collections.osops.placement.plugins.module_utils._common.errors import InvalidInput
-from ansible_collections.osops.placement.plugins.module_utils._common.folders import (
-    require_private_folder,
-)
-from ansible_collections.osops.placement.plugins.module_utils._common.progress import (
-    PROGRESS,
-    progress_options,
-)
-from ansible_collections.osops.placement.plugins.module_utils._common.times import parse_duration
-from ansible_collections.osops.placement.plugins.module_utils._common.uuids import (
-    normalize_uuid,
-    require_uuid,
-)
-from ansible_collections.osops.placement.plugins.module_utils._models.draining import DrainSettings
-from ansible_collections.osops.placement.plugins.module_utils._remediation.drain import (
-    DrainOptions,
-    HostDrain,
-)
-from ansible_collections.osops.placement.plugins.module_utils._remediation.host_return import (
-    HostReturn,
-)
-from ansible_collections.osops.placement.plugins.module_utils._remediation.lock import acquire_lock
-from ansible_collections.osops.placement.plugins.module_utils._remediation.move_journal import (
+from ..module_utils._common.clock import get_utc_now
+from ..module_utils._common.errors import InvalidInput
+from ..module_utils._common.folders import require_private_folder
+from ..module_utils._common.progress import PROGRESS, progress_options
+from ..module_utils._common.times import parse_duration
+from ..module_utils._common.uuids import normalize_uuid, require_uuid
+from ..module_utils._core.clients.argspec import connection_options, run
+from ..module_utils._core.clients.session import Session
+from ..module_utils._core.options.exclusions import parse_exclusions
+from ..module_utils._core.run.lock import acquire_lock
+from ..module_utils._core.run.signals import watch_for_stop
+from ..module_utils._hosts.drain import DrainOptions, HostDrain
+from ..module_utils._hosts.draining import DrainSettings
+from ..module_utils._hosts.host_return import HostReturn
+from ..module_utils._hosts.move_journal import (
     MoveHistory,
     MoveJournal,
     find_move_journals,
     read_history,
 )
-from ansible_collections.osops.placement.plugins.module_utils._remediation.move_run import (
-    RunLimits,
-)
-from ansible_collections.osops.placement.plugins.module_utils._remediation.signals import (
-    watch_for_stop,
-)
+from ..module_utils._hosts.move_run import RunLimits
 
 if t.TYPE_CHECKING:  # pragma: no cover
-    from collections.abc import Mapping
-
-    from ansible_collections.osops.placement.plugins.module_utils._clients.argspec import Connect
-    from ansible_collections.osops.placement.plugins.module_utils._clients.session import Session
+    from ..module_utils._core.clients.argspec import Connect
 
 
 def work(module: AnsibleModule, connect: Connect) -> dict[str, t.Any]:

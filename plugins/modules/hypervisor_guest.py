@@ -391,18 +391,11 @@ import typing as t
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ansible_collections.osops.placement.plugins.module_utils._common.runner import run_offline
-from ansible_collections.osops.placement.plugins.module_utils._hypervisor.domain_xml import (
-    DEFAULT_BACKUP_PATH,
-)
-from ansible_collections.osops.placement.plugins.module_utils._hypervisor.guest import (
-    ensure_guest_state,
-)
-from ansible_collections.osops.placement.plugins.module_utils._hypervisor.instance_dirs import (
-    SUFFIX_BY_KIND,
-    instances_options,
-)
-from ansible_collections.osops.placement.plugins.module_utils._hypervisor.virsh import (
+from ..module_utils._common.runner import run_offline
+from ..module_utils._hypervisors.on_host.domain_xml import DEFAULT_BACKUP_PATH
+from ..module_utils._hypervisors.on_host.guest import ensure_guest_state
+from ..module_utils._hypervisors.on_host.instance_dirs import SUFFIX_BY_KIND, instances_options
+from ..module_utils._hypervisors.on_host.virsh import (
     KEPT_UNLESS_REMOVED,
     REFUSED_UNLESS_REMOVED,
     virsh_options,

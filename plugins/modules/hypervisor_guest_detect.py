@@ -410,33 +410,21 @@ import typing as t
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ansible_collections.osops.placement.plugins.module_utils._clients.argspec import (
-    connection_options,
-    run,
-)
-from ansible_collections.osops.placement.plugins.module_utils._collector.policy import (
+from ..module_utils._common.errors import InvalidInput
+from ..module_utils._common.json_files import read_json, read_json_option, write_json
+from ..module_utils._core.clients.argspec import connection_options, run
+from ..module_utils._core.findings.entries import MAX_RETURNED
+from ..module_utils._core.findings.validation import validate_document
+from ..module_utils._core.options.policy_options import (
     parse_policy,
     policy_options,
     warn_ended_exclusions,
 )
-from ansible_collections.osops.placement.plugins.module_utils._common.errors import InvalidInput
-from ansible_collections.osops.placement.plugins.module_utils._common.json_files import (
-    read_json,
-    read_json_option,
-    write_json,
-)
-from ansible_collections.osops.placement.plugins.module_utils._findings.entries import MAX_RETURNED
-from ansible_collections.osops.placement.plugins.module_utils._findings.validation import (
-    validate_document,
-)
-from ansible_collections.osops.placement.plugins.module_utils._hosts.guest_detection import (
-    GuestDetector,
-    parse_leftover_ids,
-)
-from ansible_collections.osops.placement.plugins.module_utils._hosts.guests import parse_guests
+from ..module_utils._hypervisors.guest_detection import GuestDetector, parse_leftover_ids
+from ..module_utils._hypervisors.guests import parse_guests
 
 if t.TYPE_CHECKING:  # pragma: no cover
-    from ansible_collections.osops.placement.plugins.module_utils._clients.argspec import Connect
+    from ..module_utils._core.clients.argspec import Connect
 
 _POLICY_OPTIONS = ("min_age", "unknown_min_age", "exclude_consumers", "exclude_providers")
 

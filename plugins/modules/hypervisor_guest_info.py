@@ -376,19 +376,11 @@ import typing as t
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ansible_collections.osops.placement.plugins.module_utils._common.clock import get_utc_now
-from ansible_collections.osops.placement.plugins.module_utils._common.runner import run_offline
-from ansible_collections.osops.placement.plugins.module_utils._hypervisor.guest import (
-    require_canonical_uuid,
-)
-from ansible_collections.osops.placement.plugins.module_utils._hypervisor.instance_dirs import (
-    InstanceDirectories,
-    instances_options,
-)
-from ansible_collections.osops.placement.plugins.module_utils._hypervisor.virsh import (
-    Virsh,
-    virsh_options,
-)
+from ..module_utils._common.clock import get_utc_now
+from ..module_utils._common.runner import run_offline
+from ..module_utils._hypervisors.on_host.guest import require_canonical_uuid
+from ..module_utils._hypervisors.on_host.instance_dirs import InstanceDirectories, instances_options
+from ..module_utils._hypervisors.on_host.virsh import Virsh, virsh_options
 
 PARTS = ["domains", "directories"]
 

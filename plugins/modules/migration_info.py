@@ -130,24 +130,17 @@ import typing as t
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ansible_collections.osops.placement.plugins.module_utils._clients.argspec import (
-    connection_options,
-    run,
-)
-from ansible_collections.osops.placement.plugins.module_utils._clients.nova import NovaReader
-from ansible_collections.osops.placement.plugins.module_utils._common.errors import CloudError
-from ansible_collections.osops.placement.plugins.module_utils._common.uuids import require_uuid
-from ansible_collections.osops.placement.plugins.module_utils._resources.migrations import (
-    describe_migration,
-)
-from ansible_collections.osops.placement.plugins.module_utils._snapshot.soundness import (
-    has_every_cell_answered,
-)
+from ..module_utils._common.errors import CloudError
+from ..module_utils._common.uuids import require_uuid
+from ..module_utils._core.clients.argspec import connection_options, run
+from ..module_utils._core.clients.nova import NovaReader
+from ..module_utils._core.facts.soundness import has_every_cell_answered
+from ..module_utils._core.models.nova import Migration
+from ..module_utils._core.models.snapshot import Answer
+from ..module_utils._hosts.migrations import describe_migration
 
 if t.TYPE_CHECKING:  # pragma: no cover
-    from ansible_collections.osops.placement.plugins.module_utils._clients.argspec import Connect
-    from ansible_collections.osops.placement.plugins.module_utils._models.nova import Migration
-    from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import Answer
+    from ..module_utils._core.clients.argspec import Connect
 
 
 def work(module: AnsibleModule, connect: Connect) -> dict[str, t.Any]:

@@ -170,30 +170,17 @@ import typing as t
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ansible_collections.osops.placement.plugins.module_utils._clients.argspec import (
-    connection_options,
-    run,
-)
-from ansible_collections.osops.placement.plugins.module_utils._clients.network_agents import (
-    AgentWriter,
-)
-from ansible_collections.osops.placement.plugins.module_utils._clients.nova import NovaReader
-from ansible_collections.osops.placement.plugins.module_utils._common.errors import CloudError
-from ansible_collections.osops.placement.plugins.module_utils._common.uuids import require_uuid
-from ansible_collections.osops.placement.plugins.module_utils._hosts.part_reader import (
-    find_used_ports,
-    make_agent_reader,
-)
-from ansible_collections.osops.placement.plugins.module_utils._hosts.part_rules import (
-    find_agent_blockers,
-    make_port_blocker,
-)
-from ansible_collections.osops.placement.plugins.module_utils._models.documents import (
-    convert_to_json,
-)
+from ..module_utils._common.errors import CloudError
+from ..module_utils._common.uuids import require_uuid
+from ..module_utils._core.clients.argspec import connection_options, run
+from ..module_utils._core.clients.nova import NovaReader
+from ..module_utils._core.models.documents import convert_to_json
+from ..module_utils._hosts.network_agents import AgentWriter
+from ..module_utils._hosts.part_reader import find_used_ports, make_agent_reader
+from ..module_utils._hosts.part_rules import find_agent_blockers, make_port_blocker
 
 if t.TYPE_CHECKING:  # pragma: no cover
-    from ansible_collections.osops.placement.plugins.module_utils._clients.argspec import Connect
+    from ..module_utils._core.clients.argspec import Connect
 
 
 def work(module: AnsibleModule, connect: Connect) -> dict[str, t.Any]:

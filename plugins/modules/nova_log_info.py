@@ -257,18 +257,11 @@ import typing as t
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ansible_collections.osops.placement.plugins.module_utils._common.errors import InvalidInput
-from ansible_collections.osops.placement.plugins.module_utils._common.runner import run_offline
-from ansible_collections.osops.placement.plugins.module_utils._common.times import (
-    UTC,
-    parse_duration,
-)
-from ansible_collections.osops.placement.plugins.module_utils._hypervisor.nova_log import Complaints
-from ansible_collections.osops.placement.plugins.module_utils._hypervisor.nova_log_reader import (
-    Source,
-    read_files,
-    read_unit,
-)
+from ..module_utils._common.errors import InvalidInput
+from ..module_utils._common.runner import run_offline
+from ..module_utils._common.times import UTC, parse_duration
+from ..module_utils._hypervisors.on_host.nova_log import Complaints
+from ..module_utils._hypervisors.on_host.nova_log_reader import Source, read_files, read_unit
 
 
 def work(module: AnsibleModule) -> dict[str, t.Any]:

@@ -1224,119 +1224,54 @@ undecided:
 import dataclasses
 import os
 import typing as t
+from collections.abc import Mapping
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ansible_collections.osops.placement.plugins.module_utils._clients.argspec import (
-    connection_options,
-    run,
-)
-from ansible_collections.osops.placement.plugins.module_utils._clients.session import (
-    get_sdk_version,
-)
-from ansible_collections.osops.placement.plugins.module_utils._collector.guest_devices import (
-    guests_option,
-    read_guests,
-)
-from ansible_collections.osops.placement.plugins.module_utils._collector.host_groups import (
-    CellHosts,
-    parse_cell_hosts,
-    resolve_host_groups,
-)
-from ansible_collections.osops.placement.plugins.module_utils._collector.incremental import (
-    FullReadingNeeded,
-    IncrementalCollector,
-)
-from ansible_collections.osops.placement.plugins.module_utils._collector.known_consumers import (
-    check_named_consumers,
-)
-from ansible_collections.osops.placement.plugins.module_utils._collector.policy import (
+from ..module_utils._common.clock import get_utc_now
+from ..module_utils._common.errors import InvalidInput
+from ..module_utils._common.folders import require_private_file
+from ..module_utils._common.json_files import read_json, read_or_put_aside, write_json
+from ..module_utils._common.progress import PROGRESS, progress_options
+from ..module_utils._common.times import parse_duration
+from ..module_utils._core.clients.argspec import connection_options, run
+from ..module_utils._core.clients.session import Session, get_sdk_version
+from ..module_utils._core.expected.amounts import count_amounts
+from ..module_utils._core.facts.index import SnapshotIndex
+from ..module_utils._core.facts.microversions import list_unmet_requirements
+from ..module_utils._core.findings.document import build_document
+from ..module_utils._core.findings.entries import ENTRY_LISTS, MAX_RETURNED, VersionsDocument
+from ..module_utils._core.findings.first_seen import HISTORY_LOST, extract_history, parse_history
+from ..module_utils._core.findings.memory import build_memory, describe_source, explain_full_reading
+from ..module_utils._core.findings.selection import Selection
+from ..module_utils._core.findings.sightings import parse_sighting_policy, sighting_policy_options
+from ..module_utils._core.judging.engine import judge
+from ..module_utils._core.models.codec import decode, encode
+from ..module_utils._core.models.kinds import get_finding_subject
+from ..module_utils._core.models.memory import Memory, decode_memory, encode_memory
+from ..module_utils._core.models.snapshot import Cloud, Reading, Scope, Snapshot
+from ..module_utils._core.options.guest_devices import guests_option, read_guests
+from ..module_utils._core.options.policy import Policy
+from ..module_utils._core.options.policy_options import (
     find_absent_allocators,
     find_unknown_exclusions,
     parse_policy,
     policy_options,
     warn_ended_exclusions,
 )
-from ansible_collections.osops.placement.plugins.module_utils._collector.projects import (
-    resolve_projects,
+from ..module_utils._core.options.scope import parse_scope, scope_options
+from ..module_utils._core.reading.host_groups import (
+    CellHosts,
+    parse_cell_hosts,
+    resolve_host_groups,
 )
-from ansible_collections.osops.placement.plugins.module_utils._collector.scope import (
-    parse_scope,
-    scope_options,
-)
-from ansible_collections.osops.placement.plugins.module_utils._collector.surroundings import (
-    add_surroundings,
-)
-from ansible_collections.osops.placement.plugins.module_utils._common.clock import get_utc_now
-from ansible_collections.osops.placement.plugins.module_utils._common.errors import InvalidInput
-from ansible_collections.osops.placement.plugins.module_utils._common.folders import (
-    require_private_file,
-)
-from ansible_collections.osops.placement.plugins.module_utils._common.json_files import (
-    read_json,
-    read_or_put_aside,
-    write_json,
-)
-from ansible_collections.osops.placement.plugins.module_utils._common.progress import (
-    PROGRESS,
-    progress_options,
-)
-from ansible_collections.osops.placement.plugins.module_utils._common.times import parse_duration
-from ansible_collections.osops.placement.plugins.module_utils._findings.document import (
-    build_document,
-)
-from ansible_collections.osops.placement.plugins.module_utils._findings.entries import (
-    ENTRY_LISTS,
-    MAX_RETURNED,
-)
-from ansible_collections.osops.placement.plugins.module_utils._findings.first_seen import (
-    HISTORY_LOST,
-    extract_history,
-    parse_history,
-)
-from ansible_collections.osops.placement.plugins.module_utils._findings.memory import (
-    build_memory,
-    describe_source,
-    explain_full_reading,
-)
-from ansible_collections.osops.placement.plugins.module_utils._findings.selection import Selection
-from ansible_collections.osops.placement.plugins.module_utils._findings.sightings import (
-    parse_sighting_policy,
-    sighting_policy_options,
-)
-from ansible_collections.osops.placement.plugins.module_utils._models.codec import decode, encode
-from ansible_collections.osops.placement.plugins.module_utils._models.kinds import (
-    get_finding_subject,
-)
-from ansible_collections.osops.placement.plugins.module_utils._models.memory import (
-    decode_memory,
-    encode_memory,
-)
-from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import (
-    Reading,
-    Scope,
-)
-from ansible_collections.osops.placement.plugins.module_utils._rules.amounts import count_amounts
-from ansible_collections.osops.placement.plugins.module_utils._rules.engine import judge
-from ansible_collections.osops.placement.plugins.module_utils._snapshot.index import SnapshotIndex
-from ansible_collections.osops.placement.plugins.module_utils._snapshot.microversions import (
-    list_unmet_requirements,
-)
+from ..module_utils._core.reading.incremental import FullReadingNeeded, IncrementalCollector
+from ..module_utils._core.reading.known_consumers import check_named_consumers
+from ..module_utils._core.reading.projects import resolve_projects
+from ..module_utils._core.reading.surroundings import add_surroundings
 
 if t.TYPE_CHECKING:  # pragma: no cover
-    from collections.abc import Mapping
-
-    from ansible_collections.osops.placement.plugins.module_utils._clients.argspec import Connect
-    from ansible_collections.osops.placement.plugins.module_utils._clients.session import Session
-    from ansible_collections.osops.placement.plugins.module_utils._findings.entries import (
-        VersionsDocument,
-    )
-    from ansible_collections.osops.placement.plugins.module_utils._models.memory import Memory
-    from ansible_collections.osops.placement.plugins.module_utils._models.policy import Policy
-    from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import (
-        Cloud,
-        Snapshot,
-    )
+    from ..module_utils._core.clients.argspec import Connect
 
 
 def work(module: AnsibleModule, connect: Connect) -> dict[str, t.Any]:

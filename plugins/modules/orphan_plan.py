@@ -428,63 +428,32 @@ output_lost:
 
 import collections
 import typing as t
+from collections.abc import Mapping
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ansible_collections.osops.placement.plugins.module_utils._common.errors import (
-    BreakerTripped,
-    InvalidInput,
-)
-from ansible_collections.osops.placement.plugins.module_utils._common.folders import (
-    require_private_folder,
-)
-from ansible_collections.osops.placement.plugins.module_utils._common.json_files import (
-    read_json,
-    read_json_option,
-    write_json,
-)
-from ansible_collections.osops.placement.plugins.module_utils._common.runner import run_offline
-from ansible_collections.osops.placement.plugins.module_utils._models.change import build_diff
-from ansible_collections.osops.placement.plugins.module_utils._models.kinds import (
-    CHANGEABLE_KINDS,
-    REMEDIATE,
-)
-from ansible_collections.osops.placement.plugins.module_utils._models.placement import sum_amounts
-from ansible_collections.osops.placement.plugins.module_utils._plan.approval import Approval
-from ansible_collections.osops.placement.plugins.module_utils._plan.limits import (
-    limits_options,
-    parse_limits,
-)
-from ansible_collections.osops.placement.plugins.module_utils._plan.plan import (
+from ..module_utils._common.errors import BreakerTripped, InvalidInput
+from ..module_utils._common.folders import require_private_folder
+from ..module_utils._common.json_files import read_json, read_json_option, write_json
+from ..module_utils._common.runner import run_offline
+from ..module_utils._core.changes.durability import describe_loss, describe_refusal, find_loss
+from ..module_utils._core.changes.journal import PLANNED, build_record, format_records
+from ..module_utils._core.changes.journal_parts import split_journal
+from ..module_utils._core.models.change import build_diff
+from ..module_utils._core.models.documents import Unchecked
+from ..module_utils._core.models.kinds import CHANGEABLE_KINDS, REMEDIATE
+from ..module_utils._core.models.placement import sum_amounts
+from ..module_utils._core.plan.approval import Approval
+from ..module_utils._core.plan.limits import limits_options, parse_limits
+from ..module_utils._core.plan.plan import (
     SCOPE_NAMES,
     Plan,
     check_scope,
     is_compact,
     list_servers_to_heal,
 )
-from ansible_collections.osops.placement.plugins.module_utils._plan.plan_text import (
-    is_plan_text,
-    parse_plan_text,
-)
-from ansible_collections.osops.placement.plugins.module_utils._remediation.durability import (
-    describe_loss,
-    describe_refusal,
-    find_loss,
-)
-from ansible_collections.osops.placement.plugins.module_utils._remediation.journal import (
-    PLANNED,
-    build_record,
-    format_records,
-)
-from ansible_collections.osops.placement.plugins.module_utils._remediation.journal_parts import (
-    split_journal,
-)
-
-if t.TYPE_CHECKING:  # pragma: no cover
-    from collections.abc import Mapping
-
-    from ansible_collections.osops.placement.plugins.module_utils._models.documents import Unchecked
-    from ansible_collections.osops.placement.plugins.module_utils._plan.steps import Step, TreeStep
+from ..module_utils._core.plan.plan_text import is_plan_text, parse_plan_text
+from ..module_utils._core.plan.steps import Step, TreeStep
 
 
 def work(module: AnsibleModule) -> dict[str, t.Any]:

@@ -322,80 +322,40 @@ import typing as t
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ansible_collections.osops.placement.plugins.module_utils._clients.allocation_writer import (
-    AllocationWriter,
-)
-from ansible_collections.osops.placement.plugins.module_utils._clients.argspec import (
-    connection_options,
-    run,
-)
-from ansible_collections.osops.placement.plugins.module_utils._collector.guest_devices import (
-    guests_option,
-    read_guests,
-)
-from ansible_collections.osops.placement.plugins.module_utils._collector.policy import (
+from ..module_utils._common.errors import InvalidInput
+from ..module_utils._common.folders import require_private_file, require_private_folder
+from ..module_utils._common.json_files import read_bytes, read_json_option
+from ..module_utils._common.progress import PROGRESS, progress_options
+from ..module_utils._core.changes.group_check import GroupCheck
+from ..module_utils._core.changes.journal import Journal
+from ..module_utils._core.changes.journal_parts import split_journal
+from ..module_utils._core.changes.outcomes import conclude_run, count_outcomes
+from ..module_utils._core.changes.provider_trees import TreeRemover
+from ..module_utils._core.changes.remediation import OUTCOMES, Remediation
+from ..module_utils._core.clients.allocation_writer import AllocationWriter
+from ..module_utils._core.clients.argspec import connection_options, run
+from ..module_utils._core.models.change import build_diff
+from ..module_utils._core.models.outcomes import FAILED
+from ..module_utils._core.options.guest_devices import guests_option, read_guests
+from ..module_utils._core.options.policy_options import (
     parse_policy,
     policy_options,
     warn_ended_exclusions,
 )
-from ansible_collections.osops.placement.plugins.module_utils._collector.renewal import (
-    RenewingCollector,
-)
-from ansible_collections.osops.placement.plugins.module_utils._common.errors import InvalidInput
-from ansible_collections.osops.placement.plugins.module_utils._common.folders import (
-    require_private_file,
-    require_private_folder,
-)
-from ansible_collections.osops.placement.plugins.module_utils._common.json_files import (
-    read_bytes,
-    read_json_option,
-)
-from ansible_collections.osops.placement.plugins.module_utils._common.progress import (
-    PROGRESS,
-    progress_options,
-)
-from ansible_collections.osops.placement.plugins.module_utils._models.change import (
-    build_diff,
-)
-from ansible_collections.osops.placement.plugins.module_utils._models.outcomes import (
-    FAILED,
-)
-from ansible_collections.osops.placement.plugins.module_utils._plan.limits import (
+from ..module_utils._core.plan.limits import (
     failures_option,
     limits_options,
     parse_limits,
     parse_max_failures,
 )
-from ansible_collections.osops.placement.plugins.module_utils._plan.plan import Plan, check_cloud
-from ansible_collections.osops.placement.plugins.module_utils._plan.plan_text import (
-    is_plan_text,
-    parse_plan_text,
-)
-from ansible_collections.osops.placement.plugins.module_utils._remediation.group_check import (
-    GroupCheck,
-)
-from ansible_collections.osops.placement.plugins.module_utils._remediation.journal import Journal
-from ansible_collections.osops.placement.plugins.module_utils._remediation.journal_parts import (
-    split_journal,
-)
-from ansible_collections.osops.placement.plugins.module_utils._remediation.lock import acquire_lock
-from ansible_collections.osops.placement.plugins.module_utils._remediation.outcomes import (
-    conclude_run,
-    count_outcomes,
-)
-from ansible_collections.osops.placement.plugins.module_utils._remediation.provider_trees import (
-    TreeRemover,
-)
-from ansible_collections.osops.placement.plugins.module_utils._remediation.remediation import (
-    OUTCOMES,
-    Remediation,
-)
-from ansible_collections.osops.placement.plugins.module_utils._remediation.signals import (
-    watch_for_stop,
-)
+from ..module_utils._core.plan.plan import Plan, check_cloud
+from ..module_utils._core.plan.plan_text import is_plan_text, parse_plan_text
+from ..module_utils._core.reading.renewal import RenewingCollector
+from ..module_utils._core.run.lock import acquire_lock
+from ..module_utils._core.run.signals import watch_for_stop
 
 if t.TYPE_CHECKING:  # pragma: no cover
-    from ansible_collections.osops.placement.plugins.module_utils._clients.argspec import Connect
+    from ..module_utils._core.clients.argspec import Connect
 
 
 def work(module: AnsibleModule, connect: Connect) -> dict[str, t.Any]:

@@ -426,68 +426,37 @@ import typing as t
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ansible_collections.osops.placement.plugins.module_utils._clients.allocation_writer import (
-    AllocationWriter,
-)
-from ansible_collections.osops.placement.plugins.module_utils._clients.argspec import (
-    connection_options,
-    run,
-)
-from ansible_collections.osops.placement.plugins.module_utils._clients.nova import NovaReader
-from ansible_collections.osops.placement.plugins.module_utils._clients.placement import (
-    PlacementReader,
-)
-from ansible_collections.osops.placement.plugins.module_utils._collector.policy import (
+from ..module_utils._common.folders import require_private_folder
+from ..module_utils._common.progress import PROGRESS, progress_options
+from ..module_utils._common.uuids import require_uuid
+from ..module_utils._core.changes.journal import Journal, read_journal
+from ..module_utils._core.changes.nova_check import RestoreCheck
+from ..module_utils._core.changes.outcomes import conclude_run
+from ..module_utils._core.changes.restore import OUTCOMES, find_restore_steps, restore
+from ..module_utils._core.changes.tree_records import find_deleted_providers
+from ..module_utils._core.changes.tree_restore import TreeRestorer
+from ..module_utils._core.clients.allocation_writer import AllocationWriter
+from ..module_utils._core.clients.argspec import connection_options, run
+from ..module_utils._core.clients.nova import NovaReader
+from ..module_utils._core.clients.placement import PlacementReader
+from ..module_utils._core.models.change import build_diff
+from ..module_utils._core.options.policy_options import (
     parse_policy,
     policy_options,
     warn_ended_exclusions,
 )
-from ansible_collections.osops.placement.plugins.module_utils._common.folders import (
-    require_private_folder,
-)
-from ansible_collections.osops.placement.plugins.module_utils._common.progress import (
-    PROGRESS,
-    progress_options,
-)
-from ansible_collections.osops.placement.plugins.module_utils._common.uuids import require_uuid
-from ansible_collections.osops.placement.plugins.module_utils._models.change import (
-    build_diff,
-)
-from ansible_collections.osops.placement.plugins.module_utils._plan.limits import (
+from ..module_utils._core.plan.limits import (
     MAX_SHARE_APPLIES_ABOVE,
     failures_option,
     limits_options,
     parse_limits,
     parse_max_failures,
 )
-from ansible_collections.osops.placement.plugins.module_utils._remediation.journal import (
-    Journal,
-    read_journal,
-)
-from ansible_collections.osops.placement.plugins.module_utils._remediation.lock import acquire_lock
-from ansible_collections.osops.placement.plugins.module_utils._remediation.nova_check import (
-    RestoreCheck,
-)
-from ansible_collections.osops.placement.plugins.module_utils._remediation.outcomes import (
-    conclude_run,
-)
-from ansible_collections.osops.placement.plugins.module_utils._remediation.restore import (
-    OUTCOMES,
-    find_restore_steps,
-    restore,
-)
-from ansible_collections.osops.placement.plugins.module_utils._remediation.signals import (
-    watch_for_stop,
-)
-from ansible_collections.osops.placement.plugins.module_utils._remediation.tree_records import (
-    find_deleted_providers,
-)
-from ansible_collections.osops.placement.plugins.module_utils._remediation.tree_restore import (
-    TreeRestorer,
-)
+from ..module_utils._core.run.lock import acquire_lock
+from ..module_utils._core.run.signals import watch_for_stop
 
 if t.TYPE_CHECKING:  # pragma: no cover
-    from ansible_collections.osops.placement.plugins.module_utils._clients.argspec import Connect
+    from ..module_utils._core.clients.argspec import Connect
 
 _EXCLUSIONS = ("exclude_consumers", "exclude_providers")
 

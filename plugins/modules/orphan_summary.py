@@ -303,26 +303,15 @@ dest:
 """
 
 import typing as t
+from collections.abc import Mapping
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ansible_collections.osops.placement.plugins.module_utils._common.errors import InvalidInput
-from ansible_collections.osops.placement.plugins.module_utils._common.json_files import (
-    read_json,
-    write_json,
-)
-from ansible_collections.osops.placement.plugins.module_utils._common.runner import run_offline
-from ansible_collections.osops.placement.plugins.module_utils._findings.summary import (
-    RunResult,
-    list_failures,
-    summarize_runs,
-)
-from ansible_collections.osops.placement.plugins.module_utils._findings.validation import (
-    validate_document,
-)
-
-if t.TYPE_CHECKING:  # pragma: no cover
-    from collections.abc import Mapping
+from ..module_utils._common.errors import InvalidInput
+from ..module_utils._common.json_files import read_json, write_json
+from ..module_utils._common.runner import run_offline
+from ..module_utils._core.findings.summary import RunResult, list_failures, summarize_runs
+from ..module_utils._core.findings.validation import validate_document
 
 _FILES = ("findings", "remediation")
 

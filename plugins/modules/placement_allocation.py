@@ -266,30 +266,18 @@ allocations:
 """
 
 import typing as t
+from collections.abc import Sequence
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ansible_collections.osops.placement.plugins.module_utils._clients.allocation_writer import (
-    AllocationWriter,
-)
-from ansible_collections.osops.placement.plugins.module_utils._clients.argspec import (
-    connection_options,
-    run,
-)
-from ansible_collections.osops.placement.plugins.module_utils._clients.placement import (
-    PlacementReader,
-)
-from ansible_collections.osops.placement.plugins.module_utils._common.errors import (
-    CloudError,
-    InvalidInput,
-)
-from ansible_collections.osops.placement.plugins.module_utils._common.uuids import require_uuid
-from ansible_collections.osops.placement.plugins.module_utils._models.change import (
-    Change,
-    build_body,
-    build_diff,
-)
-from ansible_collections.osops.placement.plugins.module_utils._resources.allocations import (
+from ..module_utils._common.errors import CloudError, InvalidInput
+from ..module_utils._common.uuids import require_uuid
+from ..module_utils._core.clients.allocation_writer import AllocationWriter
+from ..module_utils._core.clients.argspec import connection_options, run
+from ..module_utils._core.clients.placement import PlacementReader
+from ..module_utils._core.models.change import Change, build_body, build_diff
+from ..module_utils._core.models.placement import Allocation
+from ..module_utils._core.resources.allocations import (
     check_generation,
     describe_allocation,
     remove_resources,
@@ -297,12 +285,7 @@ from ansible_collections.osops.placement.plugins.module_utils._resources.allocat
 )
 
 if t.TYPE_CHECKING:  # pragma: no cover
-    from collections.abc import Sequence
-
-    from ansible_collections.osops.placement.plugins.module_utils._clients.argspec import Connect
-    from ansible_collections.osops.placement.plugins.module_utils._models.placement import (
-        Allocation,
-    )
+    from ..module_utils._core.clients.argspec import Connect
 
 TARGETS = {"present": set_resources, "absent": remove_resources}
 

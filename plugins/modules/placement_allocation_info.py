@@ -139,28 +139,16 @@ import typing as t
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ansible_collections.osops.placement.plugins.module_utils._clients.argspec import (
-    connection_options,
-    run,
-)
-from ansible_collections.osops.placement.plugins.module_utils._clients.placement import (
-    PlacementReader,
-)
-from ansible_collections.osops.placement.plugins.module_utils._common.errors import InvalidInput
-from ansible_collections.osops.placement.plugins.module_utils._common.text import (
-    suggest_names,
-    summarize_names,
-)
-from ansible_collections.osops.placement.plugins.module_utils._common.uuids import require_uuid
-from ansible_collections.osops.placement.plugins.module_utils._resources.allocations import (
-    describe_allocation,
-)
-from ansible_collections.osops.placement.plugins.module_utils._resources.providers import (
-    find_unknown_names,
-)
+from ..module_utils._common.errors import InvalidInput
+from ..module_utils._common.text import suggest_names, summarize_names
+from ..module_utils._common.uuids import require_uuid
+from ..module_utils._core.clients.argspec import connection_options, run
+from ..module_utils._core.clients.placement import PlacementReader
+from ..module_utils._core.resources.allocations import describe_allocation
+from ..module_utils._core.resources.providers import find_unknown_names
 
 if t.TYPE_CHECKING:  # pragma: no cover
-    from ansible_collections.osops.placement.plugins.module_utils._clients.argspec import Connect
+    from ..module_utils._core.clients.argspec import Connect
 
 
 def work(module: AnsibleModule, connect: Connect) -> dict[str, t.Any]:

@@ -119,38 +119,26 @@ consumers:
 """
 
 import typing as t
+from collections.abc import Iterable, Mapping
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ansible_collections.osops.placement.plugins.module_utils._clients.argspec import (
-    connection_options,
-    run,
-)
-from ansible_collections.osops.placement.plugins.module_utils._clients.nova import NovaReader
-from ansible_collections.osops.placement.plugins.module_utils._clients.placement import (
-    PlacementReader,
-)
-from ansible_collections.osops.placement.plugins.module_utils._clients.provider_writer import (
-    ProviderWriter,
-)
-from ansible_collections.osops.placement.plugins.module_utils._hosts.preconditions import (
+from ..module_utils._core.clients.argspec import connection_options, run
+from ..module_utils._core.clients.nova import NovaReader
+from ..module_utils._core.clients.placement import PlacementReader
+from ..module_utils._core.clients.provider_writer import ProviderWriter
+from ..module_utils._core.clients.session import Session
+from ..module_utils._core.facts.agreement import list_host_names
+from ..module_utils._core.facts.preconditions import (
     check_no_compute_node,
     describe_consumers,
     find_tree,
     leave_out_consumers,
 )
-from ansible_collections.osops.placement.plugins.module_utils._snapshot.agreement import (
-    list_host_names,
-)
+from ..module_utils._core.models.placement import Provider
 
 if t.TYPE_CHECKING:  # pragma: no cover
-    from collections.abc import Iterable, Mapping
-
-    from ansible_collections.osops.placement.plugins.module_utils._clients.argspec import Connect
-    from ansible_collections.osops.placement.plugins.module_utils._clients.session import Session
-    from ansible_collections.osops.placement.plugins.module_utils._models.placement import (
-        Provider,
-    )
+    from ..module_utils._core.clients.argspec import Connect
 
 
 def work(module: AnsibleModule, connect: Connect) -> dict[str, t.Any]:

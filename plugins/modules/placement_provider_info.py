@@ -213,21 +213,12 @@ import typing as t
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ansible_collections.osops.placement.plugins.module_utils._clients.argspec import (
-    connection_options,
-    run,
-)
-from ansible_collections.osops.placement.plugins.module_utils._clients.placement import (
-    PARTS,
-    PlacementReader,
-)
-from ansible_collections.osops.placement.plugins.module_utils._resources.providers import (
-    describe_providers,
-    find_unknown_names,
-)
+from ..module_utils._core.clients.argspec import connection_options, run
+from ..module_utils._core.clients.placement import PARTS, PlacementReader
+from ..module_utils._core.resources.providers import describe_providers, find_unknown_names
 
 if t.TYPE_CHECKING:  # pragma: no cover
-    from ansible_collections.osops.placement.plugins.module_utils._clients.argspec import Connect
+    from ..module_utils._core.clients.argspec import Connect
 
 
 def work(module: AnsibleModule, connect: Connect) -> dict[str, t.Any]:

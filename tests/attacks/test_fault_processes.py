@@ -21,7 +21,7 @@ from pathlib import Path
 
 import pytest
 
-from ansible_collections.osops.placement.plugins.module_utils._remediation.lock import (
+from ansible_collections.osops.placement.plugins.module_utils._core.run.lock import (
     acquire_lock,
     list_lock_paths,
 )

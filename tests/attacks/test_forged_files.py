@@ -13,18 +13,22 @@ import uuid
 import pytest
 
 from ansible_collections.osops.placement.plugins.module_utils._common.clock import get_utc_now
-from ansible_collections.osops.placement.plugins.module_utils._models.change import build_change
-from ansible_collections.osops.placement.plugins.module_utils._models.placement import Allocation
-from ansible_collections.osops.placement.plugins.module_utils._plan.steps import Step
-from ansible_collections.osops.placement.plugins.module_utils._remediation.journal import (
+from ansible_collections.osops.placement.plugins.module_utils._core.changes.journal import (
     AFTER,
     BEFORE,
     build_record,
     format_records,
 )
-from ansible_collections.osops.placement.plugins.module_utils._remediation.journal_parts import (
+from ansible_collections.osops.placement.plugins.module_utils._core.changes.journal_parts import (
     split_journal,
 )
+from ansible_collections.osops.placement.plugins.module_utils._core.models.change import (
+    build_change,
+)
+from ansible_collections.osops.placement.plugins.module_utils._core.models.placement import (
+    Allocation,
+)
+from ansible_collections.osops.placement.plugins.module_utils._core.plan.steps import Step
 
 if t.TYPE_CHECKING:
     from ansible_collections.osops.placement.tests.integration.strays import Strays

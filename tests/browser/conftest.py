@@ -16,7 +16,9 @@ import pytest
 from ansible import context
 from ansible.module_utils.common.collections import ImmutableDict
 
-from ansible_collections.osops.placement.plugins.plugin_utils._commands import ENVIRONMENT
+from ansible_collections.osops.placement.plugins.plugin_utils._report.proposed_commands import (
+    ENVIRONMENT,
+)
 from ansible_collections.osops.placement.tests.browser.chromium import Chromium
 
 if t.TYPE_CHECKING:

@@ -11,8 +11,10 @@ import random
 import typing as t
 from urllib.parse import urlencode
 
-from ansible_collections.osops.placement.plugins.module_utils._models.placement import Inventory
-from ansible_collections.osops.placement.plugins.module_utils._models.resource_request import (
+from ansible_collections.osops.placement.plugins.module_utils._core.models.placement import (
+    Inventory,
+)
+from ansible_collections.osops.placement.plugins.module_utils._core.models.resource_request import (
     HostTree,
     RequestGroup,
     ResourceRequest,
@@ -22,7 +24,7 @@ from ansible_collections.osops.placement.plugins.module_utils._models.resource_r
 if t.TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from ansible_collections.osops.placement.plugins.module_utils._models.placement import (
+    from ansible_collections.osops.placement.plugins.module_utils._core.models.placement import (
         Allocations,
     )
 

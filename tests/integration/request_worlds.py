@@ -14,7 +14,7 @@ import dataclasses as d
 import random
 import typing as t
 
-from ansible_collections.osops.placement.plugins.module_utils._models.resource_request import (
+from ansible_collections.osops.placement.plugins.module_utils._core.models.resource_request import (
     AcceleratorRequest,
     PciAlias,
     PortGroup,

@@ -11,7 +11,9 @@ import json
 import typing as t
 import uuid
 
-from ansible_collections.osops.placement.tests.unit.plugins.module_utils._plan.signed import sign
+from ansible_collections.osops.placement.tests.unit.plugins.module_utils._core.plan.signed import (
+    sign,
+)
 
 if t.TYPE_CHECKING:
     from pathlib import Path

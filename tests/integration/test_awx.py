@@ -22,7 +22,9 @@ from pathlib import Path
 import pytest
 import yaml
 
-from ansible_collections.osops.placement.plugins.plugin_utils._role_variables import read_options
+from ansible_collections.osops.placement.plugins.plugin_utils._variables.role_variables import (
+    read_options,
+)
 from ansible_collections.osops.placement.tests.integration.automation import (
     NEWEST,
     OLDEST,

@@ -18,8 +18,8 @@ import pytest
 from minicloud_ctl import releases
 from minicloud_ctl.paths import Paths
 
-from ansible_collections.osops.placement.plugins.module_utils._expected.placing import compare
-from ansible_collections.osops.placement.plugins.module_utils._expected.request import (
+from ansible_collections.osops.placement.plugins.module_utils._core.expected.placing import compare
+from ansible_collections.osops.placement.plugins.module_utils._core.expected.request import (
     build_requests,
 )
 from ansible_collections.osops.placement.tests.integration.placement_worlds import (
@@ -36,10 +36,10 @@ from ansible_collections.osops.placement.tests.integration.support import ROOT, 
 if t.TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from ansible_collections.osops.placement.plugins.module_utils._models.placement import (
+    from ansible_collections.osops.placement.plugins.module_utils._core.models.placement import (
         Allocations,
     )
-    from ansible_collections.osops.placement.plugins.module_utils._models.resource_request import (
+    from ansible_collections.osops.placement.plugins.module_utils._core.models.resource_request import (  # noqa: E501
         ResourceRequest,
     )
 

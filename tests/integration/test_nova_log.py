@@ -18,7 +18,7 @@ from minicloud_ctl import holdings, lifecycle, servers
 from minicloud_ctl.scenarios import deleted, leftovers
 from minicloud_ctl.scenarios.registry import Context
 
-from ansible_collections.osops.placement.plugins.plugin_utils._log_correlation import (
+from ansible_collections.osops.placement.plugins.plugin_utils._report.log_correlation import (
     correlate_records,
 )
 from ansible_collections.osops.placement.tests.integration.support import Ansible

@@ -20,14 +20,14 @@ from minicloud_ctl import state as states
 from minicloud_ctl.paths import Paths
 from minicloud_ctl.rest import Session
 
-from ansible_collections.osops.placement.plugins.module_utils._clients.argspec import (
+from ansible_collections.osops.placement.plugins.module_utils._core.clients.argspec import (
     connection_options,
 )
-from ansible_collections.osops.placement.plugins.module_utils._clients.nova import NovaReader
-from ansible_collections.osops.placement.plugins.module_utils._clients.placement import (
+from ansible_collections.osops.placement.plugins.module_utils._core.clients.nova import NovaReader
+from ansible_collections.osops.placement.plugins.module_utils._core.clients.placement import (
     PlacementReader,
 )
-from ansible_collections.osops.placement.plugins.module_utils._clients.session import connect
+from ansible_collections.osops.placement.plugins.module_utils._core.clients.session import connect
 
 ONE, CHOSEN = "one", "chosen"
 _PAGE = 125

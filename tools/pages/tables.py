@@ -17,20 +17,28 @@ import re
 import types
 import typing as t
 
-from ansible_collections.osops.placement.plugins.module_utils._models.kinds import (
+from ansible_collections.osops.placement.plugins.module_utils._core.facts import (
+    agreement,
+    soundness,
+)
+from ansible_collections.osops.placement.plugins.module_utils._core.facts.microversions import (
+    REQUIREMENTS,
+    format_version,
+)
+from ansible_collections.osops.placement.plugins.module_utils._core.judging.engine import (
+    CHECKS,
+    PROOFS,
+)
+from ansible_collections.osops.placement.plugins.module_utils._core.judging.protections import (
+    PROTECTIONS,
+)
+from ansible_collections.osops.placement.plugins.module_utils._core.models.kinds import (
     CONDITION_KINDS,
     DRIFT_KINDS,
     OPT_IN,
     ORPHAN_KINDS,
     REMEDIATE,
     REPORT,
-)
-from ansible_collections.osops.placement.plugins.module_utils._rules.engine import CHECKS, PROOFS
-from ansible_collections.osops.placement.plugins.module_utils._rules.protections import PROTECTIONS
-from ansible_collections.osops.placement.plugins.module_utils._snapshot import agreement, soundness
-from ansible_collections.osops.placement.plugins.module_utils._snapshot.microversions import (
-    REQUIREMENTS,
-    format_version,
 )
 from ansible_collections.osops.placement.tests.judges.mutants.page import format_mutants
 from ansible_collections.osops.placement.tests.judges.nova.page import format_nova
@@ -45,7 +53,7 @@ from ansible_collections.osops.placement.tools.pages.screens import draw_approva
 from ansible_collections.osops.placement.tools.pages.variables import format_role
 
 if t.TYPE_CHECKING:
-    from ansible_collections.osops.placement.plugins.module_utils._models.kinds import Kind
+    from ansible_collections.osops.placement.plugins.module_utils._core.models.kinds import Kind
 
 DOCS = pathlib.Path(__file__).parents[2] / "docs"
 PAGES = (

@@ -2,10 +2,6 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-# Note that this module util is **PRIVATE** to the collection.
-# It can have breaking changes at any time.
-# Do not use this from other collections or standalone plugins/modules!
-
 """The current time.
 
 The pure rooms do not import this: two runs of a rule on the same snapshot give the same verdict.
@@ -16,7 +12,7 @@ from __future__ import annotations
 import datetime
 import time
 
-from ansible_collections.osops.placement.plugins.module_utils._common.times import UTC, format_time
+from .times import UTC, format_time
 
 
 def read_monotonic_clock() -> float:

@@ -2,10 +2,6 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-# Note that this module util is **PRIVATE** to the collection.
-# It can have breaking changes at any time.
-# Do not use this from other collections or standalone plugins/modules!
-
 """Whether other users can replace what is in a folder."""
 
 from __future__ import annotations
@@ -17,7 +13,7 @@ import pathlib
 import pwd
 import stat
 
-from ansible_collections.osops.placement.plugins.module_utils._common.errors import InvalidInput
+from .errors import InvalidInput
 
 
 def belongs_to_others(path: int | str | os.PathLike[str]) -> bool:

@@ -2,10 +2,6 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-# Note that this module util is **PRIVATE** to the collection.
-# It can have breaking changes at any time.
-# Do not use this from other collections or standalone plugins/modules!
-
 """The JSON files that one task hands to the next.
 
 They have mode 0600, because they name projects and users.
@@ -19,11 +15,9 @@ import os
 import stat
 import tempfile
 import typing as t
+from collections.abc import Callable, Mapping
 
-from ansible_collections.osops.placement.plugins.module_utils._common.errors import InvalidInput
-
-if t.TYPE_CHECKING:  # pragma: no cover
-    from collections.abc import Callable, Mapping
+from .errors import InvalidInput
 
 T = t.TypeVar("T")
 

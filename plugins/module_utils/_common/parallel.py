@@ -2,10 +2,6 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-# Note that this module util is **PRIVATE** to the collection.
-# It can have breaking changes at any time.
-# Do not use this from other collections or standalone plugins/modules!
-
 """Many small requests in parallel, in threads."""
 
 from __future__ import annotations
@@ -13,14 +9,10 @@ from __future__ import annotations
 import concurrent.futures
 import threading
 import typing as t
+from collections.abc import Callable, Sequence
 
-from ansible_collections.osops.placement.plugins.module_utils._common.clock import (
-    read_monotonic_clock,
-)
-from ansible_collections.osops.placement.plugins.module_utils._common.progress import PROGRESS
-
-if t.TYPE_CHECKING:  # pragma: no cover
-    from collections.abc import Callable, Sequence
+from .clock import read_monotonic_clock
+from .progress import PROGRESS
 
 # The connection pool of a session keeps ten connections.
 WORKERS = 8

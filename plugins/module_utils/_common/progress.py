@@ -2,10 +2,6 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-# Note that this module util is **PRIVATE** to the collection.
-# It can have breaking changes at any time.
-# Do not use this from other collections or standalone plugins/modules!
-
 """The progress of the module, in a small file that the controller reads while the module runs.
 
 Like a log, there is one in a process: code that counts its items needs no parameter for it, and
@@ -21,13 +17,9 @@ import json
 import os
 import threading
 import typing as t
+from collections.abc import Callable, Iterator
 
-from ansible_collections.osops.placement.plugins.module_utils._common.clock import (
-    read_monotonic_clock,
-)
-
-if t.TYPE_CHECKING:  # pragma: no cover
-    from collections.abc import Callable, Iterator
+from .clock import read_monotonic_clock
 
 A = t.TypeVar("A")
 B = t.TypeVar("B")

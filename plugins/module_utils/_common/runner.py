@@ -2,10 +2,6 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-# Note that this module util is **PRIVATE** to the collection.
-# It can have breaking changes at any time.
-# Do not use this from other collections or standalone plugins/modules!
-
 """The one place where errors become `fail_json`.
 
 Modules that run on hypervisors need this file too: it runs with any Python from 3.9 on.
@@ -14,14 +10,11 @@ Modules that run on hypervisors need this file too: it runs with any Python from
 from __future__ import annotations
 
 import typing as t
+from collections.abc import Callable
 
-from ansible_collections.osops.placement.plugins.module_utils._common.errors import (
-    PlacementToolsError,
-)
+from .errors import PlacementToolsError
 
 if t.TYPE_CHECKING:  # pragma: no cover
-    from collections.abc import Callable
-
     from ansible.module_utils.basic import AnsibleModule
 
 

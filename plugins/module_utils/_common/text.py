@@ -2,10 +2,6 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-# Note that this module util is **PRIVATE** to the collection.
-# It can have breaking changes at any time.
-# Do not use this from other collections or standalone plugins/modules!
-
 """Text from a cloud or from another job, made safe to show and to read.
 
 Names of users may contain escape sequences, newlines or 255 characters. A short text that another
@@ -17,9 +13,7 @@ from __future__ import annotations
 import difflib
 import typing as t
 import zlib
-
-if t.TYPE_CHECKING:  # pragma: no cover
-    from collections.abc import Iterable
+from collections.abc import Iterable
 
 # How much a name must be like another to be the one that was meant, from 0 to 1.
 _LIKENESS = 0.7

@@ -2,10 +2,6 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-# Note that this module util is **PRIVATE** to the collection.
-# It can have breaking changes at any time.
-# Do not use this from other collections or standalone plugins/modules!
-
 """Times and durations as users and the two APIs write them.
 
 Modules that run on hypervisors need this file too: it runs with any Python from 3.9 on.
@@ -17,7 +13,7 @@ import datetime
 import email.utils
 import re
 
-from ansible_collections.osops.placement.plugins.module_utils._common.errors import InvalidInput
+from .errors import InvalidInput
 
 # datetime.timezone.utc is of Python 3.11.
 UTC = datetime.timezone.utc

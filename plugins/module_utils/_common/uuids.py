@@ -2,17 +2,13 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-# Note that this module util is **PRIVATE** to the collection.
-# It can have breaking changes at any time.
-# Do not use this from other collections or standalone plugins/modules!
-
 """UUIDs as users write them, in the canonical form that Placement returns."""
 
 from __future__ import annotations
 
 import uuid
 
-from ansible_collections.osops.placement.plugins.module_utils._common.errors import InvalidInput
+from .errors import InvalidInput
 
 
 def normalize_uuid(text: str) -> str | None:

@@ -2,53 +2,26 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any
-# time. Do not use this from other collections or standalone plugins/modules!
-
 """What blocks the decommissioning of a host, and what is provably left over on it. Pure."""
 
 from __future__ import annotations
 
 import dataclasses as d
-import typing as t
+from collections.abc import Collection, Iterable, Iterator, Mapping
 
-from ansible_collections.osops.placement.plugins.module_utils._common.errors import InvalidInput
-from ansible_collections.osops.placement.plugins.module_utils._common.text import summarize_names
-from ansible_collections.osops.placement.plugins.module_utils._common.times import (
-    format_duration,
-    seconds_between,
-)
-from ansible_collections.osops.placement.plugins.module_utils._models.change import (
-    Change,
-    sort_children_first,
-)
-from ansible_collections.osops.placement.plugins.module_utils._models.placement import sum_amounts
-from ansible_collections.osops.placement.plugins.module_utils._resources.migrations import (
-    get_advice,
-)
-from ansible_collections.osops.placement.plugins.module_utils._rules.engine import judge_consumers
-from ansible_collections.osops.placement.plugins.module_utils._snapshot.index import SnapshotIndex
-from ansible_collections.osops.placement.plugins.module_utils._snapshot.services import COMPUTE
-
-if t.TYPE_CHECKING:  # pragma: no cover
-    from collections.abc import Collection, Iterable, Iterator, Mapping
-
-    from ansible_collections.osops.placement.plugins.module_utils._models.nova import (
-        Hypervisor,
-        Migration,
-        Server,
-        Service,
-    )
-    from ansible_collections.osops.placement.plugins.module_utils._models.placement import (
-        Allocations,
-        Provider,
-        Resources,
-    )
-    from ansible_collections.osops.placement.plugins.module_utils._models.policy import Policy
-    from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import (
-        Answer,
-    )
-    from ansible_collections.osops.placement.plugins.module_utils._models.verdict import Finding
+from .._common.errors import InvalidInput
+from .._common.text import summarize_names
+from .._common.times import format_duration, seconds_between
+from .._core.facts.index import SnapshotIndex
+from .._core.facts.services import COMPUTE
+from .._core.judging.engine import judge_consumers
+from .._core.models.change import Change, sort_children_first
+from .._core.models.nova import Hypervisor, Migration, Server, Service
+from .._core.models.placement import Allocations, Provider, Resources, sum_amounts
+from .._core.models.snapshot import Answer
+from .._core.models.verdict import Finding
+from .._core.options.policy import Policy
+from .migrations import get_advice
 
 # The first stage that a blocker stops. With only `delete` blockers the host can still be prepared
 # for the deletion of its service.

@@ -2,10 +2,6 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-# Note that this module util is **PRIVATE** to the collection.
-# It can have breaking changes at any time.
-# Do not use this from other collections or standalone plugins/modules!
-
 """How the servers of a host would leave it, and where to. Pure.
 
 Placement decides whether a host has room. What Nova's scheduler decides after it, and what can be
@@ -16,28 +12,13 @@ others.
 from __future__ import annotations
 
 import dataclasses as d
-import typing as t
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from ansible_collections.osops.placement.plugins.module_utils._common.text import (
-    format_count,
-    make_printable,
-    summarize_names,
-)
-from ansible_collections.osops.placement.plugins.module_utils._hosts.evacuations import (
-    explain_returning,
-)
-from ansible_collections.osops.placement.plugins.module_utils._hosts.move_needs import (
-    allows_group,
-    build_need,
-    find_isolated_hosts,
-)
-from ansible_collections.osops.placement.plugins.module_utils._hosts.move_ways import decide_way
-from ansible_collections.osops.placement.plugins.module_utils._hosts.packing import (
-    Packing,
-    Parcel,
-    sort_biggest_first,
-)
-from ansible_collections.osops.placement.plugins.module_utils._models.draining import (
+from .._common.text import format_count, make_printable, summarize_names
+from .._core.models.nova import Aggregate, Migration, Service
+from .._core.models.placement import AllocationCandidates, Allocations
+from .._core.models.resource_request import ServerPort
+from .draining import (
     AFFINITY,
     ANTI_AFFINITY,
     SOFT_AFFINITY,
@@ -52,23 +33,10 @@ from ansible_collections.osops.placement.plugins.module_utils._models.draining i
     ServerGroup,
     Way,
 )
-
-if t.TYPE_CHECKING:  # pragma: no cover
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
-
-    from ansible_collections.osops.placement.plugins.module_utils._models.nova import (
-        Aggregate,
-        Migration,
-        Service,
-    )
-    from ansible_collections.osops.placement.plugins.module_utils._models.placement import (
-        AllocationCandidates,
-        Allocations,
-    )
-    from ansible_collections.osops.placement.plugins.module_utils._models.resource_request import (
-        ServerPort,
-    )
-
+from .evacuations import explain_returning
+from .move_needs import allows_group, build_need, find_isolated_hosts
+from .move_ways import decide_way
+from .packing import Packing, Parcel, sort_biggest_first
 
 # How many reasons the sentence about a plan has.
 _MAX_REASONS = 3

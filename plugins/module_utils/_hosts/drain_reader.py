@@ -2,10 +2,6 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-# Note that this module util is **PRIVATE** to the collection.
-# It can have breaking changes at any time.
-# Do not use this from other collections or standalone plugins/modules!
-
 """Reads everything that decides how a host can be drained, from Nova, Placement and Neutron.
 
 The number of requests grows with the number of flavors and of server groups on the host, and not
@@ -16,72 +12,32 @@ from __future__ import annotations
 
 import dataclasses as d
 import functools
-import typing as t
+from collections.abc import Iterable, Sequence
 
-from ansible_collections.osops.placement.plugins.module_utils._clients.move_reader import MoveReader
-from ansible_collections.osops.placement.plugins.module_utils._clients.neutron import NeutronReader
-from ansible_collections.osops.placement.plugins.module_utils._clients.nova import NovaReader
-from ansible_collections.osops.placement.plugins.module_utils._clients.placement import (
-    PlacementReader,
-)
-from ansible_collections.osops.placement.plugins.module_utils._common.errors import (
-    InvalidInput,
-)
-from ansible_collections.osops.placement.plugins.module_utils._common.parallel import map_parallel
-from ansible_collections.osops.placement.plugins.module_utils._hosts.drain_plan import (
-    HostReading,
-    is_selectable,
-    list_offers,
-)
-from ansible_collections.osops.placement.plugins.module_utils._hosts.evacuations import (
+from .._common.errors import InvalidInput
+from .._common.parallel import map_parallel
+from .._core.clients.neutron import NeutronReader
+from .._core.clients.nova import NovaReader
+from .._core.clients.placement import PlacementReader
+from .._core.clients.session import Session
+from .._core.facts.preconditions import require_compute_nodes
+from .._core.facts.services import COMPUTE, find_service, get_listed_services, require_answer
+from .._core.models.nova import Hypervisor, Migration, Service
+from .._core.models.placement import AllocationCandidates, Allocations
+from .._core.models.resource_request import ServerPort
+from .drain_plan import HostReading, is_selectable, list_offers
+from .draining import DrainServer, MoveNeed, ServerGroup, Way
+from .evacuations import (
     UnfinishedEvacuations,
     find_returning_hosts,
     list_evacuation_sources,
     list_evacuations,
     read_unfinished_evacuations,
 )
-from ansible_collections.osops.placement.plugins.module_utils._hosts.move_needs import (
-    build_candidate_query,
-)
-from ansible_collections.osops.placement.plugins.module_utils._hosts.move_ways import (
-    BARE_METAL,
-    judge_allocation,
-)
-from ansible_collections.osops.placement.plugins.module_utils._hosts.preconditions import (
-    require_compute_nodes,
-)
-from ansible_collections.osops.placement.plugins.module_utils._models.draining import (
-    DrainServer,
-    MoveNeed,
-    ServerGroup,
-    Way,
-)
-from ansible_collections.osops.placement.plugins.module_utils._snapshot.flavor import (
-    list_special_specs,
-)
-from ansible_collections.osops.placement.plugins.module_utils._snapshot.services import (
-    COMPUTE,
-    find_service,
-    get_listed_services,
-    require_answer,
-)
-
-if t.TYPE_CHECKING:  # pragma: no cover
-    from collections.abc import Iterable, Sequence
-
-    from ansible_collections.osops.placement.plugins.module_utils._clients.session import Session
-    from ansible_collections.osops.placement.plugins.module_utils._models.nova import (
-        Hypervisor,
-        Migration,
-        Service,
-    )
-    from ansible_collections.osops.placement.plugins.module_utils._models.placement import (
-        AllocationCandidates,
-        Allocations,
-    )
-    from ansible_collections.osops.placement.plugins.module_utils._models.resource_request import (
-        ServerPort,
-    )
+from .flavor import list_special_specs
+from .move_needs import build_candidate_query
+from .move_reader import MoveReader
+from .move_ways import BARE_METAL, judge_allocation
 
 
 class DrainReader:

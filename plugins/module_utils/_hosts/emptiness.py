@@ -2,10 +2,6 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-# Note that this module util is **PRIVATE** to the collection.
-# It can have breaking changes at any time.
-# Do not use this from other collections or standalone plugins/modules!
-
 """Whether a host is empty: the one place that decides it. Pure.
 
 A build has an allocation before it has a host, a soft-deleted server is in no listing of servers,
@@ -16,18 +12,11 @@ left, in a reading of which every cell has answered (`find_blockers`).
 
 from __future__ import annotations
 
-import typing as t
+from collections.abc import Iterable
 
-from ansible_collections.osops.placement.plugins.module_utils._common.text import make_printable
-from ansible_collections.osops.placement.plugins.module_utils._hosts.blockers import Blocker
-from ansible_collections.osops.placement.plugins.module_utils._models.draining import GONE, MOVED
-
-if t.TYPE_CHECKING:  # pragma: no cover
-    from collections.abc import Iterable
-
-    from ansible_collections.osops.placement.plugins.module_utils._models.draining import (
-        MoveOutcomeDocument,
-    )
+from .._common.text import make_printable
+from .blockers import Blocker
+from .draining import GONE, MOVED, MoveOutcomeDocument
 
 # The kinds of blockers that are, or may become, a guest; the other kinds block an empty host.
 _OCCUPYING = frozenset(

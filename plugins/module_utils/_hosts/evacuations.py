@@ -2,10 +2,6 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-# Note that this module util is **PRIVATE** to the collection.
-# It can have breaking changes at any time.
-# Do not use this from other collections or standalone plugins/modules!
-
 """The evacuations from a host that its nova-compute has not completed, and the way out.
 
 At its next start, nova-compute destroys every guest of theirs that its hypervisor has. That start
@@ -16,31 +12,16 @@ one server only one (nova/compute/manager.py, _destroy_evacuated_instances).
 from __future__ import annotations
 
 import dataclasses as d
-import typing as t
+from collections.abc import Collection, Iterable, Mapping
 
-from ansible_collections.osops.placement.plugins.module_utils._common.errors import CloudError
-from ansible_collections.osops.placement.plugins.module_utils._common.parallel import map_parallel
-from ansible_collections.osops.placement.plugins.module_utils._common.text import (
-    make_printable,
-    summarize_names,
-)
-from ansible_collections.osops.placement.plugins.module_utils._snapshot.services import (
-    get_listed_services,
-    require_answer,
-)
-from ansible_collections.osops.placement.plugins.module_utils._snapshot.soundness import (
-    list_down_cell_hosts,
-)
-
-if t.TYPE_CHECKING:  # pragma: no cover
-    from collections.abc import Collection, Iterable, Mapping
-
-    from ansible_collections.osops.placement.plugins.module_utils._clients.nova import NovaReader
-    from ansible_collections.osops.placement.plugins.module_utils._models.nova import (
-        Migration,
-        Server,
-    )
-    from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import Answer
+from .._common.errors import CloudError
+from .._common.parallel import map_parallel
+from .._common.text import make_printable, summarize_names
+from .._core.clients.nova import NovaReader
+from .._core.facts.services import get_listed_services, require_answer
+from .._core.facts.soundness import list_down_cell_hosts
+from .._core.models.nova import Migration, Server
+from .._core.models.snapshot import Answer
 
 
 @d.dataclass(frozen=True)

@@ -2,38 +2,22 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-# Note that this module util is **PRIVATE** to the collection.
-# It can have breaking changes at any time.
-# Do not use this from other collections or standalone plugins/modules!
-
 """What a host had before it was decommissioned, from the `host.json` of that run."""
 
 from __future__ import annotations
 
 import dataclasses as d
 import typing as t
+from collections.abc import Mapping
 
-from ansible_collections.osops.placement.plugins.module_utils._clients.provider_state import (
-    ProviderState,
-    parse_provider_state,
-)
-from ansible_collections.osops.placement.plugins.module_utils._common.errors import InvalidInput
-from ansible_collections.osops.placement.plugins.module_utils._common.text import make_printable
-from ansible_collections.osops.placement.plugins.module_utils._findings.entries import FORMAT
-from ansible_collections.osops.placement.plugins.module_utils._hosts.host_record import (
-    require_same_cloud,
-)
-from ansible_collections.osops.placement.plugins.module_utils._models.nova import Aggregate
-
-if t.TYPE_CHECKING:  # pragma: no cover
-    from collections.abc import Mapping
-
-    from ansible_collections.osops.placement.plugins.module_utils._models.documents import (
-        Unchecked,
-    )
-    from ansible_collections.osops.placement.plugins.module_utils._models.host_documents import (
-        RecordedCloud,
-    )
+from .._common.errors import InvalidInput
+from .._common.text import make_printable
+from .._core.clients.provider_state import ProviderState, parse_provider_state
+from .._core.findings.entries import FORMAT
+from .._core.models.documents import Unchecked
+from .._core.models.host_documents import RecordedCloud
+from .._core.models.nova import Aggregate
+from .host_record import require_same_cloud
 
 
 @d.dataclass(frozen=True)

@@ -2,35 +2,46 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any
-# time. Do not use this from other collections or standalone plugins/modules!
-
 """Reads everything about the compute hosts to decommission, from Placement and Nova."""
 
 from __future__ import annotations
 
 import dataclasses as d
 import typing as t
+from collections.abc import Collection, Iterator, Mapping, Sequence
 
-from ansible_collections.osops.placement.plugins.module_utils._clients.nova import NovaReader
-from ansible_collections.osops.placement.plugins.module_utils._clients.placement import (
-    PlacementReader,
+from .._common.clock import get_utc_now
+from .._common.errors import InvalidInput, UnsoundReading
+from .._common.parallel import map_parallel
+from .._common.text import make_printable, suggest_names
+from .._core.clients.nova import NovaReader
+from .._core.clients.placement import PlacementReader
+from .._core.clients.provider_state import ProviderStateReader
+from .._core.clients.session import Session
+from .._core.facts.agreement import list_host_names
+from .._core.facts.index import SnapshotIndex
+from .._core.facts.preconditions import check_no_compute_node, require_compute_nodes
+from .._core.facts.services import COMPUTE, get_listed_services, require_answer
+from .._core.models.documents import convert_to_json, pick_fields
+from .._core.models.host_documents import (
+    AggregateDocument,
+    HostDocument,
+    HostLeftoverDocument,
+    HostProviderDocument,
+    HostServerDocument,
+    NodeDocument,
+    ProviderRecord,
+    RecordedCloud,
+    RecordedHostDocument,
 )
-from ansible_collections.osops.placement.plugins.module_utils._clients.provider_state import (
-    ProviderStateReader,
-)
-from ansible_collections.osops.placement.plugins.module_utils._collector.collector import Collector
-from ansible_collections.osops.placement.plugins.module_utils._common.clock import get_utc_now
-from ansible_collections.osops.placement.plugins.module_utils._common.errors import (
-    InvalidInput,
-    UnsoundReading,
-)
-from ansible_collections.osops.placement.plugins.module_utils._common.parallel import map_parallel
-from ansible_collections.osops.placement.plugins.module_utils._common.text import (
-    make_printable,
-    suggest_names,
-)
-from ansible_collections.osops.placement.plugins.module_utils._hosts.blockers import (
+from .._core.models.host_parts import HostParts
+from .._core.models.kinds import CONSUMER_KINDS, REMEDIATE
+from .._core.models.nova import Hypervisor, Service
+from .._core.models.placement import Provider
+from .._core.models.snapshot import NOT_ASKED, Answer, Scope
+from .._core.options.policy import Policy
+from .._core.reading.collector import Collector
+from .blockers import (
     DELETE,
     Blocker,
     Host,
@@ -42,80 +53,10 @@ from ansible_collections.osops.placement.plugins.module_utils._hosts.blockers im
     list_host_providers,
     list_other_spellings,
 )
-from ansible_collections.osops.placement.plugins.module_utils._hosts.host_record import (
-    HostRecords,
-    build_record,
-    choose_records,
-    read_records,
-)
-from ansible_collections.osops.placement.plugins.module_utils._hosts.part_reader import (
-    PartReader,
-)
-from ansible_collections.osops.placement.plugins.module_utils._hosts.part_rules import (
-    PartPolicy,
-    describe_other_service,
-    find_part_blockers,
-    list_part_warnings,
-)
-from ansible_collections.osops.placement.plugins.module_utils._hosts.preconditions import (
-    check_no_compute_node,
-    require_compute_nodes,
-)
-from ansible_collections.osops.placement.plugins.module_utils._models.documents import (
-    convert_to_json,
-    pick_fields,
-)
-from ansible_collections.osops.placement.plugins.module_utils._models.host_documents import (
-    AggregateDocument,
-    HostLeftoverDocument,
-    HostProviderDocument,
-    HostServerDocument,
-    NodeDocument,
-    RecordedCloud,
-)
-from ansible_collections.osops.placement.plugins.module_utils._models.kinds import (
-    CONSUMER_KINDS,
-    REMEDIATE,
-)
-from ansible_collections.osops.placement.plugins.module_utils._models.policy import Policy
-from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import (
-    NOT_ASKED,
-    Scope,
-)
-from ansible_collections.osops.placement.plugins.module_utils._resources.migrations import (
-    describe_migration,
-)
-from ansible_collections.osops.placement.plugins.module_utils._snapshot.agreement import (
-    list_host_names,
-)
-from ansible_collections.osops.placement.plugins.module_utils._snapshot.index import SnapshotIndex
-from ansible_collections.osops.placement.plugins.module_utils._snapshot.services import (
-    COMPUTE,
-    get_listed_services,
-    require_answer,
-)
-
-if t.TYPE_CHECKING:  # pragma: no cover
-    from collections.abc import Collection, Iterator, Mapping, Sequence
-
-    from ansible_collections.osops.placement.plugins.module_utils._clients.session import Session
-    from ansible_collections.osops.placement.plugins.module_utils._models.host_documents import (
-        HostDocument,
-        ProviderRecord,
-        RecordedHostDocument,
-    )
-    from ansible_collections.osops.placement.plugins.module_utils._models.host_parts import (
-        HostParts,
-    )
-    from ansible_collections.osops.placement.plugins.module_utils._models.nova import (
-        Hypervisor,
-        Service,
-    )
-    from ansible_collections.osops.placement.plugins.module_utils._models.placement import Provider
-    from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import (
-        Answer,
-    )
-
+from .host_record import HostRecords, build_record, choose_records, read_records
+from .migrations import describe_migration
+from .part_reader import PartReader
+from .part_rules import PartPolicy, describe_other_service, find_part_blockers, list_part_warnings
 
 # How often usages and allocations are read until they agree. Others change them in between.
 _ATTEMPTS = 3

@@ -2,34 +2,19 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-# Note that this module util is **PRIVATE** to the collection.
-# It can have breaking changes at any time.
-# Do not use this from other collections or standalone plugins/modules!
-
 """What is recorded of a host right before it is deleted, so that it can get it back. Pure."""
 
 from __future__ import annotations
 
 import dataclasses as d
 import typing as t
+from collections.abc import Collection, Iterable, Mapping
 
-from ansible_collections.osops.placement.plugins.module_utils._common.errors import InvalidInput
-from ansible_collections.osops.placement.plugins.module_utils._common.text import make_printable
-from ansible_collections.osops.placement.plugins.module_utils._models.placement import NOVA_TRAITS
-
-if t.TYPE_CHECKING:  # pragma: no cover
-    from collections.abc import Collection, Iterable, Mapping
-
-    from ansible_collections.osops.placement.plugins.module_utils._models.documents import (
-        ServiceDocument,
-    )
-    from ansible_collections.osops.placement.plugins.module_utils._models.host_documents import (
-        HostDocument,
-        HostRecord,
-        ProviderRecord,
-        RecordedCloud,
-    )
-    from ansible_collections.osops.placement.plugins.module_utils._models.placement import Provider
+from .._common.errors import InvalidInput
+from .._common.text import make_printable
+from .._core.models.documents import ServiceDocument
+from .._core.models.host_documents import HostDocument, HostRecord, ProviderRecord, RecordedCloud
+from .._core.models.placement import NOVA_TRAITS, Provider
 
 _SEEN_KEYS = {"id", "status", "state", "disabled_reason"}
 # Stands for that of a record of version 2.0.0.

@@ -2,10 +2,6 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-# Note that this module util is **PRIVATE** to the collection.
-# It can have breaking changes at any time.
-# Do not use this from other collections or standalone plugins/modules!
-
 """What a server needs from its next host, as Nova's scheduler asks Placement for it. Pure.
 
 How Nova makes a request of a flavor: nova/scheduler/utils.py, ResourceRequest.from_request_spec;
@@ -15,33 +11,13 @@ and what it adds for zones, projects and disabled hosts: nova/scheduler/request_
 from __future__ import annotations
 
 import typing as t
+from collections.abc import Iterable, Mapping
 
-from ansible_collections.osops.placement.plugins.module_utils._models.draining import (
-    AFFINITY,
-    ANTI_AFFINITY,
-    MoveNeed,
-)
-from ansible_collections.osops.placement.plugins.module_utils._models.placement import sum_amounts
-from ansible_collections.osops.placement.plugins.module_utils._resources.candidate_requests import (
-    DISABLED_TRAIT,
-)
-from ansible_collections.osops.placement.plugins.module_utils._snapshot.flavor import (
-    calculate_resources,
-    list_special_specs,
-)
-
-if t.TYPE_CHECKING:  # pragma: no cover
-    from collections.abc import Iterable, Mapping
-
-    from ansible_collections.osops.placement.plugins.module_utils._models.draining import (
-        DrainServer,
-        ServerGroup,
-    )
-    from ansible_collections.osops.placement.plugins.module_utils._models.nova import Aggregate
-    from ansible_collections.osops.placement.plugins.module_utils._models.placement import (
-        Allocations,
-        Resources,
-    )
+from .._core.models.nova import Aggregate
+from .._core.models.placement import Allocations, Resources, sum_amounts
+from .._core.resources.candidate_requests import DISABLED_TRAIT
+from .draining import AFFINITY, ANTI_AFFINITY, DrainServer, MoveNeed, ServerGroup
+from .flavor import calculate_resources, list_special_specs
 
 # Nova asks for at most so many candidates (nova/conf/scheduler.py, max_placement_results).
 MAX_CANDIDATES = 1000

@@ -2,10 +2,6 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-# Note that this module util is **PRIVATE** to the collection.
-# It can have breaking changes at any time.
-# Do not use this from other collections or standalone plugins/modules!
-
 """What Nova's answers say about a move that was requested. Pure.
 
 A server is read after its migrations, because an evacuation ends in that order: the server has its
@@ -15,30 +11,10 @@ new host before the migration is `done`.
 from __future__ import annotations
 
 import dataclasses as d
-import typing as t
+from collections.abc import Sequence
 
-from ansible_collections.osops.placement.plugins.module_utils._models.draining import (
-    COLD,
-    EVACUATION,
-    LIVE,
-    MIGRATION_TYPES,
-    MOVE_ACTIONS,
-)
-from ansible_collections.osops.placement.plugins.module_utils._models.nova import (
-    MOVING_ACTIONS,
-    SUCCESSFUL_MIGRATION_STATUSES,
-)
-
-if t.TYPE_CHECKING:  # pragma: no cover
-    from collections.abc import Sequence
-
-    from ansible_collections.osops.placement.plugins.module_utils._models.draining import (
-        DrainServer,
-    )
-    from ansible_collections.osops.placement.plugins.module_utils._models.nova import (
-        Action,
-        Migration,
-    )
+from .._core.models.nova import MOVING_ACTIONS, SUCCESSFUL_MIGRATION_STATUSES, Action, Migration
+from .draining import COLD, EVACUATION, LIVE, MIGRATION_TYPES, MOVE_ACTIONS, DrainServer
 
 # WAITING: Nova is at it. CONFIRMABLE: the resize waits to be confirmed.
 # ARRIVED: the server is on another host. NOT_BEGUN: nothing shows that Nova got the request.

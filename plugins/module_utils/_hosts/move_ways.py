@@ -2,10 +2,6 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-# Note that this module util is **PRIVATE** to the collection.
-# It can have breaking changes at any time.
-# Do not use this from other collections or standalone plugins/modules!
-
 """How a server can leave its host: live, cold, by evacuation, or not at all. Pure.
 
 Nova's own conditions are in nova/compute/api.py: `live_migrate`, `resize` and `evacuate`.
@@ -15,28 +11,11 @@ from __future__ import annotations
 
 import re
 import typing as t
+from collections.abc import Collection, Sequence
 
-from ansible_collections.osops.placement.plugins.module_utils._models.draining import (
-    COLD,
-    EVACUATION,
-    LIVE,
-    STAYS,
-    DrainSettings,
-    Way,
-)
-
-if t.TYPE_CHECKING:  # pragma: no cover
-    from collections.abc import Collection, Sequence
-
-    from ansible_collections.osops.placement.plugins.module_utils._models.draining import (
-        DrainServer,
-    )
-    from ansible_collections.osops.placement.plugins.module_utils._models.nova import (
-        Migration,
-    )
-    from ansible_collections.osops.placement.plugins.module_utils._models.resource_request import (
-        ServerPort,
-    )
+from .._core.models.nova import Migration
+from .._core.models.resource_request import ServerPort
+from .draining import COLD, EVACUATION, LIVE, STAYS, DrainServer, DrainSettings, Way
 
 # Statuses of which Nova moves no server, with what the operator can do about it.
 _STAYING_STATUSES = {

@@ -2,10 +2,6 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-# Note that this module util is **PRIVATE** to the collection.
-# It can have breaking changes at any time.
-# Do not use this from other collections or standalone plugins/modules!
-
 """Whether all servers of a host fit on other hosts together: a simple packing, biggest first. Pure.
 
 What is packed is a possible assignment: each server is on a host that could take it alone, and no
@@ -16,18 +12,11 @@ may fit after all; one that is placed together with the others certainly does.
 from __future__ import annotations
 
 import dataclasses as d
-import typing as t
+from collections.abc import Iterable, Mapping, Sequence
 
-from ansible_collections.osops.placement.plugins.module_utils._hosts.move_needs import allows_group
-
-if t.TYPE_CHECKING:  # pragma: no cover
-    from collections.abc import Iterable, Mapping, Sequence
-
-    from ansible_collections.osops.placement.plugins.module_utils._models.draining import (
-        MoveOption,
-        ServerGroup,
-    )
-    from ansible_collections.osops.placement.plugins.module_utils._models.placement import Resources
+from .._core.models.placement import Resources
+from .draining import MoveOption, ServerGroup
+from .move_needs import allows_group
 
 
 @d.dataclass(frozen=True)

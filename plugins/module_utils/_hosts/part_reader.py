@@ -2,48 +2,22 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-# Note that this module util is **PRIVATE** to the collection.
-# It can have breaking changes at any time.
-# Do not use this from other collections or standalone plugins/modules!
-
 """Reads what hosts have beside their servers and allocations, from Nova, Neutron and Cinder."""
 
 from __future__ import annotations
 
 import functools
-import typing as t
+from collections.abc import Sequence
 
-from ansible_collections.osops.placement.plugins.module_utils._clients.block_storage import (
-    list_cinder_services,
-)
-from ansible_collections.osops.placement.plugins.module_utils._clients.network_agents import (
-    AgentReader,
-)
-from ansible_collections.osops.placement.plugins.module_utils._clients.nova import NovaReader
-from ansible_collections.osops.placement.plugins.module_utils._common.errors import CloudError
-from ansible_collections.osops.placement.plugins.module_utils._common.parallel import map_parallel
-from ansible_collections.osops.placement.plugins.module_utils._hosts.part_rules import (
-    find_lonely_aggregates,
-    find_zone_hosts,
-    select_other_services,
-)
-from ansible_collections.osops.placement.plugins.module_utils._models.host_parts import (
-    HostParts,
-    NetworkParts,
-)
-
-if t.TYPE_CHECKING:  # pragma: no cover
-    from collections.abc import Sequence
-
-    from ansible_collections.osops.placement.plugins.module_utils._clients.session import Session
-    from ansible_collections.osops.placement.plugins.module_utils._models.host_parts import (
-        BoundPort,
-        OtherService,
-    )
-    from ansible_collections.osops.placement.plugins.module_utils._models.nova import (
-        Aggregate,
-        Service,
-    )
+from .._common.errors import CloudError
+from .._common.parallel import map_parallel
+from .._core.clients.block_storage import list_cinder_services
+from .._core.clients.nova import NovaReader
+from .._core.clients.session import Session
+from .._core.models.host_parts import BoundPort, HostParts, NetworkParts, OtherService
+from .._core.models.nova import Aggregate, Service
+from .network_agents import AgentReader
+from .part_rules import find_lonely_aggregates, find_zone_hosts, select_other_services
 
 # The device that Neutron gives to the port of a DHCP server that it keeps for a later one.
 _RESERVED_DEVICE = "reserved_dhcp_port"

@@ -2,52 +2,31 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-# Note that this module util is **PRIVATE** to the collection.
-# It can have breaking changes at any time.
-# Do not use this from other collections or standalone plugins/modules!
-
 """What a host has beside its servers and allocations, and what of it blocks its deletion. Pure."""
 
 from __future__ import annotations
 
 import dataclasses as d
 import typing as t
+from collections.abc import Iterable, Iterator
 
-from ansible_collections.osops.placement.plugins.module_utils._common.text import (
-    format_count,
-    make_printable,
-    summarize_names,
-)
-from ansible_collections.osops.placement.plugins.module_utils._hosts.blockers import (
-    DELETE,
-    Blocker,
-)
-from ansible_collections.osops.placement.plugins.module_utils._models.documents import (
-    convert_to_json,
-)
-from ansible_collections.osops.placement.plugins.module_utils._models.host_parts import (
+from .._common.text import format_count, make_printable, summarize_names
+from .._core.facts.services import COMPUTE
+from .._core.models.documents import convert_to_json
+from .._core.models.host_parts import (
     BLOCK_STORAGE_API,
     NETWORK,
+    Agent,
+    AgentResource,
+    BoundPort,
     HostParts,
     OtherService,
 )
-from ansible_collections.osops.placement.plugins.module_utils._snapshot.services import COMPUTE
+from .._core.models.nova import Aggregate, Service
+from .blockers import DELETE, Blocker
 
 if t.TYPE_CHECKING:  # pragma: no cover
-    from collections.abc import Iterable, Iterator
-
-    from ansible_collections.osops.placement.plugins.module_utils._models.host_documents import (
-        OtherServiceDocument,
-    )
-    from ansible_collections.osops.placement.plugins.module_utils._models.host_parts import (
-        Agent,
-        AgentResource,
-        BoundPort,
-    )
-    from ansible_collections.osops.placement.plugins.module_utils._models.nova import (
-        Aggregate,
-        Service,
-    )
+    from .._core.models.host_documents import OtherServiceDocument
 
 _MAX_NAME = 80
 

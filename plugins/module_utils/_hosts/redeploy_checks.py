@@ -2,32 +2,18 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-# Note that this module util is **PRIVATE** to the collection.
-# It can have breaking changes at any time.
-# Do not use this from other collections or standalone plugins/modules!
-
 """Whether a host that was deployed again is complete: one check for each of its parts. Pure."""
 
 from __future__ import annotations
 
 import dataclasses as d
 import functools
-import typing as t
+from collections.abc import Callable
 
-from ansible_collections.osops.placement.plugins.module_utils._common.text import summarize_names
-from ansible_collections.osops.placement.plugins.module_utils._models.placement import (
-    NOVA_TRAITS,
-)
-
-if t.TYPE_CHECKING:  # pragma: no cover
-    from collections.abc import Callable
-
-    from ansible_collections.osops.placement.plugins.module_utils._clients.provider_state import (
-        ProviderState,
-    )
-    from ansible_collections.osops.placement.plugins.module_utils._hosts.redeployed_host import (
-        RedeployedHost,
-    )
+from .._common.text import summarize_names
+from .._core.clients.provider_state import ProviderState
+from .._core.models.placement import NOVA_TRAITS
+from .redeployed_host import RedeployedHost
 
 OK, MISSING, DIFFERS, RESTORED, FAILED = "ok", "missing", "differs", "restored", "failed"
 

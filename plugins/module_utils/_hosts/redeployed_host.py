@@ -2,50 +2,23 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-# Note that this module util is **PRIVATE** to the collection.
-# It can have breaking changes at any time.
-# Do not use this from other collections or standalone plugins/modules!
-
 """Reads a host that was deployed again: its service, its mapping, its node and its provider."""
 
 from __future__ import annotations
 
 import dataclasses as d
-import typing as t
 import urllib.parse
+from collections.abc import Iterable
 
-from ansible_collections.osops.placement.plugins.module_utils._clients.nova import NovaReader
-from ansible_collections.osops.placement.plugins.module_utils._clients.placement import (
-    PlacementReader,
-)
-from ansible_collections.osops.placement.plugins.module_utils._clients.provider_state import (
-    ProviderStateReader,
-)
-from ansible_collections.osops.placement.plugins.module_utils._hosts.evacuations import (
-    UnfinishedEvacuations,
-    read_unfinished_evacuations,
-)
-from ansible_collections.osops.placement.plugins.module_utils._hosts.preconditions import (
-    require_compute_nodes,
-)
-from ansible_collections.osops.placement.plugins.module_utils._snapshot.services import (
-    COMPUTE,
-    get_listed_services,
-)
-
-if t.TYPE_CHECKING:  # pragma: no cover
-    from collections.abc import Iterable
-
-    from ansible_collections.osops.placement.plugins.module_utils._clients.provider_state import (
-        ProviderState,
-    )
-    from ansible_collections.osops.placement.plugins.module_utils._clients.session import Session
-    from ansible_collections.osops.placement.plugins.module_utils._models.nova import (
-        Aggregate,
-        Hypervisor,
-        Service,
-    )
-    from ansible_collections.osops.placement.plugins.module_utils._models.placement import Provider
+from .._core.clients.nova import NovaReader
+from .._core.clients.placement import PlacementReader
+from .._core.clients.provider_state import ProviderState, ProviderStateReader
+from .._core.clients.session import Session
+from .._core.facts.preconditions import require_compute_nodes
+from .._core.facts.services import COMPUTE, get_listed_services
+from .._core.models.nova import Aggregate, Hypervisor, Service
+from .._core.models.placement import Provider
+from .evacuations import UnfinishedEvacuations, read_unfinished_evacuations
 
 # Nova removed this request after 2.42. It is the only one that shows a missing host mapping.
 _HOST_MICROVERSION = "2.42"

@@ -2,10 +2,6 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-# Note that this module util is **PRIVATE** to the collection.
-# It can have breaking changes at any time.
-# Do not use this from other collections or standalone plugins/modules!
-
 """Whether a nova-compute is silent, measured by what the others report. Pure.
 
 No API has `report_interval`. A nova-compute reports through RabbitMQ and a conductor, and the
@@ -14,15 +10,11 @@ conductor writes the time: if one of them fails, every nova-compute falls silent
 
 from __future__ import annotations
 
-import typing as t
+from collections.abc import Collection, Iterable
 
-from ansible_collections.osops.placement.plugins.module_utils._common.times import seconds_between
-from ansible_collections.osops.placement.plugins.module_utils._snapshot.services import COMPUTE
-
-if t.TYPE_CHECKING:  # pragma: no cover
-    from collections.abc import Collection, Iterable
-
-    from ansible_collections.osops.placement.plugins.module_utils._models.nova import Service
+from .._common.times import seconds_between
+from .._core.facts.services import COMPUTE
+from .._core.models.nova import Service
 
 # REPORTS: it lives. SILENT: the others have reported twice meanwhile. WAITING: not yet.
 # UNKNOWN: no other is up to tell, or others fell silent together with it.

@@ -2,10 +2,6 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-# Note that this plugin util is **PRIVATE** to the collection.
-# It can have breaking changes at any time.
-# Do not use this from other collections or standalone plugins/modules!
-
 """Values in the commands that a reader of a report copies into a shell.
 
 Names from a cloud get into a command only where they mean nothing to a shell, to Ansible's parser
@@ -15,12 +11,9 @@ and to its templates. Anything else is left out.
 from __future__ import annotations
 
 import re
-import typing as t
 
-from ansible_collections.osops.placement.plugins.module_utils._common.uuids import normalize_uuid
-
-if t.TYPE_CHECKING:  # pragma: no cover
-    from ansible_collections.osops.placement.plugins.module_utils._findings.entries import Entry
+from ...module_utils._common.uuids import normalize_uuid
+from ...module_utils._core.findings.entries import Entry
 
 # Stands for a value that must not be in a command: no host and no file has this name.
 LEFT_OUT = "…"

@@ -2,10 +2,6 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-# Note that this plugin util is **PRIVATE** to the collection.
-# It can have breaking changes at any time.
-# Do not use this from other collections or standalone plugins/modules!
-
 """Findings as CSV (RFC 4180), one row each. No spreadsheet takes a cell of it for a formula.
 
 The rows are in the order of the terminal, and each names its cloud: files can be put together.
@@ -17,28 +13,13 @@ import csv
 import io
 import typing as t
 
-from ansible_collections.osops.placement.plugins.module_utils._common.text import make_printable
-from ansible_collections.osops.placement.plugins.module_utils._findings.entries import get_subject
-from ansible_collections.osops.placement.plugins.plugin_utils._report.order import (
-    list_sorted_entries,
-)
-from ansible_collections.osops.placement.plugins.plugin_utils._report.phrases import (
-    get_server_name,
-    list_hosts,
-    map_outcomes,
-    sum_freed,
-)
-from ansible_collections.osops.placement.plugins.plugin_utils._report.units import (
-    COMMON_CLASSES,
-    format_amounts,
-)
-
-if t.TYPE_CHECKING:  # pragma: no cover
-    from ansible_collections.osops.placement.plugins.module_utils._findings.entries import Entry
-    from ansible_collections.osops.placement.plugins.module_utils._models.documents import (
-        CloudDocument,
-    )
-    from ansible_collections.osops.placement.plugins.plugin_utils._report.report import Report
+from ...module_utils._common.text import make_printable
+from ...module_utils._core.findings.entries import Entry, get_subject
+from ...module_utils._core.models.documents import CloudDocument
+from .order import list_sorted_entries
+from .phrases import get_server_name, list_hosts, map_outcomes, sum_freed
+from .report import Report
+from .units import COMMON_CLASSES, format_amounts
 
 _YES_OR_NO = {True: "yes", False: "no"}
 

@@ -2,29 +2,15 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-# Note that this plugin util is **PRIVATE** to the collection.
-# It can have breaking changes at any time.
-# Do not use this from other collections or standalone plugins/modules!
-
 """The formats in which a report can be written."""
 
 from __future__ import annotations
 
 import dataclasses as d
-import typing as t
+from collections.abc import Callable
 
-from ansible_collections.osops.placement.plugins.plugin_utils._report import (
-    csv_file,
-    html_page,
-    junit,
-    markdown,
-    prometheus,
-)
-
-if t.TYPE_CHECKING:  # pragma: no cover
-    from collections.abc import Callable
-
-    from ansible_collections.osops.placement.plugins.plugin_utils._report.report import Report
+from . import csv_file, html_page, junit, markdown, prometheus
+from .report import Report
 
 
 @d.dataclass(frozen=True)

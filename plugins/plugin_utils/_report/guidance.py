@@ -2,37 +2,20 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-# Note that this plugin util is **PRIVATE** to the collection.
-# It can have breaking changes at any time.
-# Do not use this from other collections or standalone plugins/modules!
-
 """What the kinds in a report are, and what its reader may do next."""
 
 from __future__ import annotations
 
 import typing as t
+from collections.abc import Mapping
 
-from ansible_collections.osops.placement.plugins.module_utils._common.text import format_count
-from ansible_collections.osops.placement.plugins.module_utils._models.kinds import (
-    KINDS,
-    OPT_IN,
-    REMEDIATE,
-    REPORT,
-    Kind,
-)
-from ansible_collections.osops.placement.plugins.plugin_utils._commands import (
-    Context,
-    build_cleanup,
-    build_restore,
-)
-from ansible_collections.osops.placement.plugins.plugin_utils._report.commands import keep_safe
-from ansible_collections.osops.placement.plugins.plugin_utils._report.order import sort_kinds
-from ansible_collections.osops.placement.plugins.plugin_utils._report.units import format_number
-
-if t.TYPE_CHECKING:  # pragma: no cover
-    from collections.abc import Mapping
-
-    from ansible_collections.osops.placement.plugins.plugin_utils._report.report import Report
+from ...module_utils._common.text import format_count
+from ...module_utils._core.models.kinds import KINDS, OPT_IN, REMEDIATE, REPORT, Kind
+from .commands import keep_safe
+from .order import sort_kinds
+from .proposed_commands import Context, build_cleanup, build_restore
+from .report import Report
+from .units import format_number
 
 _KINDS: dict[str, Kind] = {kind.name: kind for kind in KINDS}
 _POLICIES = {

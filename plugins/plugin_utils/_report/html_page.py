@@ -2,10 +2,6 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-# Note that this plugin util is **PRIVATE** to the collection.
-# It can have breaking changes at any time.
-# Do not use this from other collections or standalone plugins/modules!
-
 """A report as one HTML page that needs nothing besides.
 
 Anything from a cloud is treated as hostile. It gets into the page in two ways only: through a
@@ -21,23 +17,16 @@ import hashlib
 import json
 import re
 import typing as t
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 import jinja2
 from markupsafe import Markup
 
-from ansible_collections.osops.placement.plugins.module_utils._common.text import make_printable
-from ansible_collections.osops.placement.plugins.plugin_utils._report.overview import build_overview
-from ansible_collections.osops.placement.plugins.plugin_utils._report.rows import (
-    build_rows,
-    make_details_builder,
-)
-
-if t.TYPE_CHECKING:  # pragma: no cover
-    from collections.abc import Iterable, Iterator, Sequence
-
-    from ansible_collections.osops.placement.plugins.plugin_utils._report.report import Report
-    from ansible_collections.osops.placement.plugins.plugin_utils._report.rows import Row
+from ...module_utils._common.text import make_printable
+from .overview import build_overview
+from .report import Report
+from .rows import Row, build_rows, make_details_builder
 
 _FOLDER = Path(__file__).with_name("_html_page")
 

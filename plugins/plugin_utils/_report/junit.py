@@ -2,10 +2,6 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-# Note that this plugin util is **PRIVATE** to the collection.
-# It can have breaking changes at any time.
-# Do not use this from other collections or standalone plugins/modules!
-
 """Findings as JUnit XML, for viewers of test results: one suite a kind, one failure a finding.
 
 It follows the schema of Ant's JUnit task, the strictest of those in use:
@@ -15,22 +11,14 @@ https://github.com/windyroad/JUnit-Schema
 from __future__ import annotations
 
 import collections
-import typing as t
 import xml.etree.ElementTree as ET
 
-from ansible_collections.osops.placement.plugins.module_utils._common.text import make_printable
-from ansible_collections.osops.placement.plugins.module_utils._common.times import seconds_between
-from ansible_collections.osops.placement.plugins.module_utils._findings.coverage import (
-    describe_unjudged_hosts,
-)
-from ansible_collections.osops.placement.plugins.module_utils._findings.entries import (
-    describe_scope,
-    get_subject,
-)
-from ansible_collections.osops.placement.plugins.plugin_utils._report.order import (
-    list_sorted_entries,
-)
-from ansible_collections.osops.placement.plugins.plugin_utils._report.phrases import (
+from ...module_utils._common.text import make_printable
+from ...module_utils._common.times import seconds_between
+from ...module_utils._core.findings.coverage import describe_unjudged_hosts
+from ...module_utils._core.findings.entries import Entry, describe_scope, get_subject
+from .order import list_sorted_entries
+from .phrases import (
     get_server_name,
     list_hosts,
     list_remediated_findings,
@@ -38,11 +26,8 @@ from ansible_collections.osops.placement.plugins.plugin_utils._report.phrases im
     map_outcomes,
     sum_freed,
 )
-from ansible_collections.osops.placement.plugins.plugin_utils._report.units import format_amounts
-
-if t.TYPE_CHECKING:  # pragma: no cover
-    from ansible_collections.osops.placement.plugins.module_utils._findings.entries import Entry
-    from ansible_collections.osops.placement.plugins.plugin_utils._report.report import Report
+from .report import Report
+from .units import format_amounts
 
 # The suite of the run itself. With it a run without findings has a test as well: to many readers a
 # report without tests is an error.

@@ -2,10 +2,6 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-# Note that this plugin util is **PRIVATE** to the collection.
-# It can have breaking changes at any time.
-# Do not use this from other collections or standalone plugins/modules!
-
 """Findings as Markdown, as GitHub and GitLab show it: for merge requests, job summaries and chats.
 
 Names from a cloud stand in code spans, where neither markup nor mentions mean anything. Sentences,
@@ -16,51 +12,30 @@ from __future__ import annotations
 
 import re
 import typing as t
+from collections.abc import Iterable, Mapping, Sequence
 
-from ansible_collections.osops.placement.plugins.module_utils._common.text import make_printable
-from ansible_collections.osops.placement.plugins.module_utils._findings.coverage import (
+from ...module_utils._common.text import make_printable
+from ...module_utils._core.findings.coverage import (
     describe_amounts,
     describe_reading,
     describe_unjudged_hosts,
 )
-from ansible_collections.osops.placement.plugins.module_utils._findings.entries import (
+from ...module_utils._core.findings.entries import (
+    Entry,
+    FindingsDocument,
+    Overcommit,
+    Stranded,
+    Summary,
     describe_scope,
     get_subject,
 )
-from ansible_collections.osops.placement.plugins.module_utils._models.kinds import (
-    get_finding_subject,
-)
-from ansible_collections.osops.placement.plugins.plugin_utils._report.order import sort_entries
-from ansible_collections.osops.placement.plugins.plugin_utils._report.phrases import (
-    get_server_name,
-    list_hosts,
-    list_troubles,
-    map_outcomes,
-    sum_freed,
-)
-from ansible_collections.osops.placement.plugins.plugin_utils._report.quota import (
-    list_quota_lines,
-)
-from ansible_collections.osops.placement.plugins.plugin_utils._report.units import (
-    humanize_amount,
-    humanize_amounts,
-    sort_resource_classes,
-)
-
-if t.TYPE_CHECKING:  # pragma: no cover
-    from collections.abc import Iterable, Mapping, Sequence
-
-    from ansible_collections.osops.placement.plugins.module_utils._findings.entries import (
-        Entry,
-        FindingsDocument,
-        Overcommit,
-        Stranded,
-        Summary,
-    )
-    from ansible_collections.osops.placement.plugins.module_utils._models.documents import (
-        RemediationDocument,
-    )
-    from ansible_collections.osops.placement.plugins.plugin_utils._report.report import Report
+from ...module_utils._core.models.documents import RemediationDocument
+from ...module_utils._core.models.kinds import get_finding_subject
+from .order import sort_entries
+from .phrases import get_server_name, list_hosts, list_troubles, map_outcomes, sum_freed
+from .quota import list_quota_lines
+from .report import Report
+from .units import humanize_amount, humanize_amounts, sort_resource_classes
 
 # A comment on GitHub has room for 65 536 characters.
 MAX_ROWS = 100

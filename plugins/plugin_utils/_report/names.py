@@ -2,33 +2,17 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-# Note that this plugin util is **PRIVATE** to the collection.
-# It can have breaking changes at any time.
-# Do not use this from other collections or standalone plugins/modules!
-
 """The names of the providers and servers whose uuids a report shows."""
 
 from __future__ import annotations
 
 import re
-import typing as t
+from collections.abc import Mapping
 
-from ansible_collections.osops.placement.plugins.module_utils._findings.entries import (
-    iterate_entries,
-)
-from ansible_collections.osops.placement.plugins.module_utils._models.change import (
-    DELETE_PROVIDERS,
-)
-
-if t.TYPE_CHECKING:  # pragma: no cover
-    from collections.abc import Mapping
-
-    from ansible_collections.osops.placement.plugins.module_utils._findings.entries import Entry
-    from ansible_collections.osops.placement.plugins.module_utils._models.documents import (
-        ChangeDocument,
-        RemovalDocument,
-    )
-    from ansible_collections.osops.placement.plugins.plugin_utils._report.report import Report
+from ...module_utils._core.findings.entries import Entry, iterate_entries
+from ...module_utils._core.models.change import DELETE_PROVIDERS
+from ...module_utils._core.models.documents import ChangeDocument, RemovalDocument
+from .report import Report
 
 _UUID = re.compile(r"\b[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b")
 

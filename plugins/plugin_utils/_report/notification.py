@@ -2,10 +2,6 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-# Note that this plugin util is **PRIVATE** to the collection.
-# It can have breaking changes at any time.
-# Do not use this from other collections or standalone plugins/modules!
-
 """What is sent to a webhook when something is new or failed.
 
 Chats take names for markup and mentions. Anything from a cloud stands where they do not.
@@ -15,34 +11,16 @@ from __future__ import annotations
 
 import dataclasses as d
 import typing as t
+from collections.abc import Callable, Mapping
 
-from ansible_collections.osops.placement.plugins.module_utils._common.text import make_printable
-from ansible_collections.osops.placement.plugins.module_utils._findings.coverage import (
-    describe_unjudged_hosts,
-)
-from ansible_collections.osops.placement.plugins.module_utils._findings.entries import get_subject
-from ansible_collections.osops.placement.plugins.plugin_utils._report.markdown import (
-    escape_text,
-    format_code_span,
-)
-from ansible_collections.osops.placement.plugins.plugin_utils._report.phrases import (
-    get_server_name,
-    list_hosts,
-    list_troubles,
-)
-from ansible_collections.osops.placement.plugins.plugin_utils._report.units import humanize_amounts
-
-if t.TYPE_CHECKING:  # pragma: no cover
-    from collections.abc import Callable, Mapping
-
-    from ansible_collections.osops.placement.plugins.module_utils._findings.entries import (
-        Entry,
-        Summary,
-    )
-    from ansible_collections.osops.placement.plugins.module_utils._models.documents import (
-        RemediationDocument,
-    )
-    from ansible_collections.osops.placement.plugins.plugin_utils._report.report import Report
+from ...module_utils._common.text import make_printable
+from ...module_utils._core.findings.coverage import describe_unjudged_hosts
+from ...module_utils._core.findings.entries import Entry, Summary, get_subject
+from ...module_utils._core.models.documents import RemediationDocument
+from .markdown import escape_text, format_code_span
+from .phrases import get_server_name, list_hosts, list_troubles
+from .report import Report
+from .units import humanize_amounts
 
 # What is sent. Its shape is that of the service that gets it.
 Payload = dict[str, t.Any]

@@ -2,29 +2,19 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-# Note that this plugin util is **PRIVATE** to the collection.
-# It can have breaking changes at any time.
-# Do not use this from other collections or standalone plugins/modules!
-
 """The order in which the terminal and every report list the entries."""
 
 from __future__ import annotations
 
 import re
 import typing as t
+from collections.abc import Iterable, Mapping
 
-from ansible_collections.osops.placement.plugins.module_utils._findings.entries import ENTRY_LISTS
-from ansible_collections.osops.placement.plugins.module_utils._models.kinds import KINDS
-from ansible_collections.osops.placement.plugins.plugin_utils._report.phrases import list_hosts
+from ...module_utils._core.findings.entries import ENTRY_LISTS, Entry, FindingsDocument
+from ...module_utils._core.models.kinds import KINDS
+from .phrases import list_hosts
 
 if t.TYPE_CHECKING:  # pragma: no cover
-    from collections.abc import Iterable, Mapping
-
-    from ansible_collections.osops.placement.plugins.module_utils._findings.entries import (
-        Entry,
-        FindingsDocument,
-    )
-
     # Texts and numbers that compare as a reader expects: compute-9 comes before compute-10.
     _NaturalKey = list[tuple[str, int]]
 

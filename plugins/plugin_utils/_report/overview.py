@@ -2,10 +2,6 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-# Note that this plugin util is **PRIVATE** to the collection.
-# It can have breaking changes at any time.
-# Do not use this from other collections or standalone plugins/modules!
-
 """What a report says at a glance: numbers, fractions and what was and was not read.
 
 Data only: nothing here is escaped yet. Its only reader is the template of the HTML page, which
@@ -16,37 +12,31 @@ A fraction is from 0 to 1.
 from __future__ import annotations
 
 import typing as t
+from collections.abc import Mapping, Sequence
 
-from ansible_collections.osops.placement.plugins.module_utils._common.text import format_count
-from ansible_collections.osops.placement.plugins.module_utils._findings.coverage import (
+from ...module_utils._common.text import format_count
+from ...module_utils._core.findings.coverage import (
     describe_amounts,
     describe_reading,
     describe_unjudged_hosts,
 )
-from ansible_collections.osops.placement.plugins.module_utils._findings.entries import (
+from ...module_utils._core.findings.entries import (
+    Coverage,
+    FindingsDocument,
+    Stranded,
+    Summary,
     describe_scope,
     iterate_entries,
 )
-from ansible_collections.osops.placement.plugins.module_utils._models.placement import add_amounts
-from ansible_collections.osops.placement.plugins.plugin_utils._log_correlation import (
-    correlate_records,
-    get_record_subject,
-)
-from ansible_collections.osops.placement.plugins.plugin_utils._report.guidance import (
-    list_commands,
-    summarize_kinds,
-)
-from ansible_collections.osops.placement.plugins.plugin_utils._report.phrases import (
-    describe_complaint,
-)
-from ansible_collections.osops.placement.plugins.plugin_utils._report.quota import (
-    label_project,
-)
-from ansible_collections.osops.placement.plugins.plugin_utils._report.rows import (
-    RESOURCE_COLUMNS,
-    VERDICTS,
-)
-from ansible_collections.osops.placement.plugins.plugin_utils._report.units import (
+from ...module_utils._core.models.documents import ScopeDocument
+from ...module_utils._core.models.placement import add_amounts
+from .guidance import list_commands, summarize_kinds
+from .log_correlation import correlate_records, get_record_subject
+from .phrases import describe_complaint
+from .quota import label_project
+from .report import Report
+from .rows import RESOURCE_COLUMNS, VERDICTS
+from .units import (
     format_amounts,
     format_number,
     get_class_label,
@@ -55,19 +45,6 @@ from ansible_collections.osops.placement.plugins.plugin_utils._report.units impo
 )
 
 if t.TYPE_CHECKING:  # pragma: no cover
-    from collections.abc import Mapping, Sequence
-
-    from ansible_collections.osops.placement.plugins.module_utils._findings.entries import (
-        Coverage,
-        FindingsDocument,
-        Stranded,
-        Summary,
-    )
-    from ansible_collections.osops.placement.plugins.module_utils._models.documents import (
-        ScopeDocument,
-    )
-    from ansible_collections.osops.placement.plugins.plugin_utils._report.report import Report
-
     # A name, the amounts that are stranded, and all amounts that are allocated, by resource class.
     _Total = tuple[str, Mapping[str, int], Mapping[str, int]]
 

@@ -2,39 +2,24 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-# Note that this plugin util is **PRIVATE** to the collection.
-# It can have breaking changes at any time.
-# Do not use this from other collections or standalone plugins/modules!
-
 """What all reports use: the words for an entry, and everything that went wrong."""
 
 from __future__ import annotations
 
 import typing as t
+from collections.abc import Collection
 
-from ansible_collections.osops.placement.plugins.module_utils._common.text import (
-    format_count,
-    make_printable,
-)
-from ansible_collections.osops.placement.plugins.module_utils._models.change import (
-    DELETE_PROVIDERS,
-)
-from ansible_collections.osops.placement.plugins.module_utils._models.outcomes import (
-    FAILED,
-    SKIPPED,
-)
-from ansible_collections.osops.placement.plugins.module_utils._models.placement import sum_amounts
-from ansible_collections.osops.placement.plugins.plugin_utils._report.units import format_amounts
+from ...module_utils._common.text import format_count, make_printable
+from ...module_utils._core.models.change import DELETE_PROVIDERS
+from ...module_utils._core.models.outcomes import FAILED, SKIPPED
+from ...module_utils._core.models.placement import sum_amounts
+from .units import format_amounts
 
 if t.TYPE_CHECKING:  # pragma: no cover
-    from collections.abc import Collection
-
-    from ansible_collections.osops.placement.plugins.module_utils._findings.entries import Entry
-    from ansible_collections.osops.placement.plugins.module_utils._models.documents import (
-        RemediationDocument,
-    )
-    from ansible_collections.osops.placement.plugins.plugin_utils._log_correlation import Complaint
-    from ansible_collections.osops.placement.plugins.plugin_utils._report.report import Report
+    from ...module_utils._core.findings.entries import Entry
+    from ...module_utils._core.models.documents import RemediationDocument
+    from .log_correlation import Complaint
+    from .report import Report
 
 # The longest name that is shown whole.
 MAX_NAME = 40

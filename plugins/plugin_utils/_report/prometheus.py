@@ -2,10 +2,6 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-# Note that this plugin util is **PRIVATE** to the collection.
-# It can have breaking changes at any time.
-# Do not use this from other collections or standalone plugins/modules!
-
 """The figures of a run as a textfile for Prometheus' node_exporter."""
 
 from __future__ import annotations
@@ -14,30 +10,17 @@ import collections
 import datetime
 import re
 import typing as t
+from collections.abc import Iterable, Mapping
 
-from ansible_collections.osops.placement.plugins.module_utils._common.text import make_printable
-from ansible_collections.osops.placement.plugins.module_utils._common.times import seconds_between
-from ansible_collections.osops.placement.plugins.module_utils._findings.coverage import (
-    list_unjudged_hosts,
-)
-from ansible_collections.osops.placement.plugins.module_utils._models.kinds import (
-    KINDS,
-    ORPHAN_KINDS,
-)
-from ansible_collections.osops.placement.plugins.module_utils._models.verdict import (
-    DRIFTED,
-    ORPHANED,
-)
-from ansible_collections.osops.placement.plugins.plugin_utils._report.phrases import (
-    list_remediated_findings,
-    list_troubles,
-)
+from ...module_utils._common.text import make_printable
+from ...module_utils._common.times import seconds_between
+from ...module_utils._core.findings.coverage import list_unjudged_hosts
+from ...module_utils._core.models.kinds import KINDS, ORPHAN_KINDS
+from ...module_utils._core.models.verdict import DRIFTED, ORPHANED
+from .phrases import list_remediated_findings, list_troubles
+from .report import Report
 
 if t.TYPE_CHECKING:  # pragma: no cover
-    from collections.abc import Iterable, Mapping
-
-    from ansible_collections.osops.placement.plugins.plugin_utils._report.report import Report
-
     # Labels and value.
     Sample = tuple[Mapping[str, str], float]
     # The samples of metrics by their names; of most there is one, without labels of its own.

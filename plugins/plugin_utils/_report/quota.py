@@ -2,27 +2,13 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-# Note that this plugin util is **PRIVATE** to the collection. It can have breaking changes at
-# any time.
-# Do not use this from other collections or standalone plugins/modules!
-
 """What projects get back of their quota, as the terminal and all reports say it."""
 
 from __future__ import annotations
 
-import typing as t
-
-from ansible_collections.osops.placement.plugins.module_utils._common.text import (
-    format_count,
-    make_printable,
-)
-from ansible_collections.osops.placement.plugins.plugin_utils._report.units import humanize_amount
-
-if t.TYPE_CHECKING:  # pragma: no cover
-    from ansible_collections.osops.placement.plugins.module_utils._findings.entries import (
-        ProjectQuota,
-        Stranded,
-    )
+from ...module_utils._common.text import format_count, make_printable
+from ...module_utils._core.findings.entries import ProjectQuota, Stranded
+from .units import humanize_amount
 
 _MAX_NAME = 80
 

@@ -2,30 +2,20 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-# Note that this plugin util is **PRIVATE** to the collection.
-# It can have breaking changes at any time.
-# Do not use this from other collections or standalone plugins/modules!
-
 """The contents of a report, in any format."""
 
 from __future__ import annotations
 
 import dataclasses as d
 import typing as t
+from collections.abc import Collection, Sequence
 
-from ansible_collections.osops.placement.plugins.plugin_utils._commands import Context
+from ...module_utils._core.findings.entries import FindingsDocument
+from ...module_utils._core.models.documents import PlanDocument, RemediationDocument
+from .proposed_commands import Context
 
 if t.TYPE_CHECKING:  # pragma: no cover
-    from collections.abc import Collection, Sequence
-
-    from ansible_collections.osops.placement.plugins.module_utils._findings.entries import (
-        FindingsDocument,
-    )
-    from ansible_collections.osops.placement.plugins.module_utils._models.documents import (
-        PlanDocument,
-        RemediationDocument,
-    )
-    from ansible_collections.osops.placement.plugins.plugin_utils._log_correlation import Complaint
+    from .log_correlation import Complaint
 
 
 @d.dataclass(frozen=True)

@@ -2,10 +2,6 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-# Note that this plugin util is **PRIVATE** to the collection.
-# It can have breaking changes at any time.
-# Do not use this from other collections or standalone plugins/modules!
-
 """The entries of a report as rows of a table, with the details of each.
 
 Data only: nothing here is escaped yet. The HTML page is its only reader. Where there is nothing,
@@ -17,65 +13,28 @@ from __future__ import annotations
 import collections
 import dataclasses as d
 import typing as t
+from collections.abc import Callable, Collection, Mapping
 
-from ansible_collections.osops.placement.plugins.module_utils._common.times import format_duration
-from ansible_collections.osops.placement.plugins.module_utils._findings.entries import (
-    get_subject,
+from ...module_utils._common.times import format_duration
+from ...module_utils._core.findings.entries import Entry, EntryProvider, get_subject
+from ...module_utils._core.models.change import DELETE_PROVIDERS, OUTCOME_BY_ACTION
+from ...module_utils._core.models.documents import (
+    ChangeDocument,
+    MigrationDocument,
+    OutcomeDocument,
+    RemovalDocument,
+    ServerDocument,
+    ServiceDocument,
 )
-from ansible_collections.osops.placement.plugins.module_utils._models.change import (
-    DELETE_PROVIDERS,
-    OUTCOME_BY_ACTION,
-)
-from ansible_collections.osops.placement.plugins.module_utils._models.outcomes import (
-    FAILED,
-    SKIPPED,
-)
-from ansible_collections.osops.placement.plugins.plugin_utils._commands import (
-    Context,
-    build_cleanup,
-)
-from ansible_collections.osops.placement.plugins.plugin_utils._log_correlation import (
-    correlate_records,
-)
-from ansible_collections.osops.placement.plugins.plugin_utils._report.commands import (
-    list_safe_hosts,
-)
-from ansible_collections.osops.placement.plugins.plugin_utils._report.names import (
-    choose_names,
-    map_names,
-)
-from ansible_collections.osops.placement.plugins.plugin_utils._report.order import (
-    list_sorted_entries,
-)
-from ansible_collections.osops.placement.plugins.plugin_utils._report.phrases import (
-    describe_complaint,
-    explain_unchanged,
-    get_server_name,
-    list_hosts,
-    sum_freed,
-)
-from ansible_collections.osops.placement.plugins.plugin_utils._report.units import (
-    format_amounts,
-    humanize_amount,
-    humanize_amounts,
-)
-
-if t.TYPE_CHECKING:  # pragma: no cover
-    from collections.abc import Callable, Collection, Mapping
-
-    from ansible_collections.osops.placement.plugins.module_utils._findings.entries import (
-        Entry,
-        EntryProvider,
-    )
-    from ansible_collections.osops.placement.plugins.module_utils._models.documents import (
-        ChangeDocument,
-        MigrationDocument,
-        OutcomeDocument,
-        RemovalDocument,
-        ServerDocument,
-        ServiceDocument,
-    )
-    from ansible_collections.osops.placement.plugins.plugin_utils._report.report import Report
+from ...module_utils._core.models.outcomes import FAILED, SKIPPED
+from .commands import list_safe_hosts
+from .log_correlation import correlate_records
+from .names import choose_names, map_names
+from .order import list_sorted_entries
+from .phrases import describe_complaint, explain_unchanged, get_server_name, list_hosts, sum_freed
+from .proposed_commands import Context, build_cleanup
+from .report import Report
+from .units import format_amounts, humanize_amount, humanize_amounts
 
 VERDICTS = ("orphaned", "drifted", "undecided", "protected")
 # The resource classes that have a column.

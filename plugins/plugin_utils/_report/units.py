@@ -2,20 +2,14 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-# Note that this plugin util is **PRIVATE** to the collection.
-# It can have breaking changes at any time.
-# Do not use this from other collections or standalone plugins/modules!
-
 """Amounts of resource classes, as text for people."""
 
 from __future__ import annotations
 
 import typing as t
+from collections.abc import Iterable, Mapping
 
-from ansible_collections.osops.placement.plugins.module_utils._common.text import make_printable
-
-if t.TYPE_CHECKING:  # pragma: no cover
-    from collections.abc import Iterable, Mapping
+from ...module_utils._common.text import make_printable
 
 # The classes that every cloud has, in the order in which they are shown.
 COMMON_CLASSES = ("VCPU", "PCPU", "MEMORY_MB", "DISK_GB")

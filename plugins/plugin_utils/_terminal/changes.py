@@ -2,46 +2,36 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-# Note that this plugin util is **PRIVATE** to the collection.
-# It can have breaking changes at any time.
-# Do not use this from other collections or standalone plugins/modules!
 """What became of the changes of a run: one line for each, and why some were not made."""
 
 from __future__ import annotations
 
 import collections
 import typing as t
+from collections.abc import Iterable, Mapping, Sequence
 
-from ansible_collections.osops.placement.plugins.module_utils._common.text import (
-    format_count,
-    make_printable,
+from ...module_utils._common.text import format_count, make_printable
+from ...module_utils._core.changes.tree_records import TreeRecord
+from ...module_utils._core.findings.entries import Entry, FindingsDocument
+from ...module_utils._core.models.change import DELETE_PROVIDERS
+from ...module_utils._core.models.documents import (
+    OutcomeDocument,
+    PlanDocument,
+    RemediationDocument,
+    RestorationDocument,
+    RestoredOutcomeDocument,
+    StepDocument,
+    TreeStepDocument,
 )
-from ansible_collections.osops.placement.plugins.module_utils._models.change import (
-    DELETE_PROVIDERS,
-)
-from ansible_collections.osops.placement.plugins.module_utils._models.kinds import (
-    get_finding_subject,
-)
-from ansible_collections.osops.placement.plugins.module_utils._models.outcomes import (
-    FAILED,
-)
-from ansible_collections.osops.placement.plugins.module_utils._models.outcomes import (
-    SKIPPED as LEFT_OUT,
-)
-from ansible_collections.osops.placement.plugins.module_utils._models.placement import sum_amounts
-from ansible_collections.osops.placement.plugins.module_utils._remediation.tree_records import (
-    TreeRecord,
-)
-from ansible_collections.osops.placement.plugins.plugin_utils._report.phrases import (
-    MAX_NAME,
-    get_server_name,
-)
-from ansible_collections.osops.placement.plugins.plugin_utils._report.units import humanize_amounts
-from ansible_collections.osops.placement.plugins.plugin_utils._terminal.details import (
-    describe_effect,
-    map_names,
-)
-from ansible_collections.osops.placement.plugins.plugin_utils._terminal.lines import (
+from ...module_utils._core.models.kinds import get_finding_subject
+from ...module_utils._core.models.outcomes import FAILED
+from ...module_utils._core.models.outcomes import SKIPPED as LEFT_OUT
+from ...module_utils._core.models.placement import sum_amounts
+from ...module_utils._core.plan.steps import Step
+from .._report.phrases import MAX_NAME, get_server_name
+from .._report.units import humanize_amounts
+from .details import describe_effect, map_names
+from .lines import (
     CHANGED,
     ERROR,
     MAX_ROWS,
@@ -54,32 +44,9 @@ from ansible_collections.osops.placement.plugins.plugin_utils._terminal.lines im
     wrap_path,
     wrap_text,
 )
-from ansible_collections.osops.placement.plugins.plugin_utils._terminal.table import (
-    SHORT_UUID,
-    Column,
-    Row,
-    format_explained_table,
-    format_table,
-)
+from .table import SHORT_UUID, Column, Row, format_explained_table, format_table
 
 if t.TYPE_CHECKING:  # pragma: no cover
-    from collections.abc import Iterable, Mapping, Sequence
-
-    from ansible_collections.osops.placement.plugins.module_utils._findings.entries import (
-        Entry,
-        FindingsDocument,
-    )
-    from ansible_collections.osops.placement.plugins.module_utils._models.documents import (
-        OutcomeDocument,
-        PlanDocument,
-        RemediationDocument,
-        RestorationDocument,
-        RestoredOutcomeDocument,
-        StepDocument,
-        TreeStepDocument,
-    )
-    from ansible_collections.osops.placement.plugins.module_utils._plan.steps import Step
-
     AnyOutcome = OutcomeDocument | RestoredOutcomeDocument
 
 _COLUMNS = (

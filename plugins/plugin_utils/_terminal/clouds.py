@@ -2,47 +2,21 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-# Note that this plugin util is **PRIVATE** to the collection.
-# It can have breaking changes at any time.
-# Do not use this from other collections or standalone plugins/modules!
-
 """The summary of several clouds, regions or shards, as lines for a terminal."""
 
 from __future__ import annotations
 
 import typing as t
+from collections.abc import Mapping
 
-from ansible_collections.osops.placement.plugins.module_utils._common.text import (
-    format_count,
-    make_printable,
-)
-from ansible_collections.osops.placement.plugins.module_utils._findings.coverage import (
-    describe_unjudged_hosts,
-)
-from ansible_collections.osops.placement.plugins.module_utils._models.outcomes import (
-    FAILED,
-    SKIPPED,
-)
-from ansible_collections.osops.placement.plugins.plugin_utils._report.phrases import MAX_NAME
-from ansible_collections.osops.placement.plugins.plugin_utils._terminal.lines import (
-    CHANGED,
-    ERROR,
-    OK,
-    WARNING,
-    Line,
-    format_field,
-    wrap_path,
-    wrap_text,
-)
+from ...module_utils._common.text import format_count, make_printable
+from ...module_utils._core.findings.coverage import describe_unjudged_hosts
+from ...module_utils._core.models.outcomes import FAILED, SKIPPED
+from .._report.phrases import MAX_NAME
+from .lines import CHANGED, ERROR, OK, WARNING, Line, format_field, wrap_path, wrap_text
 
 if t.TYPE_CHECKING:  # pragma: no cover
-    from collections.abc import Mapping
-
-    from ansible_collections.osops.placement.plugins.module_utils._findings.summary import (
-        RunFigures,
-        RunSummary,
-        SummaryDocument,
-    )
+    from ...module_utils._core.findings.summary import RunFigures, RunSummary, SummaryDocument
 
 _VERDICTS = ("orphaned", "drifted", "protected", "undecided")
 _COUNTS = (*_VERDICTS, "changed")

@@ -2,27 +2,19 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-# Note that this plugin util is **PRIVATE** to the collection.
-# It can have breaking changes at any time.
-# Do not use this from other collections or standalone plugins/modules!
-
 """Findings in full: several lines for each, with its proof and the write that would be made."""
 
 from __future__ import annotations
 
-import typing as t
+from collections.abc import Callable, Collection, Iterable, Mapping
 
-from ansible_collections.osops.placement.plugins.module_utils._common.text import make_printable
-from ansible_collections.osops.placement.plugins.module_utils._findings.entries import get_subject
-from ansible_collections.osops.placement.plugins.module_utils._models.change import (
-    DELETE_PROVIDERS,
-)
-from ansible_collections.osops.placement.plugins.plugin_utils._report.phrases import (
-    MAX_NAME,
-    explain_unchanged,
-)
-from ansible_collections.osops.placement.plugins.plugin_utils._report.units import humanize_amounts
-from ansible_collections.osops.placement.plugins.plugin_utils._terminal.lines import (
+from ...module_utils._common.text import make_printable
+from ...module_utils._core.findings.entries import Entry, get_subject
+from ...module_utils._core.models.change import DELETE_PROVIDERS
+from ...module_utils._core.models.documents import ChangeDocument, ProviderDocument
+from .._report.phrases import MAX_NAME, explain_unchanged
+from .._report.units import humanize_amounts
+from .lines import (
     CHANGED,
     Line,
     format_command_field,
@@ -32,15 +24,6 @@ from ansible_collections.osops.placement.plugins.plugin_utils._terminal.lines im
     format_server,
     format_write,
 )
-
-if t.TYPE_CHECKING:  # pragma: no cover
-    from collections.abc import Callable, Collection, Iterable, Mapping
-
-    from ansible_collections.osops.placement.plugins.module_utils._findings.entries import Entry
-    from ansible_collections.osops.placement.plugins.module_utils._models.documents import (
-        ChangeDocument,
-        ProviderDocument,
-    )
 
 # What a change does to its consumer; what the consumer has after it follows.
 _VERBS = {"reduce": "keeps", "rewrite": "gives it", "create": "gives it"}

@@ -2,9 +2,6 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-# Note that this plugin util is **PRIVATE** to the collection.
-# It can have breaking changes at any time.
-# Do not use this from other collections or standalone plugins/modules!
 """The last lines of a run: what came of it, where it is written, and what to type next."""
 
 from __future__ import annotations
@@ -12,8 +9,10 @@ from __future__ import annotations
 import dataclasses as d
 import json
 import typing as t
+from collections.abc import Iterable, Mapping
 
-from ansible_collections.osops.placement.plugins.plugin_utils._commands import (
+from ...module_utils._core.models.documents import RemediationDocument, RestorationDocument
+from .._report.proposed_commands import (
     OF_PLANS,
     Context,
     build_cleanup,
@@ -24,15 +23,7 @@ from ansible_collections.osops.placement.plugins.plugin_utils._commands import (
     join_command,
     list_options,
 )
-from ansible_collections.osops.placement.plugins.plugin_utils._play_hosts import get_started_name
-
-if t.TYPE_CHECKING:  # pragma: no cover
-    from collections.abc import Iterable, Mapping
-
-    from ansible_collections.osops.placement.plugins.module_utils._models.documents import (
-        RemediationDocument,
-        RestorationDocument,
-    )
+from .._variables.play_hosts import get_started_name
 
 
 @d.dataclass(frozen=True)

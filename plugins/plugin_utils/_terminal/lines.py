@@ -2,10 +2,6 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-# Note that this plugin util is **PRIVATE** to the collection.
-# It can have breaking changes at any time.
-# Do not use this from other collections or standalone plugins/modules!
-
 """Lines for a terminal: how they are laid out, and what they are about."""
 
 from __future__ import annotations
@@ -13,19 +9,16 @@ from __future__ import annotations
 import itertools
 import textwrap
 import typing as t
+from collections.abc import Iterable, Sized
 
 from ansible.utils.display import get_text_width
 
-from ansible_collections.osops.placement.plugins.module_utils._common.text import make_printable
-from ansible_collections.osops.placement.plugins.plugin_utils._report.phrases import MAX_NAME
+from ...module_utils._common.text import make_printable
+from .._report.phrases import MAX_NAME
 
 if t.TYPE_CHECKING:  # pragma: no cover
-    from collections.abc import Iterable, Sized
-
-    from ansible_collections.osops.placement.plugins.module_utils._findings.entries import Entry
-    from ansible_collections.osops.placement.plugins.module_utils._models.host_documents import (
-        GuestEntry,
-    )
+    from ...module_utils._core.findings.entries import Entry
+    from ...module_utils._core.models.host_documents import GuestEntry
 
 # The longest kind has 21 characters, and a UUID has 36.
 KIND_COLUMN = 23

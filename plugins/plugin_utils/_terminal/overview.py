@@ -2,48 +2,25 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-# Note that this plugin util is **PRIVATE** to the collection.
-# It can have breaking changes at any time.
-# Do not use this from other collections or standalone plugins/modules!
 """Many findings at one glance: one line each, and figures by kind and by host."""
 
 from __future__ import annotations
 
 import collections
 import re
-import typing as t
+from collections.abc import Collection, Iterable, Sequence
 
-from ansible_collections.osops.placement.plugins.module_utils._common.text import (
-    format_count,
-    make_printable,
-)
-from ansible_collections.osops.placement.plugins.module_utils._findings.entries import get_subject
-from ansible_collections.osops.placement.plugins.module_utils._models.change import (
-    DELETE_PROVIDERS,
-)
-from ansible_collections.osops.placement.plugins.module_utils._models.kinds import KINDS
-from ansible_collections.osops.placement.plugins.module_utils._models.placement import (
-    add_amounts,
-)
-from ansible_collections.osops.placement.plugins.plugin_utils._report.order import (
-    make_natural_key,
-)
-from ansible_collections.osops.placement.plugins.plugin_utils._report.phrases import (
-    MAX_NAME,
-    explain_unchanged,
-    get_server_name,
-    list_hosts,
-    sum_freed,
-)
-from ansible_collections.osops.placement.plugins.plugin_utils._report.units import humanize_amounts
-from ansible_collections.osops.placement.plugins.plugin_utils._terminal.ages import (
-    describe_age,
-)
-from ansible_collections.osops.placement.plugins.plugin_utils._terminal.details import (
-    describe_effect,
-    map_names,
-)
-from ansible_collections.osops.placement.plugins.plugin_utils._terminal.lines import (
+from ...module_utils._common.text import format_count, make_printable
+from ...module_utils._core.findings.entries import Entry, get_subject
+from ...module_utils._core.models.change import DELETE_PROVIDERS
+from ...module_utils._core.models.kinds import KINDS
+from ...module_utils._core.models.placement import add_amounts
+from .._report.order import make_natural_key
+from .._report.phrases import MAX_NAME, explain_unchanged, get_server_name, list_hosts, sum_freed
+from .._report.units import humanize_amounts
+from .ages import describe_age
+from .details import describe_effect, map_names
+from .lines import (
     CHANGED,
     MAX_ROWS,
     MAX_UNCHANGED_ROWS,
@@ -55,18 +32,7 @@ from ansible_collections.osops.placement.plugins.plugin_utils._terminal.lines im
     wrap_path,
     wrap_text,
 )
-from ansible_collections.osops.placement.plugins.plugin_utils._terminal.table import (
-    SHORT_UUID,
-    Column,
-    Row,
-    format_table,
-    is_cut,
-)
-
-if t.TYPE_CHECKING:  # pragma: no cover
-    from collections.abc import Collection, Iterable, Sequence
-
-    from ansible_collections.osops.placement.plugins.module_utils._findings.entries import Entry
+from .table import SHORT_UUID, Column, Row, format_table, is_cut
 
 # How many hosts are listed, and how many names.
 _MAX_HOSTS, _MAX_NAMES = 10, 3

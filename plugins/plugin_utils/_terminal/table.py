@@ -2,27 +2,14 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-# Note that this plugin util is **PRIVATE** to the collection.
-# It can have breaking changes at any time.
-# Do not use this from other collections or standalone plugins/modules!
-
 """Tables that fit into the width of a terminal: one line a row."""
 
 from __future__ import annotations
 
 import dataclasses as d
-import typing as t
+from collections.abc import Sequence
 
-from ansible_collections.osops.placement.plugins.plugin_utils._terminal.lines import (
-    Line,
-    cut_to_width,
-    format_field,
-    get_prose_width,
-    measure_width,
-)
-
-if t.TYPE_CHECKING:  # pragma: no cover
-    from collections.abc import Sequence
+from .lines import Line, cut_to_width, format_field, get_prose_width, measure_width
 
 _GAP = 2
 

@@ -2,10 +2,6 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-# Note that this plugin util is **PRIVATE** to the collection.
-# It can have breaking changes at any time.
-# Do not use this from other collections or standalone plugins/modules!
-
 """Findings as lines for a terminal: what they are, what would be changed, and figures."""
 
 from __future__ import annotations
@@ -13,36 +9,22 @@ from __future__ import annotations
 import collections
 import itertools
 import typing as t
+from collections.abc import Callable, Collection, Iterable, Sequence
 
-from ansible_collections.osops.placement.plugins.module_utils._common.text import (
-    format_count,
-    make_printable,
-)
-from ansible_collections.osops.placement.plugins.module_utils._findings.coverage import (
+from ...module_utils._common.text import format_count, make_printable
+from ...module_utils._core.findings.coverage import (
     describe_amounts,
     describe_reading,
     describe_unjudged_hosts,
 )
-from ansible_collections.osops.placement.plugins.plugin_utils._log_correlation import (
-    correlate_records,
-    get_record_subject,
-)
-from ansible_collections.osops.placement.plugins.plugin_utils._report.order import sort_entries
-from ansible_collections.osops.placement.plugins.plugin_utils._report.phrases import (
-    MAX_NAME,
-    describe_complaint,
-)
-from ansible_collections.osops.placement.plugins.plugin_utils._report.quota import (
-    list_quota_lines,
-)
-from ansible_collections.osops.placement.plugins.plugin_utils._report.units import humanize_amounts
-from ansible_collections.osops.placement.plugins.plugin_utils._terminal.details import (
-    format_drifted,
-    format_entry,
-    format_with_write,
-    has_change,
-)
-from ansible_collections.osops.placement.plugins.plugin_utils._terminal.lines import (
+from ...module_utils._core.findings.entries import Entry, FindingsDocument, Stranded, Summary
+from .._report.log_correlation import Complaint, Explanation, correlate_records, get_record_subject
+from .._report.order import sort_entries
+from .._report.phrases import MAX_NAME, describe_complaint
+from .._report.quota import list_quota_lines
+from .._report.units import humanize_amounts
+from .details import format_drifted, format_entry, format_with_write, has_change
+from .lines import (
     KIND_COLUMN,
     MAX_IN_FULL,
     MAX_ROWS,
@@ -58,27 +40,10 @@ from ansible_collections.osops.placement.plugins.plugin_utils._terminal.lines im
     get_prose_width,
     wrap_text,
 )
-from ansible_collections.osops.placement.plugins.plugin_utils._terminal.overview import (
-    format_groups,
-    format_overview,
-)
+from .overview import format_groups, format_overview
 
 if t.TYPE_CHECKING:  # pragma: no cover
-    from collections.abc import Callable, Collection, Iterable, Sequence
-
-    from ansible_collections.osops.placement.plugins.module_utils._findings.entries import (
-        Entry,
-        FindingsDocument,
-        Stranded,
-        Summary,
-    )
-    from ansible_collections.osops.placement.plugins.module_utils._models.host_documents import (
-        GuestsDocument,
-    )
-    from ansible_collections.osops.placement.plugins.plugin_utils._log_correlation import (
-        Complaint,
-        Explanation,
-    )
+    from ...module_utils._core.models.host_documents import GuestsDocument
 
 _MAX_COMPLAINTS = 3
 _MAX_PROJECTS = 5

@@ -166,7 +166,7 @@ def _summarize(sample: list[Mutant], outcomes: t.Mapping[str, str], seed: int) -
     survivors = []
     for mutant in sample:
         outcome = outcomes[mutant.id]
-        rooms[mutant.module.partition("/")[0]][outcome] += 1
+        rooms[mutant.module.rpartition("/")[0]][outcome] += 1
         if outcome == SURVIVED:
             survivors.append(
                 {

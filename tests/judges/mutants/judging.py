@@ -25,7 +25,7 @@ if t.TYPE_CHECKING:
 TESTS = "tests/unit/plugins"
 SERVER = "tests/judges/mutants/fork_server.py"
 # The helpers of tests that bring a room with them.
-HELPERS = {"_rules": "module_utils.judging import"}
+HELPERS = dict.fromkeys(("_core/kinds", "_core/judging"), "module_utils.judging import")
 # They take longer than all others together: every life of a server in the model of Nova, large
 # logs, and the same tests on other Pythons.
 LEFT_OUT = (
@@ -128,16 +128,17 @@ class Judge:
 
     def _list_stages(self, module: str) -> dict[str, list[str]]:
         """Return the test files of each stage, the fastest first and none of them twice."""
-        room, _, name = module.removesuffix(".py").partition("/")
+        room, _, name = module.removesuffix(".py").rpartition("/")
+        dotted = room.replace("/", ".")
         stages: dict[str, list[str]] = {MIRRORED: [], OWN_ROOM: [], OTHER_ROOMS: []}
         for file in sorted(self._list_files(), key=lambda file: self.seconds.get(file, 0)):
             code = (self.tree / file).read_text(encoding="utf-8")
             helper = HELPERS.get(room, "")
-            if Path(file).parent.name == room:
+            if Path(file).parent == Path(TESTS, "module_utils", room):
                 # Some tests of a module are not in the file of its name, and import it.
-                is_mirrored = f"test_{name}.py" in file or f"{room}.{name} import" in code
+                is_mirrored = f"test_{name}.py" in file or f"{dotted}.{name} import" in code
                 stages[MIRRORED if is_mirrored else OWN_ROOM].append(file)
-            elif f"module_utils.{room}" in code or (helper and helper in code):
+            elif f"module_utils.{dotted}." in code or (helper and helper in code):
                 stages[OTHER_ROOMS].append(file)
         return {stage: files for stage, files in stages.items() if files}
 

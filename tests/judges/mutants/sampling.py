@@ -29,7 +29,22 @@ if t.TYPE_CHECKING:
 
 ROOM = "plugins/module_utils"
 # What decides whether something may be changed, and what changes it.
-MODULES = ("_rules/*.py", "_plan/*.py", "_remediation/*.py", "_hosts/emptiness.py")
+MODULES = (
+    "_core/kinds/*.py",
+    "_core/judging/*.py",
+    "_core/expected/amounts.py",
+    "_core/expected/corrections.py",
+    "_core/plan/*.py",
+    "_core/changes/*.py",
+    "_core/run/*.py",
+    "_hosts/emptiness.py",
+    "_hosts/drain.py",
+    "_hosts/host_restoration.py",
+    "_hosts/host_return.py",
+    "_hosts/move_journal.py",
+    "_hosts/move_run.py",
+    "_hosts/server_move.py",
+)
 
 # A comparison with None has the same result either way, and whether equal texts are one object is
 # the interpreter's own affair.
@@ -131,7 +146,7 @@ def list_modules(root: Path) -> list[str]:
     for pattern in MODULES:
         for path in sorted((root / ROOM).glob(pattern)):
             if path.name != "__init__.py":
-                modules.append(f"{path.parent.name}/{path.name}")
+                modules.append(str(path.relative_to(root / ROOM)))
     return modules
 
 

@@ -16,29 +16,29 @@ import pathlib
 import traceback
 import typing as t
 
-from ansible_collections.osops.placement.plugins.module_utils._clients.argspec import (
-    connection_options,
-)
-from ansible_collections.osops.placement.plugins.module_utils._collector.guest_devices import (
-    guests_option,
-)
-from ansible_collections.osops.placement.plugins.module_utils._collector.policy import (
-    policy_options,
-)
 from ansible_collections.osops.placement.plugins.module_utils._common.errors import (
     PlacementToolsError,
 )
 from ansible_collections.osops.placement.plugins.module_utils._common.progress import (
     progress_options,
 )
-from ansible_collections.osops.placement.plugins.module_utils._models.kinds import (
+from ansible_collections.osops.placement.plugins.module_utils._core.clients.argspec import (
+    connection_options,
+)
+from ansible_collections.osops.placement.plugins.module_utils._core.models.kinds import (
     CHANGEABLE_KINDS,
 )
-from ansible_collections.osops.placement.plugins.module_utils._plan.limits import (
+from ansible_collections.osops.placement.plugins.module_utils._core.options.guest_devices import (
+    guests_option,
+)
+from ansible_collections.osops.placement.plugins.module_utils._core.options.policy_options import (
+    policy_options,
+)
+from ansible_collections.osops.placement.plugins.module_utils._core.plan.limits import (
     failures_option,
     limits_options,
 )
-from ansible_collections.osops.placement.plugins.module_utils._remediation import signals
+from ansible_collections.osops.placement.plugins.module_utils._core.run import signals
 from ansible_collections.osops.placement.plugins.modules import (
     orphan_detect,
     orphan_plan,
@@ -46,7 +46,9 @@ from ansible_collections.osops.placement.plugins.modules import (
 )
 
 if t.TYPE_CHECKING:
-    from ansible_collections.osops.placement.plugins.module_utils._clients.session import Session
+    from ansible_collections.osops.placement.plugins.module_utils._core.clients.session import (
+        Session,
+    )
 
 # Eventlet removes `select.poll`, and nobody stops a pass.
 signals._is_output_closed = lambda: False

@@ -8,11 +8,14 @@ from __future__ import annotations
 
 import typing as t
 
-from ansible_collections.osops.placement.plugins.module_utils._models.verdict import (
+from ansible_collections.osops.placement.plugins.module_utils._core.judging import (
+    engine,
+    protections,
+)
+from ansible_collections.osops.placement.plugins.module_utils._core.models.verdict import (
     Decision,
     orphaned,
 )
-from ansible_collections.osops.placement.plugins.module_utils._rules import engine, protections
 
 
 def _free_every_migration() -> None:

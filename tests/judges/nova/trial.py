@@ -28,7 +28,7 @@ from nova.db.api import api as api_db
 from nova.objects import CellMapping
 from placement import db_api as placement_db
 
-from ansible_collections.osops.placement.plugins.module_utils._rules import leaks
+from ansible_collections.osops.placement.plugins.module_utils._core.kinds import leaks
 from ansible_collections.osops.placement.tests.judges.nova import (
     bystander,
     clock,

@@ -22,7 +22,7 @@ from nova.tests.functional.api import client
 from oslo_messaging.rpc import client as rpc_client
 from oslo_messaging.rpc import dispatcher
 
-from ansible_collections.osops.placement.plugins.module_utils._clients.allocation_writer import (
+from ansible_collections.osops.placement.plugins.module_utils._core.clients.allocation_writer import (  # noqa: E501
     AllocationWriter,
 )
 from ansible_collections.osops.placement.tests.judges.nova.trial import Trial

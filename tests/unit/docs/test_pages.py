@@ -15,8 +15,10 @@ import typing as t
 import pytest
 import yaml
 
-from ansible_collections.osops.placement.plugins.module_utils._models.kinds import KINDS
-from ansible_collections.osops.placement.plugins.plugin_utils._role_variables import OTHER_VARIABLES
+from ansible_collections.osops.placement.plugins.module_utils._core.models.kinds import KINDS
+from ansible_collections.osops.placement.plugins.plugin_utils._variables.role_variables import (
+    OTHER_VARIABLES,
+)
 from ansible_collections.osops.placement.tests.unit.docs import porting
 from ansible_collections.osops.placement.tools.pages.contents import link_image, link_page
 from ansible_collections.osops.placement.tools.pages.tables import PAGES, PARTS, SECTION, renewed
@@ -197,12 +199,12 @@ def test_architecture_page_names_every_file_of_every_room() -> None:
     page = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
     named = {
         f"{room}/{name}"
-        for room, text in re.findall(r"^### `(_\w+)`(.*?)(?=^##)", page, re.MULTILINE | re.DOTALL)
+        for room, text in re.findall(
+            r"^### `(_[\w/]+)`(.*?)(?=^##)", page, re.MULTILINE | re.DOTALL
+        )
         for name in re.findall(r"^\| `(\w+\.py)`", text, re.MULTILINE)
     }
-    there = {
-        f"{path.parent.name}/{path.name}"
-        for path in (ROOT / "plugins" / "module_utils").rglob("*.py")
-    }
+    rooms = ROOT / "plugins" / "module_utils"
+    there = {str(path.relative_to(rooms)) for path in rooms.rglob("*.py")}
 
     assert named == there

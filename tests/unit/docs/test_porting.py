@@ -16,18 +16,18 @@ from pathlib import Path
 import pytest
 import yaml
 
-from ansible_collections.osops.placement.plugins.module_utils._models.kinds import (
+from ansible_collections.osops.placement.plugins.module_utils._core.models.kinds import (
     RENAMED_KINDS,
     explain_unresolvable,
 )
-from ansible_collections.osops.placement.plugins.plugin_utils._variable_names import ROLES
+from ansible_collections.osops.placement.plugins.plugin_utils._variables.variable_names import ROLES
 from ansible_collections.osops.placement.tests.unit.docs.interface import read_interface
 from ansible_collections.osops.placement.tests.unit.docs.porting import (
     find_message,
     find_names,
     read_rows,
 )
-from ansible_collections.osops.placement.tests.unit.plugins.plugin_utils.test__role_variables import (  # noqa: E501
+from ansible_collections.osops.placement.tests.unit.plugins.plugin_utils._variables.test_role_variables import (  # noqa: E501
     validate,
 )
 
@@ -102,7 +102,7 @@ def test_kinds_table_has_all_renamed_kinds() -> None:
 
 
 def test_plan_with_a_renamed_kind_is_refused_as_the_guide_says() -> None:
-    """`_plan/test_plan.py` has such a plan."""
+    """`_core/plan/test_plan.py` has such a plan."""
     (row,) = (row for row in read_rows("Files of 1.0.0") if "kind that was renamed" in row[0])
 
     assert find_message(row[2]) == explain_unresolvable("wrong_host")

@@ -25,7 +25,7 @@ if t.TYPE_CHECKING:
     from pathlib import Path
 
 PYTHON = ROOT / ".venv" / "hypervisor" / "bin" / "python"
-ROOMS = ("_common", "_hypervisor")
+ROOMS = ("_common", "_hypervisors/on_host")
 TESTS = [ROOT / "tests" / "unit" / "plugins" / "module_utils" / room for room in ROOMS]
 
 

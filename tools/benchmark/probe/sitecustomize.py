@@ -29,7 +29,7 @@ from pathlib import Path
 _STARTED = time.perf_counter()
 
 # Has the function that runs a module in the process of its task.
-_IN_PROCESS = "ansible_collections.osops.placement.plugins.plugin_utils._cloud_module"
+_IN_PROCESS = "ansible_collections.osops.placement.plugins.plugin_utils._stage.cloud_module"
 
 
 def _watch(module: str, folder: Path, started: float) -> t.Callable[[], None]:
@@ -81,9 +81,11 @@ def _watch_in_process(folder: Path) -> None:
 
     def import_and_watch(name: str, *arguments: t.Any, **options: t.Any) -> t.Any:
         found = plain_import(name, *arguments, **options)
-        if name == _IN_PROCESS:
+        # The name of a relative import says nothing.
+        runner = sys.modules.get(_IN_PROCESS)
+        if hasattr(runner, "run_in_process"):
             builtins.__import__ = plain_import
-            _replace_runner(sys.modules[name], folder)
+            _replace_runner(runner, folder)
         return found
 
     builtins.__import__ = import_and_watch

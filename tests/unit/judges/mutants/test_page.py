@@ -16,8 +16,8 @@ if t.TYPE_CHECKING:
 
 COUNTS = {"mirrored": 5, "room": 2, "other rooms": 1, "time-out": 1, "survived": 1}
 SURVIVOR = {
-    "id": "_plan/plan.py digest NumberReplacer 1",
-    "file": "plugins/module_utils/_plan/plan.py",
+    "id": "_core/plan/plan.py digest NumberReplacer 1",
+    "file": "plugins/module_utils/_core/plan/plan.py",
     "line": 7,
     "before": "a | b",
     "after": "a & b",
@@ -28,7 +28,7 @@ RESULTS = {
     "seed": 43,
     "mutants": 10,
     "killed": 9,
-    "rooms": {"_plan": COUNTS},
+    "rooms": {"_core/plan": COUNTS},
     "survivors": [SURVIVOR],
 }
 
@@ -43,12 +43,12 @@ def test_section_counts_the_mutants_of_each_room(tmp_path: Path) -> None:
     lines = _format(tmp_path)
 
     assert lines[0] == "cosmic-ray 8.7.0, seed 43: 9 of 10 mutants killed (90.0%)."
-    assert "| `_plan` | 10 | 5 | 2 | 1 | 1 | 1 |" in lines
+    assert "| `_core/plan` | 10 | 5 | 2 | 1 | 1 | 1 |" in lines
 
 
 def test_every_survivor_is_named_with_its_reason(tmp_path: Path) -> None:
     assert _format(tmp_path)[-1] == (
-        r"| `_plan/plan.py`: `a \| b` | `a & b` | equivalent: neither is read |"
+        r"| `_core/plan/plan.py`: `a \| b` | `a & b` | equivalent: neither is read |"
     )
 
 

@@ -9,19 +9,19 @@ from __future__ import annotations
 import dataclasses as d
 import typing as t
 
-from ansible_collections.osops.placement.plugins.module_utils._hosts.drain_plan import HostReading
-from ansible_collections.osops.placement.plugins.module_utils._hosts.move_needs import build_need
-from ansible_collections.osops.placement.plugins.module_utils._models.draining import DrainServer
-from ansible_collections.osops.placement.plugins.module_utils._models.nova import (
+from ansible_collections.osops.placement.plugins.module_utils._core.models.nova import (
     Flavor,
     Migration,
     Server,
     Service,
 )
-from ansible_collections.osops.placement.plugins.module_utils._models.placement import (
+from ansible_collections.osops.placement.plugins.module_utils._core.models.placement import (
     AllocationCandidates,
     ProviderSummary,
 )
+from ansible_collections.osops.placement.plugins.module_utils._hosts.drain_plan import HostReading
+from ansible_collections.osops.placement.plugins.module_utils._hosts.draining import DrainServer
+from ansible_collections.osops.placement.plugins.module_utils._hosts.move_needs import build_need
 
 SOURCE = "compute-1"
 TINY = Flavor(1, 512, 1, 0, 0, {})

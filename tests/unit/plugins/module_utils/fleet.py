@@ -9,16 +9,16 @@ from __future__ import annotations
 import dataclasses as d
 import typing as t
 
-from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import Scope
-from ansible_collections.osops.placement.plugins.module_utils._snapshot.listings_index import (
+from ansible_collections.osops.placement.plugins.module_utils._core.facts.listings_index import (
     ListingsIndex,
 )
+from ansible_collections.osops.placement.plugins.module_utils._core.models.snapshot import Scope
 from ansible_collections.osops.placement.tests.unit.plugins.module_utils.world import CLAIM, World
 
 if t.TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from ansible_collections.osops.placement.plugins.module_utils._models.nova import Server
+    from ansible_collections.osops.placement.plugins.module_utils._core.models.nova import Server
 
 RESERVED = 512
 

@@ -8,17 +8,23 @@ from __future__ import annotations
 
 import typing as t
 
-from ansible_collections.osops.placement.plugins.module_utils._findings.document import (
+from ansible_collections.osops.placement.plugins.module_utils._core.expected.amounts import (
+    count_amounts,
+)
+from ansible_collections.osops.placement.plugins.module_utils._core.facts.index import SnapshotIndex
+from ansible_collections.osops.placement.plugins.module_utils._core.findings.document import (
     build_document,
 )
-from ansible_collections.osops.placement.plugins.module_utils._models.policy import Policy
-from ansible_collections.osops.placement.plugins.module_utils._rules import engine
-from ansible_collections.osops.placement.plugins.module_utils._rules.amounts import count_amounts
-from ansible_collections.osops.placement.plugins.module_utils._snapshot.index import SnapshotIndex
+from ansible_collections.osops.placement.plugins.module_utils._core.judging import engine
+from ansible_collections.osops.placement.plugins.module_utils._core.options.policy import Policy
 
 if t.TYPE_CHECKING:
-    from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import Snapshot
-    from ansible_collections.osops.placement.plugins.module_utils._models.verdict import Finding
+    from ansible_collections.osops.placement.plugins.module_utils._core.models.snapshot import (
+        Snapshot,
+    )
+    from ansible_collections.osops.placement.plugins.module_utils._core.models.verdict import (
+        Finding,
+    )
 
 # Most tests are about a proof, not about how old the allocation is.
 NO_MINIMUM_AGE = Policy(min_age=0, unknown_min_age=0)

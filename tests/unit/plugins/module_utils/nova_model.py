@@ -14,11 +14,13 @@ from __future__ import annotations
 import dataclasses as d
 import typing as t
 
-from ansible_collections.osops.placement.plugins.module_utils._models.nova import (
+from ansible_collections.osops.placement.plugins.module_utils._core.models.nova import (
     Action,
     ActionEvent,
 )
-from ansible_collections.osops.placement.plugins.module_utils._models.placement import Allocation
+from ansible_collections.osops.placement.plugins.module_utils._core.models.placement import (
+    Allocation,
+)
 from ansible_collections.osops.placement.tests.unit.plugins.module_utils.world import (
     NOW,
     OLD,
@@ -27,7 +29,7 @@ from ansible_collections.osops.placement.tests.unit.plugins.module_utils.world i
 )
 
 if t.TYPE_CHECKING:
-    from ansible_collections.osops.placement.plugins.module_utils._models.placement import (
+    from ansible_collections.osops.placement.plugins.module_utils._core.models.placement import (
         Allocations,
     )
 

@@ -13,16 +13,16 @@ import collections
 import dataclasses as d
 import typing as t
 
-from ansible_collections.osops.placement.plugins.module_utils._collector.nomination import (
-    find_candidates,
+from ansible_collections.osops.placement.plugins.module_utils._core.facts.listings_index import (
+    ListingsIndex,
 )
-from ansible_collections.osops.placement.plugins.module_utils._models.change import Change
-from ansible_collections.osops.placement.plugins.module_utils._models.nova import (
+from ansible_collections.osops.placement.plugins.module_utils._core.models.change import Change
+from ansible_collections.osops.placement.plugins.module_utils._core.models.nova import (
     SETTLED_STATUSES,
     UNSHELVE_ACTION,
 )
-from ansible_collections.osops.placement.plugins.module_utils._snapshot.listings_index import (
-    ListingsIndex,
+from ansible_collections.osops.placement.plugins.module_utils._core.reading.nomination import (
+    find_candidates,
 )
 from ansible_collections.osops.placement.tests.unit.plugins.module_utils.judging import (
     NO_MINIMUM_AGE,
@@ -32,11 +32,13 @@ from ansible_collections.osops.placement.tests.unit.plugins.module_utils.judging
 if t.TYPE_CHECKING:
     from collections.abc import Callable
 
-    from ansible_collections.osops.placement.plugins.module_utils._models.nova import Migration
-    from ansible_collections.osops.placement.plugins.module_utils._models.placement import (
+    from ansible_collections.osops.placement.plugins.module_utils._core.models.nova import Migration
+    from ansible_collections.osops.placement.plugins.module_utils._core.models.placement import (
         Allocations,
     )
-    from ansible_collections.osops.placement.plugins.module_utils._models.verdict import Finding
+    from ansible_collections.osops.placement.plugins.module_utils._core.models.verdict import (
+        Finding,
+    )
     from ansible_collections.osops.placement.tests.unit.plugins.module_utils.nova_lives import Life
     from ansible_collections.osops.placement.tests.unit.plugins.module_utils.nova_model import Nova
     from ansible_collections.osops.placement.tests.unit.plugins.module_utils.world import World

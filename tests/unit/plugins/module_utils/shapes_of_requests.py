@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import typing as t
 
-from ansible_collections.osops.placement.plugins.module_utils._models.placement import Inventory
-from ansible_collections.osops.placement.plugins.module_utils._models.resource_request import (
+from ansible_collections.osops.placement.plugins.module_utils._core.models.placement import (
+    Inventory,
+)
+from ansible_collections.osops.placement.plugins.module_utils._core.models.resource_request import (
     HostTree,
     PortGroup,
     ServerInputs,

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import typing as t
 
-from ansible_collections.osops.placement.plugins.module_utils._models.placement import (
+from ansible_collections.osops.placement.plugins.module_utils._core.models.placement import (
     ProviderDetails,
 )
 from ansible_collections.osops.placement.tests.unit.plugins.module_utils.judging import (
@@ -23,7 +23,9 @@ from ansible_collections.osops.placement.tests.unit.plugins.module_utils.world i
 if t.TYPE_CHECKING:
     from collections.abc import Callable
 
-    from ansible_collections.osops.placement.plugins.module_utils._models.verdict import Finding
+    from ansible_collections.osops.placement.plugins.module_utils._core.models.verdict import (
+        Finding,
+    )
 
     Situation = Callable[["Cloud"], str]
 

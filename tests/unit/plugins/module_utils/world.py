@@ -13,8 +13,14 @@ import dataclasses as d
 import types
 import typing as t
 
-from ansible_collections.osops.placement.plugins.module_utils._models.change import Change
-from ansible_collections.osops.placement.plugins.module_utils._models.nova import (
+from ansible_collections.osops.placement.plugins.module_utils._core.facts.agreement import (
+    list_host_names,
+)
+from ansible_collections.osops.placement.plugins.module_utils._core.facts.guest_location import (
+    list_relevant_request_ids,
+)
+from ansible_collections.osops.placement.plugins.module_utils._core.models.change import Change
+from ansible_collections.osops.placement.plugins.module_utils._core.models.nova import (
     COLD_MIGRATION_TYPES,
     MOVING_STATUSES,
     PLACING_ACTIONS,
@@ -28,32 +34,26 @@ from ansible_collections.osops.placement.plugins.module_utils._models.nova impor
     Server,
     Service,
 )
-from ansible_collections.osops.placement.plugins.module_utils._models.placement import (
+from ansible_collections.osops.placement.plugins.module_utils._core.models.placement import (
     Allocation,
     Inventory,
     Provider,
     ProviderDetails,
 )
-from ansible_collections.osops.placement.plugins.module_utils._models.resource_request import (
+from ansible_collections.osops.placement.plugins.module_utils._core.models.resource_request import (
     Attachment,
     HostTree,
     RootVolume,
     ServerPort,
     TreeProvider,
 )
-from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import (
+from ansible_collections.osops.placement.plugins.module_utils._core.models.snapshot import (
     Answer,
     Cloud,
     Evidence,
     HostAllocations,
     Listings,
     Snapshot,
-)
-from ansible_collections.osops.placement.plugins.module_utils._snapshot.agreement import (
-    list_host_names,
-)
-from ansible_collections.osops.placement.plugins.module_utils._snapshot.guest_location import (
-    list_relevant_request_ids,
 )
 
 T = t.TypeVar("T")

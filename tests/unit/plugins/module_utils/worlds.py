@@ -13,8 +13,11 @@ import typing as t
 
 import hypothesis.strategies as st
 
-from ansible_collections.osops.placement.plugins.module_utils._models.nova import Migration, Service
-from ansible_collections.osops.placement.plugins.module_utils._models.policy import Policy
+from ansible_collections.osops.placement.plugins.module_utils._core.models.nova import (
+    Migration,
+    Service,
+)
+from ansible_collections.osops.placement.plugins.module_utils._core.options.policy import Policy
 from ansible_collections.osops.placement.tests.unit.plugins.module_utils.world import (
     CLAIM,
     NOW,

@@ -11,7 +11,7 @@ import typing as t
 
 import pytest
 
-from ansible_collections.osops.placement.plugins.module_utils._models.nova import Aggregate
+from ansible_collections.osops.placement.plugins.module_utils._core.models.nova import Aggregate
 from ansible_collections.osops.placement.plugins.modules.aggregate_host import (
     _list_left_mirrors,
 )

@@ -12,18 +12,20 @@ import typing as t
 import pytest
 from ansible.module_utils import basic
 
-from ansible_collections.osops.placement.plugins.module_utils._models.documents import (
+from ansible_collections.osops.placement.plugins.module_utils._core.changes.journal import (
+    read_journal,
+)
+from ansible_collections.osops.placement.plugins.module_utils._core.models.documents import (
     CompactPlanDocument,
     PlanDocument,
 )
-from ansible_collections.osops.placement.plugins.module_utils._models.kinds import CHANGEABLE_KINDS
-from ansible_collections.osops.placement.plugins.module_utils._models.policy import Policy
-from ansible_collections.osops.placement.plugins.module_utils._plan.plan_text import (
+from ansible_collections.osops.placement.plugins.module_utils._core.models.kinds import (
+    CHANGEABLE_KINDS,
+)
+from ansible_collections.osops.placement.plugins.module_utils._core.options.policy import Policy
+from ansible_collections.osops.placement.plugins.module_utils._core.plan.plan_text import (
     format_plan_text,
     is_plan_text,
-)
-from ansible_collections.osops.placement.plugins.module_utils._remediation.journal import (
-    read_journal,
 )
 from ansible_collections.osops.placement.plugins.modules import orphan_plan
 from ansible_collections.osops.placement.tests.unit.plugins.module_utils.judging import (

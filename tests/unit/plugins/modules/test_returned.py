@@ -17,26 +17,31 @@ from pathlib import Path
 
 import pytest
 
-from ansible_collections.osops.placement.plugins.module_utils._findings.entries import ENTRY_LISTS
-from ansible_collections.osops.placement.plugins.module_utils._models.nova import Migration, Service
-from ansible_collections.osops.placement.plugins.module_utils._models.placement import (
+from ansible_collections.osops.placement.plugins.module_utils._core.facts.services import (
+    describe_services,
+)
+from ansible_collections.osops.placement.plugins.module_utils._core.findings.entries import (
+    ENTRY_LISTS,
+)
+from ansible_collections.osops.placement.plugins.module_utils._core.models.nova import (
+    Migration,
+    Service,
+)
+from ansible_collections.osops.placement.plugins.module_utils._core.models.placement import (
     Allocation,
     Inventory,
     Provider,
     ProviderDetails,
 )
-from ansible_collections.osops.placement.plugins.module_utils._models.policy import Policy
-from ansible_collections.osops.placement.plugins.module_utils._resources.allocations import (
+from ansible_collections.osops.placement.plugins.module_utils._core.options.policy import Policy
+from ansible_collections.osops.placement.plugins.module_utils._core.resources.allocations import (
     describe_allocation,
 )
-from ansible_collections.osops.placement.plugins.module_utils._resources.migrations import (
-    describe_migration,
-)
-from ansible_collections.osops.placement.plugins.module_utils._resources.providers import (
+from ansible_collections.osops.placement.plugins.module_utils._core.resources.providers import (
     describe_providers,
 )
-from ansible_collections.osops.placement.plugins.module_utils._snapshot.services import (
-    describe_services,
+from ansible_collections.osops.placement.plugins.module_utils._hosts.migrations import (
+    describe_migration,
 )
 from ansible_collections.osops.placement.plugins.modules import orphan_plan, orphan_summary
 from ansible_collections.osops.placement.tests.unit.plugins.module_utils.judging import (

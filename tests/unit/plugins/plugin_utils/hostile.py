@@ -9,8 +9,10 @@ from __future__ import annotations
 import json
 import typing as t
 
-from ansible_collections.osops.placement.plugins.module_utils._findings.first_seen import History
-from ansible_collections.osops.placement.plugins.module_utils._models.policy import Policy
+from ansible_collections.osops.placement.plugins.module_utils._core.findings.first_seen import (
+    History,
+)
+from ansible_collections.osops.placement.plugins.module_utils._core.options.policy import Policy
 from ansible_collections.osops.placement.plugins.plugin_utils._report.report import Report
 from ansible_collections.osops.placement.tests.unit.plugins.module_utils.judging import (
     build_findings,

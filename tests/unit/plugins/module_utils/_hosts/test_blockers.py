@@ -12,6 +12,14 @@ import typing as t
 import pytest
 
 from ansible_collections.osops.placement.plugins.module_utils._common.errors import InvalidInput
+from ansible_collections.osops.placement.plugins.module_utils._core.facts.index import SnapshotIndex
+from ansible_collections.osops.placement.plugins.module_utils._core.models.kinds import (
+    KINDS,
+    REMEDIATE,
+)
+from ansible_collections.osops.placement.plugins.module_utils._core.models.placement import Provider
+from ansible_collections.osops.placement.plugins.module_utils._core.models.snapshot import Snapshot
+from ansible_collections.osops.placement.plugins.module_utils._core.options.policy import Policy
 from ansible_collections.osops.placement.plugins.module_utils._hosts.blockers import (
     Blocker,
     HostDetails,
@@ -22,14 +30,9 @@ from ansible_collections.osops.placement.plugins.module_utils._hosts.blockers im
     list_host_providers,
     list_other_spellings,
 )
-from ansible_collections.osops.placement.plugins.module_utils._models.kinds import KINDS, REMEDIATE
-from ansible_collections.osops.placement.plugins.module_utils._models.placement import Provider
-from ansible_collections.osops.placement.plugins.module_utils._models.policy import Policy
-from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import Snapshot
-from ansible_collections.osops.placement.plugins.module_utils._resources.migrations import (
+from ansible_collections.osops.placement.plugins.module_utils._hosts.migrations import (
     describe_migration,
 )
-from ansible_collections.osops.placement.plugins.module_utils._snapshot.index import SnapshotIndex
 from ansible_collections.osops.placement.tests.unit.plugins.module_utils.world import (
     NOW,
     World,

@@ -14,16 +14,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ansible_collections.osops.placement.plugins.module_utils._core.models.nova import (
+    Aggregate,
+    Flavor,
+)
 from ansible_collections.osops.placement.plugins.module_utils._hosts.drain_plan import (
     build_drain_plan,
     summarize_plan,
 )
-from ansible_collections.osops.placement.plugins.module_utils._hosts.move_needs import (
-    build_candidate_query,
-    build_need,
-)
-from ansible_collections.osops.placement.plugins.module_utils._hosts.packing import Packing, Parcel
-from ansible_collections.osops.placement.plugins.module_utils._models.draining import (
+from ansible_collections.osops.placement.plugins.module_utils._hosts.draining import (
     LIVE,
     STAYS,
     DrainSettings,
@@ -31,7 +30,11 @@ from ansible_collections.osops.placement.plugins.module_utils._models.draining i
     ServerGroup,
     Way,
 )
-from ansible_collections.osops.placement.plugins.module_utils._models.nova import Aggregate, Flavor
+from ansible_collections.osops.placement.plugins.module_utils._hosts.move_needs import (
+    build_candidate_query,
+    build_need,
+)
+from ansible_collections.osops.placement.plugins.module_utils._hosts.packing import Packing, Parcel
 from ansible_collections.osops.placement.tests.unit.plugins.module_utils.drain_world import (
     SOURCE,
     TINY,
@@ -41,7 +44,7 @@ from ansible_collections.osops.placement.tests.unit.plugins.module_utils.drain_w
 )
 
 if t.TYPE_CHECKING:
-    from ansible_collections.osops.placement.plugins.module_utils._models.draining import (
+    from ansible_collections.osops.placement.plugins.module_utils._hosts.draining import (
         DrainPlanDocument,
         DrainServer,
         PredictionDocument,

@@ -11,14 +11,14 @@ import typing as t
 import pytest
 
 from ansible_collections.osops.placement.plugins.module_utils._hosts.blockers import Blocker
-from ansible_collections.osops.placement.plugins.module_utils._hosts.emptiness import (
-    describe_others,
-    list_occupants,
-)
-from ansible_collections.osops.placement.plugins.module_utils._models.draining import (
+from ansible_collections.osops.placement.plugins.module_utils._hosts.draining import (
     GONE,
     MOVE_OUTCOMES,
     MOVED,
+)
+from ansible_collections.osops.placement.plugins.module_utils._hosts.emptiness import (
+    describe_others,
+    list_occupants,
 )
 
 

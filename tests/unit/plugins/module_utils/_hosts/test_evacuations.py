@@ -14,13 +14,16 @@ import typing as t
 import pytest
 
 from ansible_collections.osops.placement.plugins.module_utils._common.errors import CloudError
+from ansible_collections.osops.placement.plugins.module_utils._core.models.nova import (
+    Migration,
+    Server,
+)
+from ansible_collections.osops.placement.plugins.module_utils._core.models.snapshot import Answer
 from ansible_collections.osops.placement.plugins.module_utils._hosts.evacuations import (
     UnfinishedEvacuations,
     find_returning_hosts,
     read_unfinished_evacuations,
 )
-from ansible_collections.osops.placement.plugins.module_utils._models.nova import Migration, Server
-from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import Answer
 from ansible_collections.osops.placement.tests.unit.plugins.module_utils.drain_world import (
     build_service,
 )

@@ -11,6 +11,7 @@ import typing as t
 import pytest
 
 from ansible_collections.osops.placement.plugins.module_utils._common.errors import InvalidInput
+from ansible_collections.osops.placement.plugins.module_utils._core.models.placement import Provider
 from ansible_collections.osops.placement.plugins.module_utils._hosts.host_record import (
     HostRecords,
     build_record,
@@ -18,7 +19,6 @@ from ansible_collections.osops.placement.plugins.module_utils._hosts.host_record
     read_records,
     require_same_cloud,
 )
-from ansible_collections.osops.placement.plugins.module_utils._models.placement import Provider
 
 HERE: t.Any = {
     "region": "RegionOne",

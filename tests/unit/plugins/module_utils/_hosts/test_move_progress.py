@@ -10,6 +10,12 @@ import typing as t
 
 import pytest
 
+from ansible_collections.osops.placement.plugins.module_utils._core.models.nova import Action
+from ansible_collections.osops.placement.plugins.module_utils._hosts.draining import (
+    COLD,
+    EVACUATION,
+    LIVE,
+)
 from ansible_collections.osops.placement.plugins.module_utils._hosts.move_progress import (
     ABORTED,
     ARRIVED,
@@ -25,12 +31,6 @@ from ansible_collections.osops.placement.plugins.module_utils._hosts.move_progre
     is_own_move,
     judge_progress,
 )
-from ansible_collections.osops.placement.plugins.module_utils._models.draining import (
-    COLD,
-    EVACUATION,
-    LIVE,
-)
-from ansible_collections.osops.placement.plugins.module_utils._models.nova import Action
 from ansible_collections.osops.placement.tests.unit.plugins.module_utils.drain_world import (
     SOURCE,
     build_migration,

@@ -11,18 +11,18 @@ import typing as t
 
 import pytest
 
-from ansible_collections.osops.placement.plugins.module_utils._hosts.move_ways import decide_way
-from ansible_collections.osops.placement.plugins.module_utils._models.draining import (
+from ansible_collections.osops.placement.plugins.module_utils._core.models.nova import Flavor
+from ansible_collections.osops.placement.plugins.module_utils._core.models.resource_request import (
+    ServerPort,
+)
+from ansible_collections.osops.placement.plugins.module_utils._hosts.draining import (
     COLD,
     EVACUATION,
     LIVE,
     STAYS,
     DrainSettings,
 )
-from ansible_collections.osops.placement.plugins.module_utils._models.nova import Flavor
-from ansible_collections.osops.placement.plugins.module_utils._models.resource_request import (
-    ServerPort,
-)
+from ansible_collections.osops.placement.plugins.module_utils._hosts.move_ways import decide_way
 from ansible_collections.osops.placement.tests.unit.plugins.module_utils.drain_world import (
     SOURCE,
     TINY,

@@ -11,14 +11,14 @@ import typing as t
 import pytest
 
 from ansible_collections.osops.placement.plugins.module_utils._common.errors import CloudError
-from ansible_collections.osops.placement.plugins.module_utils._hosts.part_reader import (
-    find_used_ports,
-    read_network_parts,
-)
-from ansible_collections.osops.placement.plugins.module_utils._models.host_parts import (
+from ansible_collections.osops.placement.plugins.module_utils._core.models.host_parts import (
     Agent,
     BoundPort,
     NetworkParts,
+)
+from ansible_collections.osops.placement.plugins.module_utils._hosts.part_reader import (
+    find_used_ports,
+    read_network_parts,
 )
 from ansible_collections.osops.placement.tests.unit.plugins.module_utils.world import answer
 

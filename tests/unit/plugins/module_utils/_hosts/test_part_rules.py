@@ -11,6 +11,21 @@ import typing as t
 
 import pytest
 
+from ansible_collections.osops.placement.plugins.module_utils._core.models.documents import (
+    convert_to_json,
+)
+from ansible_collections.osops.placement.plugins.module_utils._core.models.host_parts import (
+    Agent,
+    AgentResource,
+    BoundPort,
+    HostParts,
+    NetworkParts,
+    OtherService,
+)
+from ansible_collections.osops.placement.plugins.module_utils._core.models.nova import (
+    Aggregate,
+    Service,
+)
 from ansible_collections.osops.placement.plugins.module_utils._hosts.part_rules import (
     PartPolicy,
     describe_other_service,
@@ -20,18 +35,6 @@ from ansible_collections.osops.placement.plugins.module_utils._hosts.part_rules 
     list_part_warnings,
     select_other_services,
 )
-from ansible_collections.osops.placement.plugins.module_utils._models.documents import (
-    convert_to_json,
-)
-from ansible_collections.osops.placement.plugins.module_utils._models.host_parts import (
-    Agent,
-    AgentResource,
-    BoundPort,
-    HostParts,
-    NetworkParts,
-    OtherService,
-)
-from ansible_collections.osops.placement.plugins.module_utils._models.nova import Aggregate, Service
 
 DEAD = Agent("a-1", "neutron-l3-agent", "L3 agent", "old", alive=False)
 ALIVE = d.replace(DEAD, uuid="a-2", alive=True)

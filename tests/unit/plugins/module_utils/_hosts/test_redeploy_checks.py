@@ -11,9 +11,16 @@ import typing as t
 
 import pytest
 
-from ansible_collections.osops.placement.plugins.module_utils._clients.provider_state import (
+from ansible_collections.osops.placement.plugins.module_utils._core.clients.provider_state import (
     ProviderState,
 )
+from ansible_collections.osops.placement.plugins.module_utils._core.models.nova import (
+    Aggregate,
+    Hypervisor,
+    Migration,
+    Service,
+)
+from ansible_collections.osops.placement.plugins.module_utils._core.models.placement import Provider
 from ansible_collections.osops.placement.plugins.module_utils._hosts.evacuations import (
     UnfinishedEvacuations,
 )
@@ -25,13 +32,6 @@ from ansible_collections.osops.placement.plugins.module_utils._hosts.redeploy_ch
 from ansible_collections.osops.placement.plugins.module_utils._hosts.redeployed_host import (
     RedeployedHost,
 )
-from ansible_collections.osops.placement.plugins.module_utils._models.nova import (
-    Aggregate,
-    Hypervisor,
-    Migration,
-    Service,
-)
-from ansible_collections.osops.placement.plugins.module_utils._models.placement import Provider
 from ansible_collections.osops.placement.tests.unit.plugins.module_utils.world import PLENTY
 
 HOST = "compute-1"

@@ -10,6 +10,7 @@ import typing as t
 
 import pytest
 
+from ansible_collections.osops.placement.plugins.module_utils._core.models.nova import Service
 from ansible_collections.osops.placement.plugins.module_utils._hosts.silence import (
     REPORTS,
     SILENT,
@@ -19,7 +20,6 @@ from ansible_collections.osops.placement.plugins.module_utils._hosts.silence imp
     list_heard_hosts,
     list_hosts_silent_with,
 )
-from ansible_collections.osops.placement.plugins.module_utils._models.nova import Service
 from ansible_collections.osops.placement.tests.unit.plugins.module_utils.drain_world import (
     SOURCE,
     build_service,

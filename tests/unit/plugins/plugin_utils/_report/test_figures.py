@@ -21,12 +21,14 @@ import hypothesis
 import hypothesis.strategies as st
 import pytest
 
-from ansible_collections.osops.placement.plugins.module_utils._findings.first_seen import History
-from ansible_collections.osops.placement.plugins.module_utils._models.placement import (
+from ansible_collections.osops.placement.plugins.module_utils._core.findings.first_seen import (
+    History,
+)
+from ansible_collections.osops.placement.plugins.module_utils._core.models.placement import (
     Inventory,
     ProviderDetails,
 )
-from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import (
+from ansible_collections.osops.placement.plugins.module_utils._core.models.snapshot import (
     HostGroups,
     Scope,
     Shard,

@@ -12,13 +12,15 @@ from pathlib import Path
 
 import yaml
 
-from ansible_collections.osops.placement.plugins.module_utils._models.kinds import (
+from ansible_collections.osops.placement.plugins.module_utils._core.models.kinds import (
     CHANGEABLE_KINDS,
     KINDS,
 )
-from ansible_collections.osops.placement.plugins.plugin_utils._commands import Context
 from ansible_collections.osops.placement.plugins.plugin_utils._report.guidance import (
     summarize_kinds,
+)
+from ansible_collections.osops.placement.plugins.plugin_utils._report.proposed_commands import (
+    Context,
 )
 
 ROOT = Path(__file__).parents[5]

@@ -25,8 +25,10 @@ from ansible import context
 from ansible.module_utils.common.collections import ImmutableDict
 
 from ansible_collections.osops.placement.plugins.module_utils._common.text import make_printable
-from ansible_collections.osops.placement.plugins.plugin_utils._commands import ENVIRONMENT
 from ansible_collections.osops.placement.plugins.plugin_utils._report.html_page import render
+from ansible_collections.osops.placement.plugins.plugin_utils._report.proposed_commands import (
+    ENVIRONMENT,
+)
 from ansible_collections.osops.placement.plugins.plugin_utils._report.report import Report
 from ansible_collections.osops.placement.tests.browser import reports
 

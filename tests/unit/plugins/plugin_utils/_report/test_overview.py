@@ -11,7 +11,7 @@ import typing as t
 
 import pytest
 
-from ansible_collections.osops.placement.plugins.module_utils._models.snapshot import (
+from ansible_collections.osops.placement.plugins.module_utils._core.models.snapshot import (
     HostGroups,
     Scope,
 )

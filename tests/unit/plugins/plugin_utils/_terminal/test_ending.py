@@ -13,7 +13,10 @@ import pytest
 from ansible import constants, context
 from ansible.module_utils.common.collections import ImmutableDict
 
-from ansible_collections.osops.placement.plugins.plugin_utils._commands import ENVIRONMENT, Context
+from ansible_collections.osops.placement.plugins.plugin_utils._report.proposed_commands import (
+    ENVIRONMENT,
+    Context,
+)
 from ansible_collections.osops.placement.plugins.plugin_utils._terminal.ending import (
     Ending,
     format_commands,

@@ -9,10 +9,10 @@ from __future__ import annotations
 import typing as t
 from pathlib import Path
 
-from ansible_collections.osops.placement.plugins.module_utils._remediation.journal import (
+from ansible_collections.osops.placement.plugins.module_utils._core.changes.journal import (
     read_journal,
 )
-from ansible_collections.osops.placement.plugins.module_utils._remediation.restore import (
+from ansible_collections.osops.placement.plugins.module_utils._core.changes.restore import (
     find_restore_steps,
 )
 from ansible_collections.osops.placement.plugins.plugin_utils._terminal.changes import (

@@ -18,7 +18,13 @@ import pytest
 from ansible import context
 from ansible.module_utils.common.collections import ImmutableDict
 
-from ansible_collections.osops.placement.plugins.plugin_utils._commands import Context
+from ansible_collections.osops.placement.plugins.plugin_utils._hosts.hosts import (
+    format_guests,
+    format_host,
+)
+from ansible_collections.osops.placement.plugins.plugin_utils._report.proposed_commands import (
+    Context,
+)
 from ansible_collections.osops.placement.plugins.plugin_utils._terminal.changes import (
     format_plan,
     format_remediation,
@@ -29,10 +35,6 @@ from ansible_collections.osops.placement.plugins.plugin_utils._terminal.ending i
     format_commands,
     format_ending,
     format_journals,
-)
-from ansible_collections.osops.placement.plugins.plugin_utils._terminal.hosts import (
-    format_guests,
-    format_host,
 )
 from ansible_collections.osops.placement.plugins.plugin_utils._terminal.lines import (
     get_prose_width,

@@ -12,11 +12,11 @@ import typing as t
 
 import pytest
 
-from ansible_collections.osops.placement.plugins.module_utils._models.placement import (
+from ansible_collections.osops.placement.plugins.module_utils._core.models.placement import (
     Inventory,
     ProviderDetails,
 )
-from ansible_collections.osops.placement.plugins.module_utils._models.policy import Policy
+from ansible_collections.osops.placement.plugins.module_utils._core.options.policy import Policy
 from ansible_collections.osops.placement.plugins.plugin_utils._terminal import (
     lines as lines_module,
 )

@@ -1,0 +1,206 @@
+# Copyright (c) 2026, osops.placement contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The outcomes of a run: collected step by step, counted, written to a file and returned."""
+
+from __future__ import annotations
+
+import dataclasses as d
+import typing as t
+from collections.abc import Callable, Iterable, Sequence
+
+from ..._common.errors import (
+    AllocationConflict,
+    CloudError,
+    InvalidInput,
+    JournalError,
+    UnsoundReading,
+)
+from ..._common.json_files import write_json
+from ..._common.progress import PROGRESS
+from ..._common.text import make_printable
+from ..findings.entries import FORMAT, MAX_RETURNED
+from ..models.change import OUTCOME_BY_ACTION
+from ..models.documents import OutcomeDocument, RestoredOutcomeDocument
+from ..models.outcomes import FAILED, SKIPPED
+from ..plan.limits import NOT_TRIED
+from ..plan.steps import Step, TreeStep
+from .journal import Journal
+
+
+class AnyOutcome(t.Protocol):
+    """The outcome of one step of a remediation or of a restoration."""
+
+    @property
+    def outcome(self) -> str: ...
+
+    @property
+    def reason(self) -> str: ...
+
+    @property
+    def changed(self) -> bool:
+        """Whether Placement was changed as it should, or would be in check mode."""
+
+    @property
+    def partly(self) -> bool:
+        """Whether a part of the step was made, or may have been, before the rest failed."""
+
+    def as_dict(self) -> OutcomeDocument | RestoredOutcomeDocument: ...
+
+
+# A longer message takes several lines of a terminal.
+_MAX_MESSAGE = 400
+
+_Step = t.TypeVar("_Step")
+_Outcome = t.TypeVar("_Outcome", bound=AnyOutcome)
+
+
+@d.dataclass(frozen=True)
+class Outcome:
+    """The outcome of one step of a plan, and why where it was not made."""
+
+    step: Step | TreeStep
+    outcome: str
+    reason: str = ""
+    # A part of the step was made, or may have been, before the rest failed.
+    partly: bool = False
+
+    @property
+    def changed(self) -> bool:
+        """Whether Placement was changed, or would be in check mode."""
+        return self.outcome in OUTCOME_BY_ACTION.values()
+
+    def as_dict(self) -> OutcomeDocument:
+        # One by one, for each kind of step has keys of its own.
+        if isinstance(self.step, TreeStep):
+            return {**self.step.as_dict(), "outcome": self.outcome, "reason": self.reason}
+        return {**self.step.as_dict(), "outcome": self.outcome, "reason": self.reason}
+
+
+def run_steps(
+    steps: Sequence[_Step],
+    run_step: Callable[[_Step], _Outcome],
+    make_outcome: Callable[[_Step, str, str], _Outcome],
+    explain_end: Callable[[list[_Outcome]], str],
+) -> list[_Outcome]:
+    """Return the outcome of each of `steps`, which are made in their order.
+
+    A step that fails does not keep the others from being made.
+    The run ends early for an unsound reading and for a journal that cannot be written.
+
+    make_outcome: makes the outcome of a step from the outcome's name and its reason.
+    explain_end: returns why nothing more may be tried after these outcomes, empty when more may.
+    """
+    outcomes: list[_Outcome] = []
+    with PROGRESS.run_stage("changes", len(steps)) as stage:
+        for step in steps:
+            why = explain_end(outcomes)
+            if why:
+                return complete_outcomes(outcomes, steps, make_outcome, SKIPPED, why)
+            try:
+                outcomes.append(run_step(step))
+            except (UnsoundReading, JournalError) as error:
+                return complete_outcomes(outcomes, steps, make_outcome, FAILED, str(error))
+            except CloudError as error:
+                outcomes.append(make_outcome(step, FAILED, str(error)))
+            except Exception as error:
+                # The result must have all earlier outcomes, even after a fault of our own.
+                outcomes.append(make_outcome(step, FAILED, describe_unexpected(error)))
+            stage.show_done(len(outcomes))
+    return outcomes
+
+
+def complete_outcomes(
+    outcomes: list[_Outcome],
+    steps: Sequence[_Step],
+    make_outcome: Callable[[_Step, str, str], _Outcome],
+    outcome: str,
+    reason: str,
+) -> list[_Outcome]:
+    """Return `outcomes`, and after them one for each of `steps` that has none yet."""
+    left = steps[len(outcomes) :]
+    return outcomes + [make_outcome(step, outcome, reason) for step in left]
+
+
+def describe_unexpected(error: Exception) -> str:
+    """Return an error that is not one of our own as a reason."""
+    return f"An unexpected {type(error).__name__}: {error}"
+
+
+def choose_outcome(error: CloudError | None, done: str) -> str:
+    """Return the outcome of a write: `done`, unless it raised an error."""
+    if error is None:
+        return done
+    # The consumer moved on, which is not a fault of this run.
+    return SKIPPED if isinstance(error, AllocationConflict) else FAILED
+
+
+def count_outcomes(outcomes: Iterable[AnyOutcome], name: str) -> int:
+    """Return how many of `outcomes` have this name."""
+    return sum(outcome.outcome == name for outcome in outcomes)
+
+
+def conclude_run(
+    outcomes: Sequence[AnyOutcome],
+    names: Sequence[str],
+    journal: Journal | None,
+    why_stopped: str,
+    path: str,
+    verb: str,
+) -> dict[str, t.Any]:
+    """Write the outcomes to the file `path`, and return the result of the module.
+
+    names: all outcomes that there can be, in the order of the tally.
+    journal: None in check mode.
+    why_stopped: why the run ended early, empty when it did not.
+    verb: what was done with the changes, such as `made`.
+    """
+    result: dict[str, t.Any] = {
+        "changed": any(outcome.changed or outcome.partly for outcome in outcomes),
+        "tally": {name: count_outcomes(outcomes, name) for name in names},
+        "outcomes": [outcome.as_dict() for outcome in outcomes[:MAX_RETURNED]],
+        "stopped": why_stopped,
+        "journal": journal.path if journal and journal.written else None,
+    }
+    # A result has the first outcomes only, the file has all of them.
+    document = {
+        "format": FORMAT,
+        "check_mode": journal is None,
+        "tally": result["tally"],
+        "journal": result["journal"],
+        "outcomes": [outcome.as_dict() for outcome in outcomes],
+    }
+    # A file that cannot be written must not hide what the run has changed.
+    errors = _list_errors(outcomes, journal, why_stopped, verb)
+    try:
+        write_json(path, document)
+    except InvalidInput as error:
+        errors.append(f"The outcomes could not be written: {error}")
+    if errors:
+        return {**result, "failed": True, "msg": " ".join(errors)}
+    return result
+
+
+def _list_errors(
+    outcomes: Sequence[AnyOutcome], journal: Journal | None, why_stopped: str, verb: str
+) -> list[str]:
+    """Return a sentence for everything that went wrong."""
+    errors = []
+    if why_stopped:
+        made = sum(outcome.changed for outcome in outcomes)
+        errors.append(
+            f"{why_stopped} {made} of {len(outcomes)} changes were {verb}: run again for the rest."
+        )
+    failures = [outcome.reason for outcome in outcomes if outcome.outcome == FAILED]
+    if failures:
+        untried = sum(outcome.reason.startswith(NOT_TRIED) for outcome in outcomes)
+        left = f", and {untried} were not tried" if untried else ""
+        summary = (
+            f"{len(failures)} of {len(outcomes)} changes could not be {verb}{left}. The first: "
+        )
+        # The outcome of that change has all of its reason.
+        errors.append(make_printable(f"{summary}{failures[0]}", _MAX_MESSAGE))
+    if journal and journal.broken:
+        errors.append(f"The journal {journal.path} is not complete.")
+    return errors

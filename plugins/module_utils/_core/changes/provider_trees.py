@@ -1,0 +1,166 @@
+# Copyright (c) 2026, osops.placement contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The deletion of provider trees without a compute node.
+
+Each is verified again, journaled and read back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from ..._common.clock import read_monotonic_clock
+from ..._common.errors import CloudError, InvalidInput, JournalError, UnsoundReading
+from ..._common.text import summarize_checks
+from ..clients.provider_state import ProviderStateReader
+from ..clients.provider_writer import ProviderWriter
+from ..clients.session import Session
+from ..facts.index import SnapshotIndex
+from ..judging.engine import judge
+from ..models.change import OUTCOME_BY_ACTION
+from ..models.documents import Unchecked
+from ..models.outcomes import FAILED, SKIPPED
+from ..models.snapshot import Scope
+from ..options.policy import Policy
+from ..plan.limits import MAX_FAILURES, explain_abort
+from ..plan.steps import TreeStep
+from ..reading.collector import Collector
+from .group_check import EVERY_HOST, GroupCheck
+from .journal import Journal
+from .outcomes import Outcome, count_outcomes, run_steps
+from .remediation import MAX_PROOF_AGE, add_reason
+
+
+class TreeRemover:
+    """The last part of a run over a plan.
+
+    Without a journal, as in check mode, everything is proven and nothing is deleted.
+    """
+
+    def __init__(
+        self,
+        session: Session,
+        policy: Policy,
+        journal: Journal | None,
+        max_failures: int = MAX_FAILURES,
+        group_check: GroupCheck = EVERY_HOST,
+    ) -> None:
+        self._group_check = group_check
+        self._reading = Collector(session)
+        self._states = ProviderStateReader(session.placement)
+        self._writer = ProviderWriter(session.placement)
+        self._policy = policy
+        self._journal = journal
+        self._max_failures = max_failures
+
+    def remove_trees(
+        self, steps: Sequence[TreeStep], stopped: Callable[[], str], failed_before: int = 0
+    ) -> list[Outcome]:
+        """Prove each of `steps` again and make it, in their order.
+
+        A step that cannot be made does not keep the others from being made. The run ends early for
+        a reading that is not sound, a journal that cannot be written, too many failures, and
+        anything that `stopped` returns.
+
+        failed_before: how many changes of the run have failed already.
+        """
+
+        def explain_end(outcomes: list[Outcome]) -> str:
+            failed = failed_before + count_outcomes(outcomes, FAILED)
+            return stopped() or explain_abort(failed, self._max_failures)
+
+        return run_steps(steps, self._remove_tree, Outcome, explain_end)
+
+    def _remove_tree(self, step: TreeStep) -> Outcome:
+        if reason := self._find_mismatch(step):
+            return Outcome(step, SKIPPED, reason)
+        if self._journal is None:
+            return Outcome(step, OUTCOME_BY_ACTION[step.change.action])
+        proven_at = read_monotonic_clock()
+        # The journal must have them before the first provider is deleted.
+        details, reason = self._read_states(step)
+        if reason:
+            return Outcome(step, SKIPPED, reason)
+        self._journal.record_before([step], details=details)
+        # A journal on a network file system can take long.
+        outcome = self._find_overtaken(step, proven_at) or self._delete_providers(step)
+        try:
+            self._journal.record_after([outcome])
+        except JournalError as error:
+            # What was deleted must be reported as deleted, although the journal lacks its end.
+            return add_reason(outcome, str(error))
+        return outcome
+
+    def _read_states(self, step: TreeStep) -> tuple[dict[str, Unchecked], str]:
+        """Return all that the providers of the tree have, or why the tree is not deleted.
+
+        The states go into the journal, and are enough to restore what the providers had.
+        Each must be what the proof has seen: Placement does not guard a deletion by the
+        generation, so this is the last reading before it.
+        """
+        details: dict[str, Unchecked] = {}
+        for provider in step.change.providers:
+            state = self._states.read(provider.uuid)
+            if state is None or state.generation != provider.generation:
+                return {}, f"Provider {provider.name} changed just now: run again."
+            details[provider.uuid] = state.as_dict()
+        return details, ""
+
+    def _find_overtaken(self, step: TreeStep, proven_at: float) -> Outcome | None:
+        """Return the outcome of a step that must not be made any more, None where it may be.
+
+        proven_at: when its proof ended.
+        """
+        try:
+            _details, reason = self._read_states(step)
+        except CloudError as error:
+            return Outcome(step, FAILED, str(error))
+        if reason:
+            return Outcome(step, SKIPPED, reason)
+        if read_monotonic_clock() - proven_at > MAX_PROOF_AGE:
+            return Outcome(
+                step,
+                FAILED,
+                f"Its proof was more than {MAX_PROOF_AGE} seconds ago when the journal was "
+                "written, and was then too old to rely on.",
+            )
+        return None
+
+    def _delete_providers(self, step: TreeStep) -> Outcome:
+        providers = step.change.providers
+        try:
+            deleted, refusal = self._writer.delete_tree(providers)
+        except CloudError as error:
+            return Outcome(step, FAILED, str(error), partly=True)
+        if not refusal:
+            return Outcome(step, OUTCOME_BY_ACTION[step.change.action])
+        # Nothing of the tree is gone yet, so the run has changed nothing.
+        if not deleted:
+            return Outcome(step, FAILED, refusal)
+        progress = f" {len(deleted)} of its {len(providers)} providers were deleted."
+        return Outcome(step, FAILED, refusal + progress, partly=True)
+
+    def _find_mismatch(self, step: TreeStep) -> str:
+        """Return what is no longer true of `step`, nothing when it is proven as at detection."""
+        scope = Scope(hosts=(step.subject,), kinds=(step.kind,))
+        try:
+            index = SnapshotIndex(self._reading.collect(scope))
+        # A scope that names what the cloud does not have is not valid.
+        except InvalidInput:
+            return "It no longer exists."
+        if index.failed_absence_checks:
+            reasons = summarize_checks(index.failed_absence_checks)
+            raise UnsoundReading(f"Nothing may be deleted now. {reasons}")
+        if reason := self._group_check.explain_provider(step.subject, index.snapshot):
+            return reason
+        judged = judge(index, self._policy)
+        finding = next((finding for finding in judged if finding.subject == step.subject), None)
+        if finding is None:
+            return "It is no longer found."
+        if finding.id != step.finding or finding.change is None:
+            return f"It is no longer proven: {finding.reason}"
+        if finding.change != step.change:
+            return "What would be deleted is no longer what detection proposed."
+        return ""

@@ -1,0 +1,361 @@
+# Copyright (c) 2026, osops.placement contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The planned changes of allocations, each verified again, journaled, written and read back.
+
+This is the only way from a plan to the allocations in Placement.
+"""
+
+from __future__ import annotations
+
+import collections
+import dataclasses as d
+import typing as t
+from collections.abc import Callable, Iterator, Mapping, Sequence
+
+from ..._common.clock import read_monotonic_clock
+from ..._common.errors import CloudError, JournalError, UnsoundReading
+from ..._common.parallel import WORKERS
+from ..._common.progress import PROGRESS, Stage
+from ..._common.text import summarize_checks
+from ..clients.allocation_writer import AllocationWriter
+from ..facts.index import SnapshotIndex
+from ..facts.soundness import list_failed_checks
+from ..judging.engine import judge_consumers
+from ..models.change import OUTCOME_BY_ACTION, build_body, is_same_allocation
+from ..models.outcomes import FAILED, SKIPPED
+from ..models.snapshot import Listings, Snapshot
+from ..models.verdict import Finding
+from ..options.policy import Policy
+from ..plan.limits import MAX_FAILURES, explain_abort
+from ..plan.steps import Step
+from ..reading.renewal import RenewingCollector
+from .group_check import EVERY_HOST, GroupCheck
+from .journal import Journal
+from .outcomes import (
+    Outcome,
+    choose_outcome,
+    complete_outcomes,
+    count_outcomes,
+    describe_unexpected,
+)
+
+OUTCOMES = (*dict.fromkeys(OUTCOME_BY_ACTION.values()), SKIPPED, FAILED)
+
+# How many changes are written together.
+_PART_SIZE = WORKERS
+# Each proof ends with a listing of all services, which takes Nova half a second for so many of
+# them. That is longer than to prove one more part side by side, which then needs no listing of its
+# own.
+_SERVICES_PER_PART = 1000
+_MAX_PARTS_PER_PROOF = 8
+# Without a write after it, a proof cannot be too old.
+_PROOFS_WITHOUT_WRITES = 4
+
+# In seconds. A proof grows old while a service does not answer, or while a laptop sleeps.
+MAX_PROOF_AGE = 60
+_TOO_OLD = f"Its proof took longer than {MAX_PROOF_AGE} seconds, and was then too old to rely on."
+
+
+class _Unproven(Exception):
+    """Some steps could not be verified again, and nothing of them was written."""
+
+
+class Remediation:
+    """One run over a plan.
+
+    Without a journal, as in check mode, everything is proven and nothing is written.
+    """
+
+    def __init__(
+        self,
+        reading: RenewingCollector,
+        policy: Policy,
+        writer: AllocationWriter,
+        journal: Journal | None,
+        max_failures: int = MAX_FAILURES,
+        group_check: GroupCheck = EVERY_HOST,
+    ) -> None:
+        self._group_check = group_check
+        self._reading = reading
+        self._policy = policy
+        self._writer = writer
+        self._journal = journal
+        self._max_failures = max_failures
+
+    def run(self, steps: Sequence[Step], stopped: Callable[[], str]) -> list[Outcome]:
+        """Prove each of `steps` again and make it, in their order, a few at once.
+
+        A step that cannot be made does not keep the others from being made. The run ends early for
+        a cell that stops answering, a journal that cannot be written, too many failures, and
+        anything that `stopped` returns.
+        Raises UnsoundReading before the first step when the cloud as a whole is not sound.
+        """
+        listings = self._reading.begin_renewal(
+            {step.change.consumer for step in steps}, list_providers(steps)
+        )
+        if failed_checks := list_failed_checks(listings):
+            raise UnsoundReading(f"Nothing may be changed now. {summarize_checks(failed_checks)}")
+        outside = self._find_steps_outside(steps, listings)
+        inside = [step for step in steps if step.finding not in outside]
+        with PROGRESS.run_stage("changes", len(inside)) as stage:
+            made = self._make_changes(inside, self._choose_batch_size(listings), stopped, stage)
+        by_finding = {outcome.step.finding: outcome for outcome in made}
+        by_finding.update(outside)
+        return [by_finding[step.finding] for step in steps]
+
+    def _find_steps_outside(self, steps: Sequence[Step], listings: Listings) -> dict[str, Outcome]:
+        """Return by finding the outcomes of the steps whose hosts have left the plan's groups."""
+        outside = {}
+        changes = [step.change for step in steps]
+        reasons = self._group_check.explain_changes(changes, listings)
+        for step, reason in zip(steps, reasons, strict=True):
+            if reason:
+                outside[step.finding] = Outcome(step, SKIPPED, reason)
+        return outside
+
+    def _choose_batch_size(self, listings: Listings) -> int:
+        """Return how many changes are proven side by side.
+
+        A proof is at most as old as it takes to prove these.
+        """
+        parts = 1 + len(listings.services.value or ()) // _SERVICES_PER_PART
+        size = _PART_SIZE * min(parts, _MAX_PARTS_PER_PROOF)
+        if self._journal is None:
+            return size * _PROOFS_WITHOUT_WRITES
+        return size
+
+    def _make_changes(
+        self,
+        steps: Sequence[Step],
+        batch_size: int,
+        stopped: Callable[[], str],
+        stage: Stage,
+    ) -> list[Outcome]:
+        outcomes: list[Outcome] = []
+
+        def explain_end() -> str:
+            failures = count_outcomes(outcomes, FAILED)
+            return stopped() or explain_abort(failures, self._max_failures)
+
+        batches = collections.deque(_split(steps, batch_size))
+        while batches:
+            if why := explain_end():
+                return complete_outcomes(outcomes, steps, Outcome, SKIPPED, why)
+            batch = batches.popleft()
+            begun = len(outcomes)
+            try:
+                for made in self._remediate_batch(batch, explain_end):
+                    outcomes += made
+                    stage.show_done(len(outcomes))
+            except (UnsoundReading, JournalError) as error:
+                return complete_outcomes(outcomes, steps, Outcome, FAILED, str(error))
+            except _Unproven as error:
+                left = batch[len(outcomes) - begun :]
+                if len(left) > 1:
+                    # One step must not keep the others of its batch from being made.
+                    size = _PART_SIZE if len(left) > _PART_SIZE else 1
+                    batches.extendleft(reversed(_split(left, size)))
+                else:
+                    outcomes.append(Outcome(left[0], FAILED, str(error)))
+            except Exception as error:
+                # The result must have all earlier outcomes, even after a fault of our own.
+                reason = describe_unexpected(error)
+                left = batch[len(outcomes) - begun :]
+                outcomes += [Outcome(step, FAILED, reason) for step in left]
+            stage.show_done(len(outcomes))
+        return outcomes
+
+    def _remediate_batch(
+        self, batch: Sequence[Step], explain_end: Callable[[], str]
+    ) -> Iterator[list[Outcome]]:
+        """Prove the steps of a batch again, and yield the outcomes of some of them at a time.
+
+        The allocations are read once more before each write, and the age of the proof is checked.
+        Raises UnsoundReading when the cloud is not sound, JournalError, and _Unproven for every
+        other failure before a write.
+        """
+        began = read_monotonic_clock()
+        reasons = _expect_proof(self._explain_mismatches, batch)
+        part_size = len(batch) if self._journal is None else _PART_SIZE
+        for part in _split(batch, part_size):
+            # A service that hardly answers can have kept the proof waiting for minutes.
+            why = explain_end() if self._journal is not None else ""
+            if why:
+                yield [_skip_proven(_make_proven_outcome(step, reasons), why) for step in part]
+                continue
+            conflicts = _expect_proof(self._explain_conflicts, part, reasons)
+            proven = [_make_proven_outcome(step, {**reasons, **conflicts}) for step in part]
+            yield self._write_proven(part, proven, began)
+
+    def _explain_mismatches(self, batch: Sequence[Step]) -> dict[str, str]:
+        """Return by finding what a new proof shows to be no longer true of a step."""
+        consumers = [step.change.consumer for step in batch]
+        now = self._reading.renew(consumers)
+        if failed_checks := list_failed_checks(now):
+            failures = summarize_checks(failed_checks)
+            raise UnsoundReading(f"Nothing more is changed in this run. {failures}")
+        judged = judge_consumers(SnapshotIndex(now), self._policy)
+        findings = {finding.consumer: finding for finding in judged}
+        contradictions = self._reading.explain_contradictions(now)
+        reasons = {}
+        for step in batch:
+            mismatch = _find_mismatch(step, now, findings)
+            reasons[step.finding] = mismatch or contradictions.get(step.change.consumer, "")
+        return reasons
+
+    def _explain_conflicts(
+        self, part: Sequence[Step], reasons: Mapping[str, str]
+    ) -> dict[str, str]:
+        """Return by finding which proven steps do not start from the current allocations."""
+        proven = [step for step in part if not reasons[step.finding]]
+        conflicts = self._writer.find_conflicts([step.change for step in proven])
+        by_finding = {}
+        for step in proven:
+            if step.change.consumer in conflicts:
+                by_finding[step.finding] = str(conflicts[step.change.consumer])
+        return by_finding
+
+    def _write_proven(
+        self, part: Sequence[Step], proven: list[Outcome], began: float
+    ) -> list[Outcome]:
+        """Write the steps of a part that are proven, and return the outcomes of all of them.
+
+        began: when the first request of the proof was sent.
+        """
+        ready = [step for step, outcome in zip(part, proven, strict=True) if outcome.changed]
+        if self._journal is None or not ready:
+            return proven
+        if _is_too_old(began):
+            raise _Unproven(_TOO_OLD)
+        written = self._write_batch(ready, self._journal, began)
+        by_finding = {outcome.step.finding: outcome for outcome in written}
+        return [by_finding.get(outcome.step.finding, outcome) for outcome in proven]
+
+    def _write_batch(self, steps: Sequence[Step], journal: Journal, began: float) -> list[Outcome]:
+        """Record the steps, write those that nothing has overtaken, and record the outcomes.
+
+        began: when their proof began.
+        """
+        journal.record_before(steps)
+        by_finding = self._find_overtaken(steps, began)
+        ready = [step for step in steps if step.finding not in by_finding]
+        errors = self._writer.write([step.change for step in ready])
+        for step, error in zip(ready, errors, strict=True):
+            by_finding[step.finding] = _make_outcome(step, error)
+        outcomes = [by_finding[step.finding] for step in steps]
+        try:
+            journal.record_after(outcomes)
+        except JournalError as error:
+            # The changes are made and must be reported as made, although the journal lacks
+            # their end.
+            return [add_reason(outcome, str(error)) for outcome in outcomes]
+        return outcomes
+
+    def _find_overtaken(self, steps: Sequence[Step], began: float) -> dict[str, Outcome]:
+        """Return by finding the outcomes of the steps that must not be written any more.
+
+        A journal on a network file system can take long. What Nova does meanwhile may be in its own
+        database alone, and a consumer that was emptied begins again at generation 1.
+        """
+        try:
+            conflicts = self._writer.find_conflicts([step.change for step in steps])
+        except CloudError as error:
+            reason = f"It could not be read again right before the write. {error}"
+            return {step.finding: Outcome(step, FAILED, reason) for step in steps}
+        if _is_too_old(began):
+            return {step.finding: Outcome(step, FAILED, _TOO_OLD) for step in steps}
+        overtaken = {}
+        for step in steps:
+            if step.change.consumer in conflicts:
+                conflict = conflicts[step.change.consumer]
+                overtaken[step.finding] = _make_outcome(step, conflict)
+        return overtaken
+
+
+def list_providers(steps: Sequence[Step]) -> set[str] | None:
+    """Return the providers on which the steps find an allocation.
+
+    The result is None if a step adds amounts: which compute node these have to be on, only the
+    whole listing says.
+    """
+    providers: set[str] = set()
+    for step in steps:
+        if step.change.allocates:
+            return None
+        for part in step.change.parts:
+            providers.update(part.before["allocations"])
+    return providers
+
+
+def _is_too_old(began: float) -> bool:
+    """Return whether a proof that began then is too old to rely on."""
+    return read_monotonic_clock() - began > MAX_PROOF_AGE
+
+
+def _split(steps: Sequence[Step], size: int) -> list[Sequence[Step]]:
+    return [steps[start : start + size] for start in range(0, len(steps), size)]
+
+
+def _expect_proof(prove: Callable[..., dict[str, str]], *arguments: t.Any) -> dict[str, str]:
+    """Return what `prove` returns, and raise _Unproven where it fails.
+
+    Raises UnsoundReading as `prove` does.
+    """
+    try:
+        return prove(*arguments)
+    except UnsoundReading:
+        raise
+    except CloudError as error:
+        raise _Unproven(f"It could not be verified again. {error}") from error
+    except Exception as error:
+        reason = describe_unexpected(error)
+        raise _Unproven(f"It could not be verified again. {reason}") from error
+
+
+def _skip_proven(outcome: Outcome, why: str) -> Outcome:
+    """Return an outcome that would have changed something as a skipped one, any other as it is."""
+    if outcome.changed:
+        return Outcome(outcome.step, SKIPPED, why)
+    return outcome
+
+
+def _make_proven_outcome(step: Step, reasons: Mapping[str, str]) -> Outcome:
+    if reason := reasons[step.finding]:
+        return Outcome(step, SKIPPED, reason)
+    return Outcome(step, OUTCOME_BY_ACTION[step.change.action])
+
+
+def add_reason(outcome: Outcome, more: str) -> Outcome:
+    """Return an outcome whose reason ends with `more`."""
+    return d.replace(outcome, reason=f"{outcome.reason} {more}".strip())
+
+
+def _find_mismatch(step: Step, now: Snapshot, findings: Mapping[str | None, Finding]) -> str:
+    """Return what is no longer true of `step`, nothing when it is proven as at detection."""
+    change = step.change
+    evidence = now.evidence.get(change.consumer)
+    allocation = evidence.allocation.value if evidence else None
+    if allocation is None or (change.before["allocations"] and not allocation.resources):
+        return "It no longer has any allocations."
+    if is_same_allocation(build_body(allocation), change.after):
+        return "There is nothing left to change: its allocations are right."
+    if allocation.generation != change.generation:
+        return (
+            f"It has changed since detection: its generation was {change.generation} then and "
+            f"is {allocation.generation} now."
+        )
+    finding = findings.get(change.consumer)
+    if finding is None:
+        return "It is healthy now."
+    if finding.kind != step.kind or finding.change is None:
+        return f"It is no longer proven: {finding.reason}"
+    if finding.change != change:
+        return "What would be written is no longer what detection proposed."
+    return ""
+
+
+def _make_outcome(step: Step, error: CloudError | None) -> Outcome:
+    done = OUTCOME_BY_ACTION[step.change.action]
+    return Outcome(step, choose_outcome(error, done), str(error or ""))

@@ -1,0 +1,63 @@
+# Copyright (c) 2026, osops.placement contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Reads the host aggregates of Nova, adds a host to one, and removes it.
+
+API reference: https://docs.openstack.org/api-ref/compute/#host-aggregates-os-aggregates
+"""
+
+from __future__ import annotations
+
+import typing as t
+from collections.abc import Mapping
+
+from ..._common.errors import CloudError
+from ..models.nova import Aggregate
+from .api import Api
+from .nova import NovaReader
+
+# From 2.41 on an aggregate has a uuid.
+_MICROVERSION = "2.41"
+
+
+class AggregateClient:
+    """The host aggregates of Nova. What it reports as done it has read back."""
+
+    def __init__(self, api: Api) -> None:
+        self._api = api
+        self._reader = NovaReader(api)
+
+    def list_aggregates_of(self, host: str) -> tuple[Aggregate, ...]:
+        """Return the host aggregates that have a host."""
+        return tuple(entry for entry in self._reader.list_aggregates() if host in entry.hosts)
+
+    def add_host(self, aggregate: Aggregate, host: str) -> None:
+        """Add a host to an aggregate. Raises CloudError if Nova does not list it there then.
+
+        Nova also adds the provider of the host to the aggregate in Placement.
+        """
+        what = f"to add {host} to aggregate {aggregate.name}"
+        # 409: somebody else has added it meanwhile, or Nova refuses. The listing shows which.
+        refusal = self._act(aggregate, {"add_host": {"host": host}}, what)
+        if not self._has_host(aggregate, host):
+            raise CloudError(refusal or f"Nova was asked {what}, but does not list it there.")
+
+    def remove_host(self, aggregate: Aggregate, host: str) -> None:
+        """Remove a host from an aggregate. Raises CloudError if Nova still lists it there."""
+        what = f"to remove {host} from aggregate {aggregate.name}"
+        refusal = self._act(aggregate, {"remove_host": {"host": host}}, what)
+        if self._has_host(aggregate, host):
+            raise CloudError(refusal or f"Nova was asked {what}, but still lists it there.")
+
+    def _act(self, aggregate: Aggregate, body: Mapping[str, t.Any], what: str) -> str:
+        """Send an action to an aggregate, and return why Nova refused it; empty if it did not."""
+        try:
+            path = f"/os-aggregates/{aggregate.id}/action"
+            self._api.expect(self._api.write("POST", path, _MICROVERSION, body), what)
+        except CloudError as error:
+            return str(error)
+        return ""
+
+    def _has_host(self, aggregate: Aggregate, host: str) -> bool:
+        return any(entry.uuid == aggregate.uuid for entry in self.list_aggregates_of(host))

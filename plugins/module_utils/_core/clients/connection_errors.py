@@ -1,0 +1,204 @@
+# Copyright (c) 2026, osops.placement contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Why no answer came: the name, the port, the proxy, TLS or the time.
+
+keystoneauth, requests and urllib3 each wrap the error of the one below, and repeat its text. The
+cause itself says what an operator has to change.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import http.client
+import socket
+import ssl
+import typing as t
+
+# Without openstacksdk nothing here is called.
+with contextlib.suppress(ImportError):
+    import requests.exceptions as rex
+    import urllib3.exceptions as u3
+
+_UNREACHABLE = "cannot be reached"
+_CHECK_CA = "Set ca_cert to a file with the CA that signed it."
+_NO_ROUTE = (errno.ENETUNREACH, errno.EHOSTUNREACH, errno.ENETDOWN, errno.EHOSTDOWN)
+# The codes of OpenSSL for a certificate that is not valid at this time, or not for this host.
+_CERTIFICATE_PROBLEMS = {
+    9: ("is not valid yet", "Check the clock of this machine, or have it renewed."),
+    10: ("has expired", "Have it renewed, or check the clock of this machine."),
+    62: ("is for another host name", "Use the name in the certificate as the address."),
+    64: ("is for another address", "Use the name in the certificate as the address."),
+}
+# How OpenSSL says that the other side does not use TLS.
+_NOT_TLS = ("WRONG_VERSION_NUMBER", "HTTP_REQUEST", "RECORD_LAYER_FAILURE", "UNKNOWN_PROTOCOL")
+# How it says that a file of certificates has none.
+_NO_CERTIFICATES = ("NO_CERTIFICATE_OR_CRL_FOUND", "NO_START_LINE")
+
+
+def list_causes(error: BaseException) -> list[BaseException]:
+    """Return an error and all that it follows from, the first cause last."""
+    causes: list[BaseException] = []
+    waiting: list[t.Any] = [error]
+    while waiting:
+        cause = waiting.pop(0)
+        if not isinstance(cause, BaseException) or cause in causes:
+            continue
+        causes.append(cause)
+        # urllib3 keeps the cause in an attribute, requests in its arguments.
+        waiting += [cause.__cause__, cause.__context__, getattr(cause, "reason", None), *cause.args]
+    return causes
+
+
+def explain_connection_error(error: BaseException) -> str:
+    """Return what follows the name of a service in a sentence: what failed, and what to do.
+
+    Empty for an error that is not about the connection.
+    """
+    causes = list_causes(error)
+    for explain in (
+        _explain_address,
+        _explain_proxy,
+        _explain_certificate,
+        _explain_tls,
+        _explain_files,
+        _explain_socket,
+        _explain_time,
+        _explain_closed_connection,
+    ):
+        sentence = explain(causes)
+        if sentence:
+            return sentence
+    return ""
+
+
+def _find(causes: t.Iterable[BaseException], *kinds: type[BaseException]) -> t.Any:
+    return next((cause for cause in causes if isinstance(cause, kinds)), None)
+
+
+def _explain_address(causes: t.Sequence[BaseException]) -> str:
+    if _find(causes, rex.InvalidURL, rex.InvalidSchema, rex.MissingSchema, u3.LocationParseError):
+        return (
+            "has an address that is not valid, or redirects to one. "
+            "Write it as http://HOST:PORT/PATH or https://HOST:PORT/PATH."
+        )
+    return ""
+
+
+def _explain_proxy(causes: t.Sequence[BaseException]) -> str:
+    if not _find(causes, rex.ProxyError, u3.ProxyError):
+        return ""
+    return (
+        f"{_UNREACHABLE}: the proxy{_name_pool(causes)} does not answer, or refuses to connect. "
+        "Check HTTPS_PROXY and HTTP_PROXY in the environment, or add the host to NO_PROXY."
+    )
+
+
+def _name_pool(causes: t.Sequence[BaseException]) -> str:
+    """Return to which host the connection was, without the credentials in the proxy's address."""
+    for cause in causes:
+        pool = getattr(cause, "pool", None)
+        proxy = getattr(pool, "proxy", None)
+        if proxy is not None:
+            return f" {proxy.host}:{proxy.port}"
+    return ""
+
+
+def _explain_certificate(causes: t.Sequence[BaseException]) -> str:
+    cause = _find(causes, ssl.SSLCertVerificationError)
+    if cause is None:
+        return ""
+    known = _CERTIFICATE_PROBLEMS.get(getattr(cause, "verify_code", 0))
+    if known:
+        what, advice = known
+        return f"has a certificate that {what}. {advice}"
+    reason = getattr(cause, "verify_message", "") or "no trusted CA signed it"
+    return f"has a certificate that cannot be verified ({reason}). {_CHECK_CA}"
+
+
+def _explain_tls(causes: t.Sequence[BaseException]) -> str:
+    cause = _find(causes, ssl.SSLError)
+    # A handshake that takes too long is one of these too.
+    if cause is None or isinstance(cause, TimeoutError) or "timed out" in str(cause):
+        return ""
+    reason = getattr(cause, "reason", None) or ""
+    if any(name in reason for name in _NOT_TLS):
+        return f"{_UNREACHABLE}: it does not use TLS. Write http:// instead of https://."
+    if any(name in reason for name in _NO_CERTIFICATES):
+        return f"{_UNREACHABLE}: a file of certificates has none. Check ca_cert and client_cert."
+    if isinstance(cause, ssl.SSLEOFError):
+        return (
+            f"{_UNREACHABLE}: it ended the TLS handshake. "
+            "Check whether it uses TLS at all, and whether it wants a client certificate."
+        )
+    shown = reason.replace("_", " ").lower() or "unknown reason"
+    return (
+        f"{_UNREACHABLE}: the TLS handshake failed ({shown}). "
+        "Check the versions of TLS, and client_cert and client_key."
+    )
+
+
+def _explain_files(causes: t.Sequence[BaseException]) -> str:
+    """Return what is wrong with a file of certificates: requests raises a plain OSError then."""
+    for cause in causes:
+        # Nearly every error of requests is an OSError too.
+        if cause.__class__ is not OSError:
+            continue
+        if "CA certificate bundle" in str(cause):
+            path = str(cause).rpartition(": ")[2]
+            return f"{_UNREACHABLE}: there is no file {path} of a CA. Correct ca_cert."
+        if "TLS" in str(cause) and "invalid path" in str(cause):
+            path = str(cause).rpartition(": ")[2]
+            return f"{_UNREACHABLE}: there is no file {path}. Correct client_cert and client_key."
+    return ""
+
+
+def _explain_socket(causes: t.Sequence[BaseException]) -> str:
+    if _find(causes, socket.gaierror):
+        return (
+            f"{_UNREACHABLE}: its host name does not resolve. "
+            "Check the name, and the DNS of this machine."
+        )
+    if _find(causes, ConnectionRefusedError):
+        return (
+            f"{_UNREACHABLE}: nothing listens on that port. "
+            "Check the address and its port, and that the service runs."
+        )
+    for cause in causes:
+        if isinstance(cause, OSError) and cause.errno in _NO_ROUTE:
+            return (
+                f"{_UNREACHABLE}: there is no route to its network. "
+                "Check the network of this machine, and a VPN if one is needed."
+            )
+    return ""
+
+
+def _explain_time(causes: t.Sequence[BaseException]) -> str:
+    if _find(causes, rex.ConnectTimeout, u3.ConnectTimeoutError):
+        return (
+            f"{_UNREACHABLE}: the connection was not made in time. "
+            "Check the address, its port, whether it uses TLS, and firewalls."
+        )
+    if any("handshake operation timed out" in str(cause) for cause in causes):
+        return (
+            f"{_UNREACHABLE}: the TLS handshake was not finished in time. "
+            "Check whether its port uses TLS, or write http:// instead of https://."
+        )
+    if _find(causes, rex.ReadTimeout, u3.ReadTimeoutError, TimeoutError):
+        return "does not answer in time. Check that the service runs, or increase api_timeout."
+    return ""
+
+
+def _explain_closed_connection(causes: t.Sequence[BaseException]) -> str:
+    # A broken answer is repeated, so it is none of these.
+    if _find(causes, rex.ChunkedEncodingError, u3.IncompleteRead, http.client.IncompleteRead):
+        return ""
+    kinds = (http.client.RemoteDisconnected, http.client.BadStatusLine, ConnectionError)
+    if not _find(causes, *kinds):
+        return ""
+    return (
+        f"{_UNREACHABLE}: the connection was closed without an answer. "
+        "Check that the service runs, and whether its port needs https:// instead of http://."
+    )

@@ -1,0 +1,393 @@
+# Copyright (c) 2026, osops.placement contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Connect to the services of a cloud by the connection options of a module."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses as d
+import importlib.metadata
+import os
+import re
+import sys
+import typing as t
+
+from ..._common.errors import CloudError, InvalidInput, hide_credentials
+from ..models.snapshot import Cloud
+from ..options.policy import ALLOCATORS
+from .api import IRONIC_ERROR_KEYS, KEYSTONE_ERROR_KEYS, Api, ServiceClock
+from .cloud_files import check_cloud_files
+from .keystone import Login, translate_option_errors
+from .sdk_errors import NOT_THE_API, has_cause, translate_sdk_errors
+
+# `clients.api` checks whether it is there; without it nothing here is called.
+with contextlib.suppress(ImportError):
+    import keystoneauth1.exceptions as ksa
+    import openstack
+    from openstack.exceptions import SDKException, ServiceDisabledException
+
+# Below these not even a reading is possible: generations of providers, and compute nodes with the
+# uuids that providers have. What more the proofs need is in `facts.microversions`.
+MINIMUM_PLACEMENT_MICROVERSION = (1, 20)
+MINIMUM_COMPUTE_MICROVERSION = (2, 53)
+
+# What the SDK raises for an answer that has another structure than a service's.
+_MALFORMED = (AttributeError, IndexError, KeyError, TypeError, ValueError)
+
+# In seconds.
+_TIME_TO_CONNECT = 10.0
+
+
+@d.dataclass(frozen=True)
+class Session:
+    """An authenticated connection to one region of one cloud."""
+
+    placement: Api
+    compute: Api
+    network: Api | None
+    identity: Api | None
+    region: str | None
+    project: str | None
+    allocators: tuple[str, ...]
+    other_novas: tuple[str, ...]
+    block_storage: Api | None = None
+    # The names of the roles that the token has; none where that is not known.
+    roles: frozenset[str] = frozenset()
+    accelerator: Api | None = None
+    bare_metal: Api | None = None
+
+    def __post_init__(self) -> None:
+        """Let Placement's own clock tell the time where an answer has no Date."""
+        self.placement.clock = ServiceClock(self.placement)
+        for api in filter(None, (self.compute, self.bare_metal)):
+            api.clock = self.placement.clock
+
+    def require_one_clock(self) -> None:
+        """Read Placement's clock, and have all its answers be by that clock.
+
+        Raises CloudError when its servers are known to have different times.
+        """
+        self.placement.needs_one_clock = True
+        if self.placement.clock is not None:
+            self.placement.clock.read()
+
+    @property
+    def cloud(self) -> Cloud:
+        """Which cloud this is, as a snapshot records it."""
+        return Cloud(
+            self.placement.endpoint,
+            self.compute.endpoint,
+            self.region,
+            self.project,
+            self.allocators,
+            self.other_novas,
+            self.placement.newest,
+            self.compute.newest,
+            self.placement.tells_time or not self.placement.needs_one_clock,
+        )
+
+
+def get_sdk_version() -> str:
+    """Return the version of openstacksdk, empty where its package does not name it."""
+    try:
+        return importlib.metadata.version("openstacksdk")
+    except importlib.metadata.PackageNotFoundError:
+        return ""
+
+
+def _check_sdk_version(version: str) -> None:
+    # A copy without the metadata of its package may be new enough.
+    if version and version.partition(".")[0] == "0":
+        raise InvalidInput(
+            f"{sys.executable} has openstacksdk {version}, and 1.0.0 or newer is needed: upgrade "
+            "it, or set ansible_python_interpreter to a Python that has a newer one."
+        )
+
+
+def connect(options: t.Mapping[str, t.Any]) -> Session:
+    """Authenticate with the connection options of a module and find the services.
+
+    Raises InvalidInput for options that contradict each other and CloudError for everything that
+    the cloud does not grant.
+    """
+    _check_sdk_version(get_sdk_version())
+    _check_option_types(options)
+    check_cloud_files(options)
+    try:
+        # The inner one comes first.
+        with translate_sdk_errors("The configuration of the cloud"), translate_option_errors():
+            connection = openstack.connect(**_build_sdk_arguments(options))
+            _limit_time_to_connect(connection)
+        login = Login(connection)
+    except (TypeError, ValueError, AttributeError) as error:
+        # Options of a type that the SDK does not expect, of ours or in clouds.yaml. The error may
+        # have a value in it, which may be a password.
+        raise InvalidInput(
+            "The connection options have a value of the wrong type. "
+            "Check cloud and auth, and the cloud in clouds.yaml."
+        ) from error
+    placement = _open_api(
+        "Placement", connection, login, "placement", MINIMUM_PLACEMENT_MICROVERSION
+    )
+    compute = _open_api("Nova", connection, login, "compute", MINIMUM_COMPUTE_MICROVERSION)
+    region = connection.config.get_region_name()
+    return Session(
+        placement=placement,
+        compute=compute,
+        network=_open_optional(connection, "Neutron", "network", "/v2[.]0"),
+        region=region,
+        identity=_open_optional(
+            connection, "Keystone", "identity", "/v(2[.]0|3)", "/v3", KEYSTONE_ERROR_KEYS
+        ),
+        project=login.project,
+        allocators=_find_allocators(login.catalog),
+        other_novas=find_other_novas(login.catalog, compute.endpoint, placement.endpoint, region),
+        # The endpoint in a catalogue has the version, and often the project too.
+        block_storage=_open_if_usable(connection, "Cinder", "block-storage", ""),
+        roles=_read_roles(connection.session),
+        accelerator=_open_if_usable(connection, "Cyborg", "accelerator", "/v2"),
+        bare_metal=_open_if_usable(
+            connection, "Ironic", "baremetal", "/v1", "/v1", IRONIC_ERROR_KEYS
+        ),
+    )
+
+
+def _find_allocators(catalogue: t.Iterable[t.Mapping[str, t.Any]]) -> tuple[str, ...]:
+    """Return what other services in the catalogue allocate from Placement."""
+    offered = {service["type"] for service in catalogue}
+    return tuple(sorted({ALLOCATORS[name] for name in offered & ALLOCATORS.keys()}))
+
+
+def _limit_time_to_connect(connection: t.Any) -> None:
+    """Give up sooner on a connection than on an answer, which may take long in a large cloud.
+
+    The TLS handshake is a part of it: a port without TLS may never answer.
+    """
+    session = connection.session
+    if session.timeout:
+        session.timeout = (min(session.timeout, _TIME_TO_CONNECT), session.timeout)
+
+
+def _open_api(
+    name: str, connection: t.Any, login: Login, service: str, minimum: tuple[int, int]
+) -> Api:
+    # The proxy is made at first use and without a lock: make it before any thread asks for it.
+    try:
+        with translate_sdk_errors(name):
+            adapter = getattr(connection, service)
+            endpoint = adapter.get_endpoint()
+    except _MALFORMED as error:
+        raise _build_answer_error(name, connection.endpoint_for(service)) from error
+    except CloudError as error:
+        if not has_cause(error, ksa.CatalogException, ServiceDisabledException):
+            _check_answer(name, connection, service)
+            raise
+        endpoint = None
+    if endpoint is None:
+        config = connection.config
+        region, interface = config.get_region_name(), config.get_interface(service)
+        raise CloudError(
+            login.explain_missing_endpoint(name, service, region, interface or "public")
+        )
+    try:
+        return Api(name, adapter, minimum)
+    except _MALFORMED as error:
+        raise _build_answer_error(name, endpoint) from error
+
+
+def _check_answer(name: str, connection: t.Any, service: str) -> None:
+    """Raise CloudError if the endpoint of a service does not answer as that service does.
+
+    The SDK says only that it found no version of the service.
+    """
+    with contextlib.suppress(ksa.ClientException, SDKException):
+        endpoint = connection.endpoint_for(service)
+        adapter = connection.config.get_session_client(service)
+        adapter.endpoint_override = endpoint
+        api = Api(name, adapter, None)
+        reply = api.expect(api.get(api.endpoint, None), "for its versions", 200, 300)
+        if not {"version", "versions"} & set(reply.body):
+            raise _build_answer_error(name, api.endpoint)
+
+
+def _build_answer_error(name: str, endpoint: str | None) -> CloudError:
+    return CloudError(
+        f"{name} at {endpoint} answered something that is not a list of versions. "
+        f"Check its endpoint in the service catalogue. {NOT_THE_API}"
+    )
+
+
+def _open_optional(
+    connection: t.Any, name: str, service: str, version: str, path: str = "", *error_keys: t.Any
+) -> Api | None:
+    """Return a service; None where the catalogue does not have it.
+
+    version: how its endpoint may end; only one version exists, and catalogues may or may not
+        contain it.
+    path: what is put there instead.
+    """
+    with translate_sdk_errors(name):
+        endpoint = connection.endpoint_for(service)
+        if endpoint is None:
+            return None
+        adapter = connection.config.get_session_client(service)
+        adapter.endpoint_override = f"{re.sub(f'{version}$', '', endpoint.rstrip('/'))}{path}"
+        return Api(name, adapter, None, *error_keys)
+
+
+def _open_if_usable(connection: t.Any, *service: t.Any) -> Api | None:
+    """Return a service that only says more, so that nothing fails for want of it."""
+    with contextlib.suppress(CloudError):
+        return _open_optional(connection, *service)
+    return None
+
+
+def _read_roles(session: t.Any) -> frozenset[str]:
+    """Return the names of the roles of the token; none where it is not a token of Keystone."""
+    try:
+        with translate_sdk_errors("Keystone"):
+            return frozenset(session.auth.get_access(session).role_names)
+    except (*_MALFORMED, CloudError):
+        return frozenset()
+
+
+def find_other_novas(
+    catalogue: t.Iterable[t.Mapping[str, t.Any]], compute: str, placement: str, region: str | None
+) -> tuple[str, ...]:
+    """Return the regions of the catalogue whose Nova is another one on the same Placement.
+
+    It is another Nova than that at `compute`; the same Placement is that of its region, or that at
+    `placement`.
+
+    region: the region that was asked for, which counts when `compute` is none of the catalogue's
+    endpoints but one of the user's own.
+    """
+    services = list(catalogue)
+    compute_urls = _collect_urls(services, "compute")
+    own_regions = _find_own_regions(compute_urls, compute, region)
+    placements = {}
+    for name, urls in _collect_urls(services, "placement").items():
+        placements[name] = set(map(_strip_version, urls))
+    own_placements = {_strip_version(placement)}
+    for name in own_regions:
+        own_placements |= placements.get(name, set())
+    others = []
+    for name in compute_urls.keys() - own_regions:
+        if placements.get(name, set()) & own_placements:
+            others.append(name)
+    return tuple(sorted(others))
+
+
+def _collect_urls(
+    services: t.Iterable[t.Mapping[str, t.Any]], service_type: str
+) -> dict[str, set[str]]:
+    """Return the URLs of the services of one type, by region."""
+    urls: dict[str, set[str]] = {}
+    for service in services:
+        if service["type"] != service_type:
+            continue
+        for endpoint in service["endpoints"]:
+            url = hide_credentials(endpoint["url"])
+            urls.setdefault(endpoint["region"] or "", set()).add(url)
+    return urls
+
+
+def _find_own_regions(
+    compute_urls: t.Mapping[str, set[str]], compute: str, region: str | None
+) -> set[str]:
+    """Return the regions of the catalogue that have the Nova at `compute`."""
+    own_regions = set()
+    for name, urls in compute_urls.items():
+        if any(_is_same_endpoint(compute, url) for url in urls):
+            own_regions.add(name)
+    if own_regions:
+        return own_regions
+    if region:
+        return {region}
+    # With several regions, this Nova may be in any of them, so each counts as another Nova's.
+    if len(compute_urls) == 1:
+        return set(compute_urls)
+    return set()
+
+
+def _is_same_endpoint(endpoint: str, url: str) -> bool:
+    """Return whether an endpoint is that of the catalogue.
+
+    One of them may have a version or a project that the other lacks.
+    """
+    longer, shorter = sorted((endpoint, url), key=len, reverse=True)
+    longer, shorter = f"{longer.rstrip('/')}/", f"{shorter.rstrip('/')}/"
+    return longer.startswith(shorter) and _strip_version(endpoint) == _strip_version(url)
+
+
+def _strip_version(url: str) -> str:
+    """Return an endpoint without its version, and without the project that may follow it."""
+    return re.sub(r"/v2(\.\d+)?(/[^/]+)?$", "", url.rstrip("/"))
+
+
+def _build_sdk_arguments(options: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
+    named = {
+        "auth_type": options["auth_type"],
+        "auth": options["auth"],
+        "region_name": options["region_name"],
+        "interface": options["interface"],
+        "verify": options["validate_certs"],
+        "cacert": options["ca_cert"],
+        "cert": options["client_cert"],
+        "key": options["client_key"],
+        "api_timeout": options["api_timeout"],
+    }
+    arguments = {key: value for key, value in named.items() if value is not None}
+    cloud = options["cloud"]
+    if not isinstance(cloud, dict):
+        return {"cloud": cloud, **arguments}
+    # api_timeout has a default, so it is always there.
+    conflicting = sorted(set(arguments) - {"api_timeout"})
+    if conflicting:
+        raise InvalidInput(
+            f"cloud is a whole configuration, so {', '.join(conflicting)} cannot be set beside "
+            "it: put them into it."
+        )
+    return {**arguments, **cloud}
+
+
+def _check_option_types(options: t.Mapping[str, t.Any]) -> None:
+    """Raise InvalidInput for a value that the SDK would refuse with an error of Python."""
+    cloud = options["cloud"]
+    if cloud is not None and not isinstance(cloud, str | dict):
+        raise InvalidInput(
+            "cloud must be the name of a cloud in clouds.yaml, or a whole configuration of a cloud "
+            "as a dictionary."
+        )
+    _check_timeout(options["api_timeout"])
+    for name in ("ca_cert", "client_cert", "client_key"):
+        path = options[name]
+        if path and not os.path.exists(path):
+            raise InvalidInput(f"{name} is {path}, and there is no such file: correct the path.")
+    auth = options["auth"]
+    if isinstance(cloud, dict):
+        auth = cloud.get("auth")
+        if any(not isinstance(key, str) for key in cloud):
+            raise InvalidInput("cloud has a key that is not text, such as a number: correct it.")
+        _check_timeout(cloud.get("api_timeout"))
+    if auth is not None and not isinstance(auth, dict):
+        raise InvalidInput(
+            "auth must be a dictionary with keys such as auth_url, username and password."
+        )
+    if auth and not isinstance(auth.get("auth_url", ""), str | None):
+        raise InvalidInput("auth_url in auth must be text, such as https://HOST:5000/v3.")
+
+
+def _check_timeout(value: t.Any) -> None:
+    if value is None:
+        return
+    try:
+        is_valid = float(value) > 0
+    except (TypeError, ValueError):
+        is_valid = False
+    if not is_valid:
+        raise InvalidInput(
+            f"api_timeout is {value!r}: give the seconds to wait for an answer, more than 0."
+        )

@@ -1,0 +1,192 @@
+# Copyright (c) 2026, osops.placement contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Where the resources of a request can be in the tree of a host. Pure.
+
+The rules are those of `GET /allocation_candidates` (placement/objects/allocation_candidate.py),
+except that usages say nothing here: what others have is not what this server has.
+"""
+
+from __future__ import annotations
+
+import dataclasses as d
+from collections.abc import Mapping, Sequence
+
+from ..._common.text import make_printable, summarize_names
+from ..models.placement import Allocations
+from ..models.resource_request import AmountRule, HostTree, MissingInput, ResourceRequest
+from .contradictions import find_contradiction, fit_to_host
+from .doubts import Doubt, find_doubt
+from .nearness import TOO_MANY, find_nearest, is_nearer
+from .problems import build_exact_problem, build_problem, list_unplaceable_classes, sum_request
+from .search import Amounts, Key, collect_allocations, collect_amounts, find_closest
+
+
+@d.dataclass(frozen=True)
+class Expectation:
+    """What a server should have, compared with what it has.
+
+    matches: whether `present` is what one of the requests can have got; None where that cannot be
+        known.
+    allocations: the one allocation that the server should have; None where there is not exactly
+        one, or where it cannot be known.
+    why: why `matches` or `allocations` is None, as a part of a sentence; empty if neither is.
+    rules: where each amount comes from.
+    missing: what would have to be read to know more.
+    """
+
+    matches: bool | None
+    allocations: Allocations | None
+    why: str
+    rules: tuple[AmountRule, ...]
+    missing: tuple[MissingInput, ...]
+
+
+def compare(
+    requests: Sequence[ResourceRequest], tree: HostTree, present: Allocations
+) -> Expectation:
+    """Compare what a server has with what Nova would have allocated on this host.
+
+    present: all allocations of the server. What of it can be right is kept: the expected
+        allocations are certain only if they are as near to it as any other placement in each
+        resource class, and all others are farther from it in some class. The distance is the sum
+        of the amounts by which both differ.
+
+    A present allocation is right although the traits or inventories of its provider changed since.
+    The search is bounded; what it does not find in time is not certain.
+    """
+    amounts = collect_amounts(present)
+    fitted = [fit_to_host(request, tree) for request in requests]
+    doubts = _collect_doubts(fitted, tree, amounts)
+    # Placement refuses to look for nothing, so that Nova has not placed the server by any of them.
+    if not doubts and not any(map(sum_request, fitted)):
+        why = "its flavor requests nothing at all, and Nova places no such server"
+        return Expectation(None, None, why, (), ())
+    # What may only have added something explains nothing where nothing is too much.
+    if all(missing.pci for missing, _doubt in doubts):
+        exact = _find_exact(fitted, tree, amounts)
+        if exact is not None:
+            return exact
+    if doubts:
+        return _compare_in_doubt(fitted, tree, amounts, doubts)
+    why = find_contradiction(fitted, tree, amounts)
+    if why:
+        return Expectation(None, None, why, fitted[0].rules, ())
+    return _find_expected(fitted, tree, amounts)
+
+
+def _find_exact(
+    requests: Sequence[ResourceRequest], tree: HostTree, present: Amounts
+) -> Expectation | None:
+    """Return that all is right, or that this is unknown; None if it is wrong."""
+    complete = True
+    for request in requests:
+        solution = find_closest(build_exact_problem(request, tree, present))
+        if solution.placements:
+            return Expectation(True, collect_allocations(present), "", request.rules, ())
+        complete = complete and solution.complete
+    if complete:
+        return None
+    return Expectation(None, None, TOO_MANY, requests[0].rules, ())
+
+
+def _collect_doubts(
+    requests: Sequence[ResourceRequest], tree: HostTree, present: Amounts
+) -> list[tuple[MissingInput, Doubt]]:
+    """Return what is missing and can change something on this host, each once."""
+    doubts: dict[MissingInput, Doubt] = {}
+    for request in requests:
+        for missing in request.missing:
+            doubt = find_doubt(missing, tree, present)
+            if doubt is not None:
+                doubts[missing] = doubt
+    return list(doubts.items())
+
+
+def _compare_in_doubt(
+    requests: Sequence[ResourceRequest],
+    tree: HostTree,
+    present: Amounts,
+    doubts: Sequence[tuple[MissingInput, Doubt]],
+) -> Expectation:
+    """Compare only those amounts that nothing can change that is missing."""
+    missing = tuple(item for item, _doubt in doubts)
+    why = "; ".join(dict.fromkeys(item.reason for item in missing))
+    if any(doubt.everything for _item, doubt in doubts):
+        return Expectation(None, None, why, requests[0].rules, missing)
+    for request in requests:
+        ignored = _list_doubted_keys(request, tree, present, [doubt for _item, doubt in doubts])
+        solution = find_closest(build_exact_problem(request, tree, present, ignored))
+        if solution.placements or not solution.complete:
+            return Expectation(None, None, why, request.rules, missing)
+    return Expectation(False, None, why, requests[0].rules, missing)
+
+
+def _list_doubted_keys(
+    request: ResourceRequest, tree: HostTree, present: Amounts, doubts: Sequence[Doubt]
+) -> frozenset[Key]:
+    classes = {cls for _provider, cls in present}
+    for group in request.groups.values():
+        classes |= group.resources.keys()
+    keys = set()
+    for provider in tree.providers.values():
+        for cls in classes:
+            key = (provider.uuid, cls)
+            possible = cls in provider.inventories or key in present
+            if any(doubt.covers(key, possible) for doubt in doubts):
+                keys.add(key)
+    return frozenset(keys)
+
+
+def _find_expected(
+    requests: Sequence[ResourceRequest], tree: HostTree, present: Amounts
+) -> Expectation:
+    """Return the only placement that is nearest to what is present, if there is one."""
+    nearest: list[tuple[ResourceRequest, Amounts]] = []
+    lacking: list[str] = []
+    for request in requests:
+        problem = build_problem(request, tree, present)
+        lacking = lacking or list_unplaceable_classes(problem)
+        placements, why = find_nearest(problem)
+        if why:
+            return Expectation(False, None, why, request.rules, ())
+        if len(placements) > 1:
+            why = _describe_choice(placements, tree)
+            # Cyborg may know which it is.
+            missing = tuple(item for item in request.missing if item.name == "accelerators")
+            return Expectation(False, None, why, request.rules, missing)
+        if placements:
+            nearest.append((request, placements[0]))
+    if not nearest:
+        what = ", ".join(lacking) if lacking else "all that it requests"
+        why = f"no provider of its host can have {what} as Nova requests it"
+        return Expectation(None, None, why, requests[0].rules, ())
+    # Only the usual request has PCPU, and people who repair an allocation write VCPU.
+    cpus = _list_cpu_classes(present)
+    if "PCPU" in cpus:
+        nearest = [pair for pair in nearest if _list_cpu_classes(pair[1]) == cpus] or nearest
+    request, placement = nearest[0]
+    for other_request, other in nearest[1:]:
+        if is_nearer(other, placement, present):
+            request, placement = other_request, other
+        elif not is_nearer(placement, other, present) and cpus:
+            why = "it can have dedicated CPUs as PCPU or as VCPU"
+            return Expectation(False, None, why, request.rules, ())
+    return Expectation(False, collect_allocations(placement), "", request.rules, ())
+
+
+def _list_cpu_classes(amounts: Mapping[Key, int]) -> set[str]:
+    return {cls for _provider, cls in amounts} & {"VCPU", "PCPU"}
+
+
+def _describe_choice(placements: Sequence[Mapping[Key, int]], tree: HostTree) -> str:
+    first, second = placements[:2]
+    providers: dict[str, None] = {}
+    classes: dict[str, None] = {}
+    for key in sorted(first.keys() | second.keys()):
+        if first.get(key, 0) != second.get(key, 0):
+            providers[tree.providers[key[0]].name] = None
+            classes[key[1]] = None
+    names = summarize_names(make_printable(name, 100) for name in providers)
+    return f"its {', '.join(classes)} can be of more than one provider, such as {names}"

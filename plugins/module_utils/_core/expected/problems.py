@@ -1,0 +1,272 @@
+# Copyright (c) 2026, osops.placement contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""A resource request as a search in the tree of a host. Pure."""
+
+from __future__ import annotations
+
+import dataclasses as d
+from collections.abc import Callable, Iterable, Mapping
+
+from ..models.placement import Inventory, Resources, sum_amounts
+from ..models.resource_request import HostTree, RequestGroup, ResourceRequest, TreeProvider
+from .search import Key, Problem, Unit
+
+
+@d.dataclass(frozen=True)
+class _Part:
+    """What has to be of one provider: a group with a name, or one class of the group without."""
+
+    group: RequestGroup
+    resources: Resources
+
+
+def build_exact_problem(
+    request: ResourceRequest,
+    tree: HostTree,
+    present: Mapping[Key, int],
+    ignored: frozenset[Key] = frozenset(),
+) -> Problem:
+    """Return the search for a placement that is just what is present.
+
+    Traits and inventories may have changed since it was allocated. A provider that an answer names
+    may also have been chosen later than the others, when a port was attached: it need not be
+    isolated.
+
+    ignored: what is in doubt. Then only amounts count, and not which groups have them.
+    """
+    strict = not ignored
+    limits = dict(present)
+    # What is not compared may be any amount.
+    limits.update(dict.fromkeys(ignored, sum(sum_request(request).values())))
+    units = []
+    for part in _list_parts(request):
+        providers = []
+        for provider in tree.providers:
+            if strict and part.group.provider not in (None, provider):
+                continue
+            if _has_all(part.resources, provider, limits):
+                providers.append(provider)
+        isolated = strict and request.isolate and part.group.provider is None
+        units.append(_build_unit(part, request, providers, isolated))
+    return Problem(
+        units=tuple(units),
+        present=present,
+        limits=limits,
+        ignored=ignored,
+        accept=_build_subtree_test(request, tree) if strict else _accept_all,
+        largest_distance=0,
+    )
+
+
+def build_problem(request: ResourceRequest, tree: HostTree, present: Mapping[Key, int]) -> Problem:
+    """Return the search for the placements that Placement may give, or has given before."""
+    parts = list(_list_parts(request))
+    allowed = _leave_out_equal_providers(parts, request, tree, present)
+    units = []
+    for part in parts:
+        candidates = allowed
+        if _is_in_subtree(part.group, request):
+            candidates = list(tree.providers)
+        providers = []
+        for provider in candidates:
+            if _fits(part, tree.providers[provider], present):
+                providers.append(provider)
+        # What is there already is tried first.
+        providers.sort(key=lambda provider: not _has_some(part.resources, provider, present))
+        units.append(_build_unit(part, request, providers, request.isolate))
+    return Problem(
+        units=tuple(units),
+        present=present,
+        limits=_collect_limits(tree, present),
+        ignored=frozenset(),
+        accept=_build_test(units, request, tree),
+    )
+
+
+def list_unplaceable_classes(problem: Problem) -> list[str]:
+    """Return the classes that no provider can have as they are requested."""
+    classes: set[str] = set()
+    for unit in problem.units:
+        if not unit.providers:
+            classes |= unit.resources.keys()
+    return sorted(classes)
+
+
+def sum_request(request: ResourceRequest) -> dict[str, int]:
+    """Return the sum of the requested amounts of each class."""
+    return sum_amounts(group.resources for group in request.groups.values())
+
+
+def _list_parts(request: ResourceRequest) -> Iterable[_Part]:
+    for group in request.groups.values():
+        if not group.name:
+            for cls, amount in group.resources.items():
+                yield _Part(group, {cls: amount})
+        elif group.resources:
+            yield _Part(group, group.resources)
+
+
+def _build_unit(
+    part: _Part, request: ResourceRequest, providers: Iterable[str], isolated: bool
+) -> Unit:
+    return Unit(
+        name=part.group.name,
+        resources=part.resources,
+        providers=tuple(providers),
+        isolated=isolated and bool(part.group.name),
+        swappable=not _is_in_subtree(part.group, request),
+    )
+
+
+def _is_in_subtree(group: RequestGroup, request: ResourceRequest) -> bool:
+    return any(group.name in names for names in request.same_subtree)
+
+
+def _has_all(resources: Resources, provider: str, amounts: Mapping[Key, int]) -> bool:
+    return all(amounts.get((provider, cls), 0) >= amount for cls, amount in resources.items())
+
+
+def _has_some(resources: Resources, provider: str, amounts: Mapping[Key, int]) -> bool:
+    return all((provider, cls) in amounts for cls in resources)
+
+
+def _fits(part: _Part, provider: TreeProvider, present: Mapping[Key, int]) -> bool:
+    """Return whether a provider has or can have the resources."""
+    group = part.group
+    if group.provider not in (None, provider.uuid):
+        return False
+    if _has_some(part.resources, provider.uuid, present):
+        return True
+    if group.provider is None:
+        if group.forbidden & provider.traits:
+            return False
+        # Several providers may have the traits of the group without a suffix together.
+        if group.name and not group.required <= provider.traits:
+            return False
+    for cls, amount in part.resources.items():
+        inventory = provider.inventories.get(cls)
+        if inventory is None or not _is_valid_amount(amount, inventory):
+            return False
+    return True
+
+
+def _is_valid_amount(amount: int, inventory: Inventory) -> bool:
+    if amount < inventory.min_unit or amount > _get_limit(inventory):
+        return False
+    return amount % inventory.step_size == 0
+
+
+def _get_limit(inventory: Inventory) -> int:
+    # What is reserved changes, so it does not decide where a server once was placed.
+    return min(inventory.max_unit, int(inventory.total * inventory.allocation_ratio))
+
+
+def _collect_limits(tree: HostTree, present: Mapping[Key, int]) -> dict[Key, int]:
+    limits = dict(present)
+    for provider in tree.providers.values():
+        for cls, inventory in provider.inventories.items():
+            key = (provider.uuid, cls)
+            limits[key] = max(_get_limit(inventory), present.get(key, 0))
+    return limits
+
+
+def _leave_out_equal_providers(
+    parts: list[_Part], request: ResourceRequest, tree: HostTree, present: Mapping[Key, int]
+) -> list[str]:
+    """Return the providers without any that are like enough others.
+
+    Of equal providers without allocations of the server, one more than there are parts decides
+    everything: each part can have its own, and another one shows that it is not the only one.
+    """
+    classes = sum_request(request).keys()
+    named = {part.group.provider for part in parts}
+    traits: set[str] = set()
+    for group in request.groups.values():
+        traits |= group.required | group.forbidden
+    counts: dict[object, int] = {}
+    allowed = []
+    for provider in tree.providers.values():
+        touched = any((provider.uuid, cls) in present for cls in classes)
+        if not touched and provider.uuid not in named:
+            likeness = (_describe_inventories(provider, classes), provider.traits & traits)
+            counts[likeness] = counts.get(likeness, 0) + 1
+            if counts[likeness] > len(parts) + 1:
+                continue
+        allowed.append(provider.uuid)
+    return allowed
+
+
+def _describe_inventories(provider: TreeProvider, classes: Iterable[str]) -> tuple[object, ...]:
+    described = []
+    for cls in sorted(classes):
+        inventory = provider.inventories.get(cls)
+        if inventory is not None:
+            described.append((cls, inventory.min_unit, inventory.step_size, _get_limit(inventory)))
+    return tuple(described)
+
+
+def _accept_all(_chosen: tuple[str, ...]) -> bool:
+    return True
+
+
+def _build_test(
+    units: list[Unit], request: ResourceRequest, tree: HostTree
+) -> Callable[[tuple[str, ...]], bool]:
+    """Return the test of same_subtree and of the traits of the group without a suffix."""
+    test_subtrees = _build_subtree_test(request, tree)
+    main = request.groups.get("")
+    available: set[str] = set()
+    for unit in units:
+        if not unit.name:
+            for provider in unit.providers:
+                available |= tree.providers[provider].traits
+    # A trait that no provider has any more decides nothing.
+    required = main.required & available if main else frozenset()
+
+    def test(chosen: tuple[str, ...]) -> bool:
+        traits: set[str] = set()
+        for unit, provider in zip(units, chosen, strict=True):
+            if not unit.name:
+                traits |= tree.providers[provider].traits
+        return required <= traits and test_subtrees(chosen)
+
+    return test
+
+
+def _build_subtree_test(
+    request: ResourceRequest, tree: HostTree
+) -> Callable[[tuple[str, ...]], bool]:
+    names = [part.group.name for part in _list_parts(request)]
+
+    def test(chosen: tuple[str, ...]) -> bool:
+        for subtree in request.same_subtree:
+            providers = set()
+            for name, provider in zip(names, chosen, strict=True):
+                if name in subtree:
+                    providers.add(provider)
+            if providers and not _have_common_root(providers, tree):
+                return False
+        return True
+
+    return test
+
+
+def _have_common_root(providers: set[str], tree: HostTree) -> bool:
+    """Return whether one of the providers is above all the others, as same_subtree demands."""
+    common = set(providers)
+    for provider in providers:
+        common &= _list_ancestors(provider, tree)
+    return bool(common)
+
+
+def _list_ancestors(provider: str, tree: HostTree) -> set[str]:
+    ancestors: set[str] = set()
+    current: str | None = provider
+    # An answer that names a provider as its own ancestor must not end in a loop.
+    while current is not None and current not in ancestors:
+        ancestors.add(current)
+        known = tree.providers.get(current)
+        current = known.parent if known else None
+    return ancestors

@@ -1,0 +1,253 @@
+# Copyright (c) 2026, osops.placement contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Finds the placements of request groups that differ least from present allocations. Pure."""
+
+from __future__ import annotations
+
+import dataclasses as d
+import math
+from collections.abc import Callable, Mapping
+
+from ..models.placement import Resources
+
+Key = tuple[str, str]
+"""A provider and a resource class."""
+
+Amounts = dict[Key, int]
+"""Amounts by provider and resource class, all above zero."""
+
+# How many steps one search may take; it then ends without being complete.
+_MOST_STEPS = 20_000
+
+
+@d.dataclass(frozen=True)
+class Unit:
+    """Resources that are of one provider, and the providers that they can be of.
+
+    name: of a request group; empty for one class of the group without a suffix.
+    isolated: whether no other isolated unit may have the same provider.
+    swappable: whether it does not matter which of several such units has which provider.
+    """
+
+    name: str
+    resources: Resources
+    providers: tuple[str, ...]
+    isolated: bool = False
+    swappable: bool = True
+
+
+@d.dataclass(frozen=True)
+class Problem:
+    """What is searched.
+
+    present: what there is. limits: the most that the units together may have of each key.
+    ignored: the keys that are not compared. accept: whether a complete placement, the provider of
+        each unit, is allowed. largest_distance: None if any distance is allowed.
+    """
+
+    units: tuple[Unit, ...]
+    present: Mapping[Key, int]
+    limits: Mapping[Key, int]
+    ignored: frozenset[Key]
+    accept: Callable[[tuple[str, ...]], bool]
+    largest_distance: int | None = None
+
+
+@d.dataclass(frozen=True)
+class Solution:
+    """The placements that differ least from what is present.
+
+    placements: at most two of them. distance: the sum of the amounts by which they differ from what
+        is present. complete: whether all placements were looked at.
+    """
+
+    placements: tuple[Amounts, ...]
+    distance: int
+    complete: bool
+
+
+def find_closest(problem: Problem) -> Solution:
+    """Return the placements of all units that differ least from what is present."""
+    search = _Search(problem)
+    search.place(0, 0)
+    distance = int(search.best) if search.found else 0
+    return Solution(tuple(search.found), distance, search.steps < _MOST_STEPS)
+
+
+class _Search:
+    """A depth-first search that leaves out whatever differs more than what is found already."""
+
+    def __init__(self, problem: Problem) -> None:
+        self.problem = problem
+        # Units that can be swapped are side by side, so that each set of providers is tried once.
+        self.order = sorted(
+            range(len(problem.units)), key=lambda index: _get_sort_key(problem.units[index])
+        )
+        self.units = [problem.units[index] for index in self.order]
+        self.amounts: Amounts = {}
+        self.chosen: list[str] = []
+        self.found: list[Amounts] = []
+        self.best: float = math.inf
+        if problem.largest_distance is not None:
+            self.best = problem.largest_distance
+        self.steps = 0
+        self._later_keys = self._collect_later_keys()
+        self._later_amounts = self._sum_later_amounts()
+        self._ignored_classes = {cls for _provider, cls in problem.ignored}
+
+    def place(self, position: int, first: int) -> None:
+        """Place the unit at `position` and all after it.
+
+        first: the index of the first provider to try, because those before it were tried with the
+            units swapped.
+        """
+        if position == len(self.units):
+            self._keep_placement()
+            return
+        unit = self.units[position]
+        for index in range(first, len(unit.providers)):
+            provider = unit.providers[index]
+            self.steps += 1
+            if self.steps >= _MOST_STEPS:
+                return
+            if not self._can_add(unit, provider):
+                continue
+            self._add(unit, provider, 1)
+            self.chosen.append(provider)
+            next_first = index if self._has_twin(position) else 0
+            if self._can_improve(self._measure_least_distance(position, next_first)):
+                self.place(position + 1, next_first)
+            self.chosen.pop()
+            self._add(unit, provider, -1)
+
+    def _can_add(self, unit: Unit, provider: str) -> bool:
+        if unit.isolated:
+            for other, taken in zip(self.units, self.chosen, strict=False):
+                if other.isolated and taken == provider:
+                    return False
+        for cls, amount in unit.resources.items():
+            key = (provider, cls)
+            if self.amounts.get(key, 0) + amount > self.problem.limits.get(key, 0):
+                return False
+        return True
+
+    def _add(self, unit: Unit, provider: str, sign: int) -> None:
+        for cls, amount in unit.resources.items():
+            key = (provider, cls)
+            total = self.amounts.get(key, 0) + sign * amount
+            if total:
+                self.amounts[key] = total
+            else:
+                del self.amounts[key]
+
+    def _has_twin(self, position: int) -> bool:
+        """Return whether the next unit can be swapped with the one at `position`."""
+        if position + 1 == len(self.units):
+            return False
+        return _get_sort_key(self.units[position]) == _get_sort_key(self.units[position + 1])
+
+    def _can_improve(self, distance: int) -> bool:
+        if len(self.found) > 1:
+            return distance < self.best
+        return distance <= self.best
+
+    def _measure_least_distance(self, position: int, next_first: int) -> int:
+        """Return the least distance that is possible, whatever follows."""
+        open_keys = self._later_keys[position]
+        still_tried: set[str] = set()
+        unit = self.units[position]
+        if self._has_twin(position):
+            still_tried.update(unit.providers[next_first:])
+        distance = 0
+        # What later units have at the least to add or to leave out, by class.
+        rest = dict(self._later_amounts[position])
+        for key in self._list_compared_keys():
+            amount, present = self.amounts.get(key, 0), self.problem.present.get(key, 0)
+            is_open = key in open_keys or (key[0] in still_tried and key[1] in unit.resources)
+            if amount < present and is_open:
+                rest[key[1]] = rest.get(key[1], 0) - (present - amount)
+            else:
+                distance += abs(amount - present)
+        for cls, amount in rest.items():
+            if cls not in self._ignored_classes:
+                distance += abs(amount)
+        return distance
+
+    def _list_compared_keys(self) -> set[Key]:
+        return (self.amounts.keys() | self.problem.present.keys()) - self.problem.ignored
+
+    def _collect_later_keys(self) -> list[set[Key]]:
+        """Return for each unit what later units, except those that it can be swapped with, may add.
+
+        Those have the same providers, of which only some are still tried.
+        """
+        later_keys: list[set[Key]] = []
+        for position, unit in enumerate(self.units):
+            keys: set[Key] = set()
+            for later in self.units[position + 1 :]:
+                if _get_sort_key(later) == _get_sort_key(unit):
+                    continue
+                for provider in later.providers:
+                    keys.update((provider, cls) for cls in later.resources)
+            later_keys.append(keys)
+        return later_keys
+
+    def _sum_later_amounts(self) -> list[dict[str, int]]:
+        """Return for each unit the sum of what all units after it have, by class."""
+        sums: list[dict[str, int]] = []
+        for position in range(len(self.units)):
+            later: dict[str, int] = {}
+            for unit in self.units[position + 1 :]:
+                for cls, amount in unit.resources.items():
+                    later[cls] = later.get(cls, 0) + amount
+            sums.append(later)
+        return sums
+
+    def _keep_placement(self) -> None:
+        distance = 0
+        for key in self._list_compared_keys():
+            distance += abs(self.amounts.get(key, 0) - self.problem.present.get(key, 0))
+        if not self._can_improve(distance) or self.amounts in self.found:
+            return
+        chosen = dict(zip(self.order, self.chosen, strict=True))
+        if not self.problem.accept(tuple(chosen[index] for index in range(len(chosen)))):
+            return
+        if distance < self.best:
+            self.found.clear()
+        self.best = distance
+        self.found.append(dict(self.amounts))
+
+
+def _get_sort_key(unit: Unit) -> tuple[bool, list[tuple[str, int]], tuple[str, ...], bool, str]:
+    resources = sorted(unit.resources.items())
+    name = "" if unit.swappable else unit.name
+    return (bool(unit.name), resources, unit.providers, unit.isolated, name)
+
+
+def collect_amounts(allocations: Mapping[str, Resources]) -> Amounts:
+    """Return allocations by provider as amounts by key."""
+    amounts = {}
+    for provider, resources in allocations.items():
+        for cls, amount in resources.items():
+            if amount:
+                amounts[provider, cls] = amount
+    return amounts
+
+
+def collect_allocations(amounts: Mapping[Key, int]) -> dict[str, dict[str, int]]:
+    """Return amounts by key as allocations by provider."""
+    allocations: dict[str, dict[str, int]] = {}
+    for (provider, cls), amount in sorted(amounts.items()):
+        allocations.setdefault(provider, {})[cls] = amount
+    return allocations
+
+
+def measure_distances(first: Mapping[Key, int], second: Mapping[Key, int]) -> dict[str, int]:
+    """Return for each class the sum of the amounts by which both differ."""
+    distances: dict[str, int] = {}
+    for key in first.keys() | second.keys():
+        difference = abs(first.get(key, 0) - second.get(key, 0))
+        distances[key[1]] = distances.get(key[1], 0) + difference
+    return distances

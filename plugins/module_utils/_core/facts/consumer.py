@@ -1,0 +1,253 @@
+# Copyright (c) 2026, osops.placement contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""One consumer and all that a snapshot says about it: the questions that the rules ask.
+
+Each question is answered in one place; those about its server are in `facts.server`. Pure: no
+request, no clock.
+"""
+
+from __future__ import annotations
+
+import dataclasses as d
+import functools
+from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Set as AbstractSet
+
+from ..._common.times import seconds_between
+from ..models.nova import Migration
+from ..models.placement import Allocation
+from ..models.snapshot import Answer, Evidence
+from .index import SnapshotIndex
+from .listings_index import group_by_tree
+from .server import ServerView
+
+
+@d.dataclass(frozen=True, kw_only=True)
+class ConsumerView(ServerView):
+    """A consumer, its allocation, and the server that it is or whose migration it is.
+
+    evidence: about the consumer itself.
+    subject: the evidence about that server. Of a consumer that Nova does not list as a migration,
+        it is the consumer's own.
+    migration: the migration that the consumer is, None for any other consumer.
+    """
+
+    index: SnapshotIndex
+    allocation: Allocation
+    evidence: Evidence
+    migration: Migration | None
+
+    @property
+    def consumer(self) -> str:
+        return self.allocation.consumer
+
+    @property
+    def is_settled_in_place(self) -> bool:
+        """Whether it is a server, not a migration, and settled where its newest move took it."""
+        return self.migration is None and self.settled and self.arrived
+
+    @property
+    def healthy(self) -> bool:
+        """Whether it is a server with an allocation in its host's tree, and no other host's."""
+        return self.migration is None and self.has_only_own_tree(self.index.nova_roots)
+
+    @functools.cached_property
+    def migration_allocations(self) -> Mapping[str, Allocation]:
+        """The allocations of the server's ended migrations, by their uuid, empty ones left out."""
+        evidence_by_uuid = self.index.snapshot.evidence
+        allocations: dict[str, Allocation] = {}
+        for migration in self.server_migrations:
+            if not migration.ended or migration.uuid not in evidence_by_uuid:
+                continue
+            allocation = evidence_by_uuid[migration.uuid].allocation.value
+            if allocation is not None and allocation.resources:
+                allocations[allocation.consumer] = allocation
+        return allocations
+
+    @property
+    def age_seconds(self) -> int | None:
+        """The seconds since the allocation was written.
+
+        Of a server without an allocation, the seconds since Nova last changed the server.
+        """
+        if self.allocation.resources or self.server is None:
+            return self.allocation.age_seconds
+        return seconds_between(self.server.updated, self.subject.server.at)
+
+    @functools.cached_property
+    def trees(self) -> Mapping[str | None, frozenset[str]]:
+        """The providers of the allocation, by their root.
+
+        Sharing providers belong to no tree and are left out.
+        """
+        return group_by_tree(self.allocation.resources, self.index)
+
+    @functools.cached_property
+    def other_trees(self) -> Mapping[str, frozenset[str]]:
+        """The trees of the allocation that are another host's.
+
+        Such a tree is that of a compute node that Nova lists, of one that is gone, or of the source
+        that a migration names.
+        """
+        return {
+            root: providers
+            for root, providers in self._foreign_trees.items()
+            if self._is_of_host(root)
+        }
+
+    @functools.cached_property
+    def doubtful_trees(self) -> Mapping[str, frozenset[str]]:
+        """The trees of the allocation that were of a compute node which Nova does not list.
+
+        It is not proven that there is no host behind them.
+        """
+        return {
+            root: providers
+            for root, providers in self._foreign_trees.items()
+            if self.index.has_nova_trait(root) and not self._is_of_host(root)
+        }
+
+    @property
+    def _foreign_trees(self) -> Mapping[str, frozenset[str]]:
+        """The trees of the allocation other than the server's own."""
+        trees: dict[str, frozenset[str]] = {}
+        for root, providers in self.trees.items():
+            # A provider that Placement did not list has no root that would say whose it is.
+            if root is not None and root != self.own_tree:
+                trees[root] = providers
+        return trees
+
+    def _is_of_host(self, root: str) -> bool:
+        return (
+            root in self.index.nodes
+            or self.find_migration_from(root) is not None
+            or self.index.is_gone(root)
+        )
+
+    @property
+    def held_roots(self) -> AbstractSet[str | None]:
+        return {*super().held_roots, *self.trees}
+
+    def has_own_allocation(self, migration: Migration, root: str) -> bool:
+        """Return whether the consumer is that migration, and has an allocation in the tree."""
+        is_consumer = self.migration is not None and self.migration.uuid == migration.uuid
+        return is_consumer and root in self.trees
+
+    def explain_possible_guest_of_evacuation(self, roots: Collection[str | None]) -> str | None:
+        """Return why the guest that an evacuation left in one of `roots` may still run, or None.
+
+        nova-compute destroys that guest when it starts, and then saves the evacuation as
+        `completed` (nova/compute/manager.py, _destroy_evacuated_instances). A server can be
+        evacuated only while nova-compute is down. If nova-compute reports and the evacuation is
+        still `done`, it has not started since: the host had only lost its connection, or was forced
+        down while it lived. A host that has
+        another name now does not find the evacuation, and never destroys that guest.
+        """
+        for move in self.server_migrations:
+            if move.type != "evacuation" or not move.has_arrived:
+                continue
+            for root in filter(None, roots):
+                host = self._find_evacuated_host(root, move)
+                if host and self.index.is_reporting(host, move.changed_at):
+                    return _describe_possible_guest(host, move)
+        return None
+
+    def _find_evacuated_host(self, root: str, move: Migration) -> str | None:
+        """Return the present name of the host in the tree `root` if an evacuation may have left it.
+
+        The result is None if it did not, or the guest there is known to be destroyed.
+        """
+        node = self.index.nodes.get(root)
+        if self.is_source(root, move) or node is None:
+            # A compute node that is gone can have got another UUID before the evacuation, so then
+            # its name is listed.
+            is_source = self.may_be_source(root, move) and move.status == "done"
+            is_listed = self.index.lists_node(move.source_compute, move.source_node)
+            may_return = is_listed or not self.index.is_gone(root)
+            return move.source_compute if is_source and may_return else None
+        if root == self.own_tree or not self.may_be_source(root, move):
+            return None
+        # A new machine that has the name of the host completes the evacuation.
+        is_named = self.index.has_name(root, move.source_compute, move.source_node)
+        if move.status != "done" and is_named:
+            return None
+        is_listed = self.index.lists_node(move.source_compute, move.source_node)
+        return None if self.has_left_after(move, root, is_named or is_listed) else node.host
+
+    @property
+    def migration_listings(self) -> tuple[Answer[tuple[Migration, ...]], ...]:
+        """The listings in which a migration would be, if it were still there."""
+        return (self.index.snapshot.migrations, *self.subject.host_migrations)
+
+    @functools.cached_property
+    def contradiction(self) -> str | None:
+        """What contradicts that the server is gone or without a host, or what could not be read."""
+        if self.index.snapshot.hypervisors.value is None:
+            return "the hypervisor listing, which would show it on its host, could not be read"
+        host = self.index.get_listed_host(self.subject.uuid)
+        if host:
+            return f"the hypervisor listing shows it on {host}"
+        for answer in self.subject.rows:
+            if answer.value and self.subject.uuid in answer.value:
+                return "a cell still has a row of the server, although its instance mapping is lost"
+            if answer.value:
+                return f"Nova answered with other servers ({answer.request})"
+        if self.active_migration:
+            return f"its migration {self.active_migration.uuid} is {self.active_migration.status}"
+        if any(listing.value is None for listing in self.migration_listings):
+            return "a listing of migrations could not be read"
+        if self.migration is None and self._is_listed_as_migration():
+            return "Nova lists a migration with this UUID in one answer and not in another"
+        return None
+
+    def _is_listed_as_migration(self) -> bool:
+        """Return whether the listing of a host has a migration with the uuid of the consumer."""
+        for listing in self.subject.host_migrations:
+            if any(migration.uuid == self.consumer for migration in listing.value or ()):
+                return True
+        return False
+
+
+def _describe_possible_guest(host: str, evacuation: Migration) -> str:
+    if host != evacuation.source_compute:
+        return (
+            f"{host} may be {evacuation.source_compute}, which evacuation {evacuation.uuid} of the "
+            "server left, under another name: the guest may still run there, and nova-compute "
+            "does not destroy it. Look for it there (virsh list --all)."
+        )
+    return (
+        f"nova-compute on {host} runs, and has not recorded that it cleaned up after evacuation "
+        f"{evacuation.uuid} of the server, so the guest may still run there. Restart nova-compute "
+        "there: it destroys that guest and removes the allocation."
+    )
+
+
+def build_views(index: SnapshotIndex) -> Iterator[ConsumerView]:
+    """Yield a view of each candidate that was read and that has or should have an allocation."""
+    evidence_by_uuid = index.snapshot.evidence
+    for consumer in sorted(index.snapshot.candidates):
+        evidence = evidence_by_uuid.get(consumer)
+        if evidence is None or evidence.allocation.value is None:
+            continue
+        allocation = evidence.allocation.value
+        migration = index.migrations.get(consumer)
+        subject = evidence
+        # Whether a migration's allocation is needed follows from the server that it moves.
+        if migration is not None:
+            subject = evidence_by_uuid.get(migration.server, evidence)
+        # Without an allocation, only a live server is judged, because it should have one.
+        if allocation.resources or (migration is None and subject.server.value is not None):
+            yield ConsumerView(
+                index=index,
+                allocation=allocation,
+                evidence=evidence,
+                subject=subject,
+                migration=migration,
+            )
+
+
+def format_providers(view: ConsumerView) -> str:
+    """Return the names of the providers of the allocation as text, or `nothing` without any."""
+    return ", ".join(sorted(map(view.index.get_name, view.allocation.resources))) or "nothing"

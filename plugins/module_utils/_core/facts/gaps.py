@@ -1,0 +1,96 @@
+# Copyright (c) 2026, osops.placement contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Whether the proof about one consumer is complete while a cell does not answer. Pure.
+
+A direct lookup of a server goes through its own mapping to its own cell. This lookup, the actions
+of the server, its migrations and the listing of its host do not depend on any other cell. So a
+proof by presence holds when every host that the consumer touches is in a cell that answers. A proof
+by absence holds only when every cell answers.
+"""
+
+from __future__ import annotations
+
+from ..._common.text import summarize_names
+from .agreement import list_host_names
+from .consumer import ConsumerView
+
+
+def find_gap(view: ConsumerView, needs_every_cell: bool) -> str | None:
+    """Return which answer a proof about this consumer lacks because a cell does not answer.
+
+    The result is None when the proof lacks none. needs_every_cell: whether it rests on absence.
+    """
+    silent = view.index.unjudged_hosts
+    if not silent:
+        return None
+    if needs_every_cell:
+        return (
+            f"this rests on absence, and the cell of {summarize_names(sorted(silent))} "
+            "does not answer"
+        )
+    touched = sorted(list_touched_hosts(view) & silent)
+    if touched:
+        return f"it involves {summarize_names(touched)}, whose cell does not answer"
+    doubtful = []
+    for root in list_touched_roots(view):
+        if _may_be_of_silent_host(root, view):
+            doubtful.append(view.index.get_name(root))
+    if doubtful:
+        names = summarize_names(sorted(doubtful))
+        return f"a cell does not answer, and {names} may belong to a host in it"
+    return None
+
+
+def _may_be_of_silent_host(root: str, view: ConsumerView) -> bool:
+    """Return whether a root provider may be of a host whose cell does not answer.
+
+    That is so where a direct lookup does not say that the provider has no host. If the server
+    lives, that is no proof: the host may have another name now.
+    """
+    if root in view.index.nodes:
+        return False
+    return view.server is not None or bool(view.index.find_doubtful_lookup(root))
+
+
+def list_touched_hosts(view: ConsumerView) -> set[str]:
+    """Return the hosts on which the consumer or its server may be.
+
+    These are the hosts of their allocations, the host where Nova says that the server is, and the
+    sources and destinations of its migrations.
+    """
+    hosts: set[str] = set()
+    for root in list_touched_roots(view):
+        if root in view.index.nodes:
+            hosts.add(view.index.nodes[root].host)
+        else:
+            # Nova does not list the compute node, so the provider's name has to stand for the host.
+            hosts.update(list_host_names(view.index.get_name(root)))
+    if view.server is not None and view.server.host:
+        hosts.add(view.server.host)
+    for migration in view.server_migrations:
+        for host in (migration.source_compute, migration.dest_compute):
+            # No destination is set before one is chosen.
+            if host:
+                hosts.add(host)
+    return hosts
+
+
+def list_touched_roots(view: ConsumerView) -> set[str]:
+    """Return the root providers of the allocations of the consumer and its server.
+
+    Sharing providers are left out. The root of the server's own host is always included.
+    """
+    providers = set(view.allocation.resources)
+    allocation_of_subject = view.subject.allocation.value
+    if allocation_of_subject is not None:
+        providers.update(allocation_of_subject.resources)
+    roots: set[str] = set()
+    for provider in providers:
+        # A sharing provider is not of one host.
+        if not view.index.is_sharing(provider):
+            roots.add(view.index.get_root(provider) or provider)
+    if view.own_tree:
+        roots.add(view.own_tree)
+    return roots

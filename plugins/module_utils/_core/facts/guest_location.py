@@ -1,0 +1,228 @@
+# Copyright (c) 2026, osops.placement contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""What proves that a guest is at the source of a resize or cold migration that failed. Pure.
+
+That Nova says so is not enough. `resize_instance` saves the destination as the server's host only
+after the driver has copied the disks (nova/compute/manager.py, _resize_instance), and what fails
+between the two leaves a disk on the destination and the source in the API. What does prove it is
+what hosts have recorded in the server's instance actions: how far the move came, or that the source
+has started the guest since.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from ..._common.times import is_earlier
+from ..models.nova import (
+    COLD_MIGRATION_TYPES,
+    COLD_MOVING_ACTIONS,
+    FAILED_MIGRATION_STATUSES,
+    REVERT_ACTION,
+    STARTING_ACTIONS,
+    Action,
+    ActionEvent,
+    Migration,
+)
+from .consumer import ConsumerView
+
+# The event around the part of conductor in which it creates the migration, so that one process
+# wrote both times.
+_SCHEDULED = "conductor_migrate_server"
+# What happens before the source is asked for anything; all of it can fail and has touched no guest.
+_BEFORE_THE_SOURCE = frozenset({_SCHEDULED, "cold_migrate", "compute_prep_resize"})
+_AT_THE_SOURCE = "compute_resize_instance"
+# Across cells, other events say the same (nova/conductor/tasks/cross_cell_migrate.py).
+_DESTROYED_AT_THE_DESTINATION = (
+    "compute_revert_resize",
+    "compute_revert_snapshot_based_resize_at_dest",
+)
+_ACROSS_CELLS = "snapshot_based_resize"
+
+# What a move can end with that this module can prove anything about.
+_PROVABLE_STATUSES = FAILED_MIGRATION_STATUSES | {"reverted"}
+
+# Beyond so many that concern a move nothing more is asked, and it stays unproven.
+_MAX_ACTIONS = 20
+
+
+def list_relevant_request_ids(actions: Iterable[Action], since: str | None) -> list[str]:
+    """Return the request ids of the actions that say where the guest is after a migration.
+
+    actions: those of the server, newest first. since: when the migration began.
+
+    The last id is that of the newest request to move the server that is surely older than the
+    migration. So the request that began it is among them, although two machines wrote the two
+    times.
+    """
+    relevant_actions = COLD_MOVING_ACTIONS | STARTING_ACTIONS.keys() | {REVERT_ACTION}
+    request_ids: list[str] = []
+    for action in actions:
+        if action.action not in relevant_actions:
+            continue
+        request_ids.append(action.request_id)
+        is_move = action.action in COLD_MOVING_ACTIONS
+        if is_move and not _is_later(action.start_time, since):
+            break
+        if len(request_ids) == _MAX_ACTIONS:
+            break
+    return request_ids
+
+
+def find_source_doubt(view: ConsumerView, migration: Migration) -> str | None:
+    """Return why the guest of a server may not be at the source of a failed cold `migration`.
+
+    The result is None where it is proven to be there. Every move that was tried since has to be
+    proven likewise.
+    """
+    if view.subject.actions.value is None:
+        return "the actions on it since then could not be read"
+    actions: list[Action] = []
+    for answer in view.subject.last_actions:
+        if answer.value is None:
+            return "the actions on it since then could not be read"
+        actions.append(answer.value)
+    for move in _list_moves_since(view, migration):
+        if move.type not in COLD_MIGRATION_TYPES or move.status not in _PROVABLE_STATUSES:
+            return f"{move.type} {move.uuid}, which began later, is {move.status}"
+        if not _has_stayed(view, move, actions):
+            if _crosses_cells(actions):
+                return (
+                    f"{move.type} {move.uuid} went to another cell, and its guest may run on "
+                    f"{move.dest_compute}: look for it there (virsh list --all)"
+                )
+            return (
+                f"nothing proves that {move.type} {move.uuid} left no guest on "
+                f"{move.dest_compute}: start or hard reboot the server on {view.node_name} "
+                f"to prove where it is; if its disks are in {view.consumer}_resize there, give "
+                "that directory its old name first"
+            )
+    return None
+
+
+def _list_moves_since(view: ConsumerView, migration: Migration) -> Iterator[Migration]:
+    """Yield `migration` and all of the server that are newer."""
+    for move in view.server_migrations:
+        yield move
+        if move.uuid == migration.uuid:
+            return
+
+
+def _has_stayed(view: ConsumerView, move: Migration, actions: list[Action]) -> bool:
+    """Return whether the guest is proven to be at the source of `move`, or back there."""
+    # Nova calls a move reverted when the guest at the destination is destroyed
+    # (nova/compute/resource_tracker.py, drop_move_claim_at_dest).
+    if move.status == "reverted" or _was_destroyed_at_destination(move, actions):
+        return True
+    origins = []
+    for action in actions:
+        if action.action in COLD_MOVING_ACTIONS and _has_begun(action, move):
+            origins.append(action)
+    # Without a request that surely began the move, nothing says how far it came.
+    if origins and all(_has_never_left(action, move) for action in origins):
+        return True
+    # Across cells, Nova gives the server back to the source before the destination has destroyed
+    # the guest (RevertResizeTask), so that a start at the source proves nothing.
+    if _crosses_cells(actions):
+        return False
+    newer_actions = actions[: _find_move_index(actions, origins)]
+    return _was_started_since(view, move, newer_actions)
+
+
+def _crosses_cells(actions: list[Action]) -> bool:
+    return any(_ACROSS_CELLS in event.event for action in actions for event in action.events)
+
+
+def _was_destroyed_at_destination(move: Migration, actions: list[Action]) -> bool:
+    for action in actions:
+        if action.action != REVERT_ACTION:
+            continue
+        if any(_is_destruction(event, move) for event in action.events):
+            return True
+    return False
+
+
+def _is_destruction(event: ActionEvent, move: Migration) -> bool:
+    """Return whether the destination of `move` recorded that it destroyed the guest."""
+    return (
+        event.event in _DESTROYED_AT_THE_DESTINATION
+        and event.result == "Success"
+        and event.host == move.dest_compute
+        and _is_later(event.start_time, move.created_at)
+    )
+
+
+def _has_begun(action: Action, move: Migration) -> bool:
+    """Return whether conductor created `move` on behalf of `action`."""
+    rows = [event for event in action.events if event.event == _SCHEDULED]
+    begin = min((_normalize_time(row.start_time) for row in rows if row.start_time), default="")
+    end = max((_normalize_time(row.finish_time) for row in rows if row.finish_time), default="")
+    if not begin or not end or not move.created_at:
+        return False
+    return begin <= _normalize_time(move.created_at) <= end
+
+
+def _has_never_left(action: Action, move: Migration) -> bool:
+    """Return whether a move was given up while the source still had the guest.
+
+    It ended before the source was asked for the guest, or the source's driver gave it up while it
+    copied the disks.
+    """
+    # An action that still runs may yet move the guest.
+    if not action.is_finished:
+        return False
+    for event in action.events:
+        if event.event == _AT_THE_SOURCE:
+            if not _has_failed_in_copy(event, move):
+                return False
+        elif event.event not in _BEFORE_THE_SOURCE:
+            return False
+    return True
+
+
+def _has_failed_in_copy(event: ActionEvent, move: Migration) -> bool:
+    return event.result == "Error" and event.failed_in_copy and event.host == move.source_compute
+
+
+def _find_move_index(actions: list[Action], origins: list[Action]) -> int:
+    """Return the place in `actions` of the request that began a move.
+
+    Where that is not proven of any (`origins` is empty), it is the place of the newest request that
+    may have begun it.
+    """
+    possible_origins = origins
+    if not possible_origins:
+        possible_origins = [action for action in actions if action.action in COLD_MOVING_ACTIONS]
+    for place, action in enumerate(actions):
+        if action in possible_origins:
+            return place
+    # Without any such request, no action is known to be newer than the move.
+    return 0
+
+
+def _was_started_since(view: ConsumerView, move: Migration, newer: list[Action]) -> bool:
+    """Return whether the host of the server has started its guest after the end of `move`."""
+    if view.server is None:
+        return False
+    host = view.server.host
+    for action in newer:
+        for event in action.events:
+            is_start = event.event == STARTING_ACTIONS.get(action.action)
+            # A start that failed does not prove that the guest is there.
+            if not is_start or event.result != "Success":
+                continue
+            if event.host == host and _is_later(event.start_time, move.changed_at):
+                return True
+    return False
+
+
+def _is_later(one: str | None, other: str | None) -> bool:
+    """Return whether a time is later than another; it is not where one of them is not known."""
+    return is_earlier(other, one)
+
+
+def _normalize_time(time: str | None) -> str:
+    """Return a time of Nova's in a form that can be compared: some answers end it with a Z."""
+    return (time or "").removesuffix("Z")

@@ -1,0 +1,173 @@
+# Copyright (c) 2026, osops.placement contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Where Nova and Placement group the hosts differently. Pure.
+
+Each function compares one reading. Nova changes its own record and Placement's one after the other,
+so only what two readings show is a finding (`kinds.mirror`).
+"""
+
+from __future__ import annotations
+
+import collections
+import dataclasses as d
+import re
+from collections.abc import Mapping
+
+from ..._common.uuids import normalize_uuid
+from ..models.nova import Aggregate, Service
+from ..models.snapshot import Answer, Mirror
+from .listings_index import ListingsIndex
+from .services import COMPUTE
+
+DISABLED_TRAIT = "COMPUTE_STATUS_DISABLED"
+
+# The metadata by which an aggregate requires a trait of its hosts, as in Nova's guide to isolating
+# aggregates: `trait:CUSTOM_LICENSED=required`.
+_TRAIT_KEY = re.compile(r"trait:([A-Z0-9_]+)")
+_REQUIRED = "required"
+
+
+@d.dataclass(frozen=True)
+class AggregateMismatch:
+    """The compute nodes, by uuid, of which Placement does not say the same as Nova.
+
+    missing: those whose host is in the host aggregate, and their provider not.
+    extra: those whose provider is in it, and their host not.
+    """
+
+    missing: frozenset[str]
+    extra: frozenset[str]
+
+    def __bool__(self) -> bool:
+        return bool(self.missing or self.extra)
+
+    def keep_common(self, other: AggregateMismatch) -> AggregateMismatch:
+        """Return what two readings both show."""
+        return AggregateMismatch(self.missing & other.missing, self.extra & other.extra)
+
+
+def list_required_traits(aggregate: Aggregate) -> list[str]:
+    """Return the traits that the metadata of a host aggregate requires, sorted."""
+    traits = []
+    for key, value in aggregate.metadata.items():
+        match = _TRAIT_KEY.fullmatch(key)
+        if match and value == _REQUIRED:
+            traits.append(match[1])
+    return sorted(traits)
+
+
+def find_aggregate_mismatches(index: ListingsIndex, mirror: Mirror) -> dict[str, AggregateMismatch]:
+    """Return by the uuid of a host aggregate what Placement does not say as Nova does."""
+    nodes = map_comparable_nodes(index)
+    mismatches = {}
+    for aggregate in mirror.aggregates:
+        listing = mirror.members.get(aggregate.uuid)
+        if listing is None or listing.value is None:
+            continue
+        mismatch = _compare_members(index, nodes, aggregate, frozenset(listing.value))
+        if mismatch:
+            mismatches[aggregate.uuid] = mismatch
+    return mismatches
+
+
+def _compare_members(
+    index: ListingsIndex, nodes: Mapping[str, str], aggregate: Aggregate, members: frozenset[str]
+) -> AggregateMismatch:
+    hosts = frozenset(aggregate.hosts)
+    # An older Nova on a database that ignores case may have a host under another spelling.
+    spellings = {host.casefold() for host in hosts}
+    missing = {nodes[host] for host in hosts if host in nodes} - members
+    extra = set()
+    for member in members:
+        node = index.nodes.get(member)
+        if node is None or node.host.casefold() in spellings:
+            continue
+        # A host may be out of scope, or have several compute nodes.
+        if nodes.get(node.host) == member:
+            extra.add(member)
+    # Other hosts may be in the aggregate on purpose: to use what a sharing provider in it has.
+    if any(index.is_sharing(member) for member in members):
+        extra = set()
+    return AggregateMismatch(frozenset(missing), frozenset(extra))
+
+
+def find_lacking_traits(
+    index: ListingsIndex, mirror: Mirror
+) -> dict[str, dict[str, frozenset[str]]]:
+    """Return the compute nodes that lack a trait which their host aggregate requires.
+
+    By the uuid of the aggregate and by trait, the uuids of the nodes.
+    """
+    nodes = map_comparable_nodes(index)
+    lacking: dict[str, dict[str, frozenset[str]]] = {}
+    for aggregate in mirror.aggregates:
+        expected = {nodes[host] for host in aggregate.hosts if host in nodes}
+        listings = mirror.lacking.get(aggregate.uuid, {})
+        for trait in list_required_traits(aggregate):
+            listing = listings.get(trait)
+            if listing is None or listing.value is None:
+                continue
+            found = expected & set(listing.value)
+            if found:
+                lacking.setdefault(aggregate.uuid, {})[trait] = frozenset(found)
+    return lacking
+
+
+def find_status_mismatches(index: ListingsIndex, mirror: Mirror) -> dict[str, Service]:
+    """Return by the uuid of a compute node the service whose status its provider does not show.
+
+    Only a service that is up counts: nova-compute sets the trait when it starts, and until then the
+    scheduler leaves a host out that is down.
+    """
+    if mirror.disabled.value is None:
+        return {}
+    disabled = frozenset(mirror.disabled.value)
+    before = _map_services_that_are_up(index.listings.services)
+    after = _map_services_that_are_up(index.listings.services_after)
+    mismatches = {}
+    for host, node in map_comparable_nodes(index, by_host=True).items():
+        service = after.get(host)
+        # One whose status was changed meanwhile proves nothing.
+        if service is None or host not in before or before[host].status != service.status:
+            continue
+        if (service.status == "disabled") != (node in disabled):
+            mismatches[node] = service
+    return mismatches
+
+
+def _map_services_that_are_up(answer: Answer[tuple[Service, ...]]) -> dict[str, Service]:
+    """Return the compute services that are up, by host; none of a host that has several."""
+    services: dict[str, list[Service]] = collections.defaultdict(list)
+    for service in answer.value or ():
+        if service.binary == COMPUTE:
+            services[service.host].append(service)
+    found = {}
+    for host, entries in services.items():
+        if len(entries) == 1 and entries[0].state == "up":
+            found[host] = entries[0]
+    return found
+
+
+def map_comparable_nodes(index: ListingsIndex, by_host: bool = False) -> dict[str, str]:
+    """Return by host the uuid of its compute node, where Placement can be compared with Nova.
+
+    Left out are hosts out of scope, hosts of a cell that does not answer, and those of ironic: Nova
+    puts only one of their nodes into an aggregate, and nodes change their host.
+
+    by_host: whether a shard has only its own hosts, and not all those of its own aggregates.
+    """
+    scope = index.listings.scope
+    is_limited = scope.is_narrow or (by_host and scope.shard is not None)
+    nodes = {}
+    for node in index.nodes.values():
+        provider = index.providers.get(node.uuid)
+        if provider is None or not provider.is_host or node.host in index.unjudged_hosts:
+            continue
+        if normalize_uuid(node.name) or len(index.list_nodes_at(node.host)) != 1:
+            continue
+        if is_limited and not index.covers(node.uuid):
+            continue
+        nodes[node.host] = node.uuid
+    return nodes

@@ -1,0 +1,168 @@
+# Copyright (c) 2026, osops.placement contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Services of Nova as the service modules take and return them."""
+
+from __future__ import annotations
+
+import dataclasses as d
+import typing as t
+from collections.abc import Collection, Iterable, Mapping
+
+from ..._common.errors import CloudError, InvalidInput
+from ..._common.text import summarize_names
+from ..._common.uuids import require_uuid
+from ..models.nova import Service
+from ..models.snapshot import Answer
+
+COMPUTE = "nova-compute"
+
+_Value = t.TypeVar("_Value")
+
+
+def get_listed_services(answer: Answer[tuple[Service, ...]]) -> tuple[Service, ...]:
+    """Return the services that Nova listed.
+
+    Raises CloudError when Nova did not list them.
+    """
+    return require_answer(answer, "its services")
+
+
+def require_answer(answer: Answer[_Value], what: str) -> _Value:
+    """Return what Nova answered. Raises CloudError when it did not."""
+    if answer.value is None:
+        raise CloudError(f"Nova answered {answer.status} when asked for {what} ({answer.request}).")
+    return answer.value
+
+
+def describe_services(services: Iterable[Service]) -> list[dict[str, t.Any]]:
+    """Return `services` as the modules return them, sorted by host, binary and id."""
+    return [d.asdict(service) for service in sorted(services, key=_get_sort_key)]
+
+
+def _get_sort_key(service: Service) -> tuple[str, str, str]:
+    # A service of an unreachable cell has no id.
+    return (service.host, service.binary, service.id or "")
+
+
+def filter_services(
+    services: Iterable[Service], hosts: Collection[str] | None, binaries: Collection[str] | None
+) -> list[Service]:
+    """Return the services on those hosts and of those binaries; None stands for any."""
+    matches = []
+    for service in services:
+        if hosts is not None and service.host not in hosts:
+            continue
+        if binaries is not None and service.binary not in binaries:
+            continue
+        matches.append(service)
+    return matches
+
+
+def find_service(services: Iterable[Service], params: Mapping[str, t.Any]) -> Service | None:
+    """Return the one service with the `id`, or the `host` and `binary`, of `params`.
+
+    The result is None when there is no such service.
+
+    Raises CloudError when the service may be in a cell that does not answer. Raises InvalidInput
+    for a host that several cells have, and for an id that is not a UUID.
+    """
+    listed = list(services)
+    matches = _match_services(listed, params)
+    silent = sorted({service.host for service in listed if service.id is None})
+    if not matches and silent:
+        raise CloudError(
+            "A cell does not answer, so Nova returned nothing about "
+            f"{summarize_names(silent)}, and the service may be there."
+        )
+    if len(matches) > 1:
+        ids = summarize_names(service.id or "" for service in matches)
+        raise InvalidInput(
+            f"{params['host']} has {len(matches)} services {params['binary']}, in different cells: "
+            f"give the id of one of them ({ids})."
+        )
+    return next(iter(matches), None)
+
+
+def _match_services(services: list[Service], params: Mapping[str, t.Any]) -> list[Service]:
+    """Return the services that `params` name, those of unreachable cells left out."""
+    if params["id"] is not None:
+        service_id = require_uuid(params["id"], "id")
+        return [service for service in services if service.id == service_id]
+    named = filter_services(services, [params["host"]], [params["binary"]])
+    # Of a service in an unreachable cell, Nova shows little more than its host.
+    return [service for service in named if service.id is not None]
+
+
+def build_update(service: Service, params: Mapping[str, t.Any]) -> dict[str, t.Any]:
+    """Return the body of the request that changes `service` to what `params` ask for.
+
+    The body is empty when the service is already so.
+
+    Raises InvalidInput for a reason without `enabled=false`.
+    """
+    enabled, reason = params["enabled"], params["disabled_reason"]
+    forced_down = params["forced_down"]
+    if reason is not None and enabled is not False:
+        raise InvalidInput(
+            "disabled_reason requires enabled=false: only a disabled service has a reason."
+        )
+    body: dict[str, t.Any] = {}
+    if enabled is True and service.status != "enabled":
+        body["status"] = "enabled"
+    is_new_reason = reason is not None and reason != service.disabled_reason
+    if enabled is False and (service.status != "disabled" or is_new_reason):
+        # Nova takes a reason only together with the status.
+        body["status"] = "disabled"
+        if reason is not None:
+            body["disabled_reason"] = reason
+    if forced_down is not None and forced_down != service.forced_down:
+        body["forced_down"] = forced_down
+    return body
+
+
+def apply_update(service: Service, body: Mapping[str, t.Any]) -> Service:
+    """Return `service` as Nova lists it after the request with `body`."""
+    reason = service.disabled_reason
+    # Nova drops the reason when the status changes without one.
+    if "status" in body:
+        reason = body.get("disabled_reason")
+    forced_down = body.get("forced_down", service.forced_down)
+    # A service that is no longer forced down may be up or down: its last state is kept.
+    state = service.state
+    if forced_down:
+        state = "down"
+    return d.replace(
+        service,
+        status=body.get("status", service.status),
+        disabled_reason=reason,
+        forced_down=forced_down,
+        state=state,
+    )
+
+
+def may_have_unlisted_node(service: Service, hosts: Collection[str], provider: str) -> bool:
+    """Return whether the provider may be of a compute node of `service` that Nova does not list.
+
+    Nova does not list the compute nodes of a host that it has not yet discovered, whether the host
+    is up or just down.
+
+    hosts: the hosts of the compute nodes that Nova lists. provider: the name of the provider.
+    """
+    return (
+        service.binary == COMPUTE
+        and service.host not in hosts
+        and strip_domain(service.host) == strip_domain(provider)
+    )
+
+
+def strip_domain(host: str) -> str:
+    """Return a name of a host so that it can be compared with another one of the same host.
+
+    The service of a host may lack the domain that its compute node has, and letter case has no
+    meaning in names of hosts.
+    """
+    # An address has no domain.
+    is_address = host.replace(".", "").isdigit()
+    return host if is_address else host.partition(".")[0].casefold()

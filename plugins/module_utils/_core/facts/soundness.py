@@ -1,0 +1,234 @@
+# Copyright (c) 2026, osops.placement contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Whether the reading as a whole is sound enough for anything to be changed.
+
+The wrong region, a second Nova on the same Placement, a role that lists everything and may look at
+nothing, API workers that do not know the same cells: each makes every allocation look like an
+orphan. A cell that does not answer fails no check here: what that means is decided for each
+consumer, in `facts.gaps`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Container, Iterable
+
+from ..._common.text import summarize_names
+from ..models.nova import Hypervisor, Server, Service
+from ..models.snapshot import Answer, Listings, Snapshot
+from .agreement import have_same_compute_hosts, list_disagreements, list_doubtful_hosts
+from .microversions import list_blocking_requirements
+
+
+def list_failed_checks(listings: Listings) -> tuple[str, ...]:
+    """Return a sentence for each reason why nothing may be changed after this reading.
+
+    The result is empty when the reading is sound. Of listings alone, it says whether the reading is
+    sound so far; of a `Snapshot`, the evidence counts as well.
+    """
+    checks = (
+        _check_services,
+        _check_listings,
+        _check_hypervisor_listing,
+        _check_region,
+        _check_credentials,
+        _check_migration_hosts,
+        _check_filters,
+    )
+    failures = list(list_blocking_requirements(listings.cloud))
+    for check in checks:
+        failure = check(listings)
+        if failure:
+            failures.append(failure)
+    return (*failures, *list_disagreements(listings))
+
+
+def _check_services(listings: Listings) -> str | None:
+    """Nova does not list its services before or after the reading, so it is unknown which cells
+    answer.
+    """
+    for when, answer in (("before", listings.services), ("after", listings.services_after)):
+        if answer.value is None:
+            return f"Nova answered {answer.status} when asked for its services {when} the reading."
+    return None
+
+
+def has_every_cell_answered(services: Answer[tuple[Service, ...]]) -> bool:
+    """Return whether every cell answered when Nova was asked for its services."""
+    return services.value is not None and not list_down_cell_hosts(services)
+
+
+def list_failed_absence_checks(snapshot: Snapshot) -> tuple[str, ...]:
+    """Return a sentence for each reason why nothing may be concluded from absence.
+
+    The result is empty when the reading is sound and every cell answered.
+    """
+    failures = list(list_failed_checks(snapshot))
+    silent = list_unjudged_hosts(snapshot)
+    if silent:
+        failures.append(
+            f"A cell is not answering: Nova could not say anything about {summarize_names(silent)}."
+        )
+    doubtful = list_doubtful_hosts(snapshot)
+    if doubtful:
+        failures.append(
+            f"Nova's listings leave out {summarize_names(doubtful)}, "
+            "and GET /os-hosts did not show whether there is a compute node."
+        )
+    return tuple(failures)
+
+
+def is_same_listing(
+    before: Answer[tuple[Service, ...]], after: Answer[tuple[Service, ...]]
+) -> bool:
+    """Return whether Nova named the same services again, from as many answering cells."""
+    return (
+        after.value is not None
+        and have_same_compute_hosts(before, after)
+        and list_down_cell_hosts(before) == list_down_cell_hosts(after)
+    )
+
+
+def list_unjudged_hosts(listings: Listings) -> list[str]:
+    """Return the hosts of cells that did not answer at some time of the reading."""
+    # A cell that fell silent during the reading may have left anything out of it.
+    before = list_down_cell_hosts(listings.services)
+    after = list_down_cell_hosts(listings.services_after)
+    return sorted({*before, *after})
+
+
+def list_down_cell_hosts(answer: Answer[tuple[Service, ...]]) -> list[str]:
+    """Return the hosts of unreachable cells.
+
+    Their services have the status `UNKNOWN` (compute microversion 2.69 and later).
+    """
+    return sorted({service.host for service in answer.value or () if service.status == "UNKNOWN"})
+
+
+def _check_listings(listings: Listings) -> str | None:
+    """Nova does not list its compute nodes or its migrations."""
+    for what, answer in (
+        ("compute nodes", listings.hypervisors),
+        ("migrations", listings.migrations),
+    ):
+        if answer.value is not None:
+            continue
+        # 400 is the answer of a worker that does not know the cell of the marker of a page.
+        if answer.status == 400:
+            return (
+                f"Nova could not continue the listing of its {what} in several attempts: "
+                "its API workers do not all know the same cells. "
+                "Restart every nova-api, then run again."
+            )
+        # Any other status below 500 is the answer of a proxy.
+        cause = ": a cell is not answering" if answer.status >= 500 else ""
+        return f"Nova answered {answer.status} when asked for its {what}{cause}."
+    return None
+
+
+def _check_hypervisor_listing(listings: Listings) -> str | None:
+    """Nova could not list its compute nodes, although no listing of its services shows a cell that
+    is down.
+
+    The compute nodes that the servers of other hosts show instead are not all of them, and it is
+    unknown which hosts are missing.
+    """
+    if listings.every_cell_listed or list_unjudged_hosts(listings):
+        return None
+    return (
+        "Nova could not list its compute nodes because a cell did not answer for a while. "
+        "All cells answer now: run again."
+    )
+
+
+def _check_region(listings: Listings) -> str | None:
+    """Fewer than half of the compute nodes have a resource provider in this Placement: the region
+    is wrong, or this Placement belongs to another Nova.
+    """
+    if listings.hypervisors.value is None:
+        return None
+    return find_region_mismatch(listings.hypervisors.value, listings.providers)
+
+
+def find_region_mismatch(nodes: Collection[Hypervisor], providers: Container[str]) -> str | None:
+    """Return a sentence when most compute nodes of a Nova have no provider in this Placement.
+
+    A Nova without any compute node gets the same sentence. The result is None otherwise.
+    """
+    here = sum(node.uuid in providers for node in nodes)
+    if here and here * 2 >= len(nodes):
+        return None
+    have = "has" if here == 1 else "have"
+    return (
+        f"{here} of {len(nodes)} hypervisors {have} a resource provider in this Placement: "
+        "check that the region is right and that this Placement belongs to this Nova."
+    )
+
+
+def _check_credentials(listings: Listings) -> str | None:
+    """These credentials list servers that they may not look up, or do not see hosts: every server
+    then looks deleted.
+    """
+    judged = _list_foreign_samples(listings) or listings.samples
+    if not judged and _may_have_servers(listings.hypervisors.value or ()):
+        return (
+            "These credentials do not see the host of any server, although there are servers on "
+            "hosts: use a role that sees the hosts of servers (admin by default)."
+        )
+    # One server with its host shows that these credentials may see both.
+    if not judged or any(sample.value is not None and sample.value.host for sample in judged):
+        return None
+    refused = judged[0]
+    return (
+        "These credentials list servers that they may not look up "
+        f"({refused.request}: {refused.status}): use a role that sees all projects."
+    )
+
+
+def _may_have_servers(nodes: Collection[Hypervisor]) -> bool:
+    # A host that was not asked for its servers may have some.
+    return any(node.servers or node.servers is None for node in nodes)
+
+
+def _list_foreign_samples(listings: Listings) -> list[Answer[Server]]:
+    """Return the sampled servers of other projects: servers of the own one prove less.
+
+    The project is that of the listing, or that of the lookup where the listing has none.
+    """
+    projects = listings.sampled_projects or _list_looked_up_projects(listings.samples)
+    foreign = []
+    for sample, project in zip(listings.samples, projects, strict=True):
+        if project != listings.cloud.project:
+            foreign.append(sample)
+    return foreign
+
+
+def _list_looked_up_projects(samples: Iterable[Answer[Server]]) -> tuple[str | None, ...]:
+    return tuple(sample.value.project if sample.value else None for sample in samples)
+
+
+def _check_migration_hosts(listings: Listings) -> str | None:
+    """These credentials do not see the hosts of migrations, so it is unknown where a failed
+    migration may have left a guest.
+    """
+    rows = listings.migrations.value or ()
+    # Each has a source: Nova gives it one when it makes the row.
+    if not rows or any(row.source_compute for row in rows):
+        return None
+    return (
+        f"Nova lists migrations without their hosts ({listings.migrations.request}): "
+        "use a role that sees the hosts of migrations (admin by default)."
+    )
+
+
+def _check_filters(listings: Listings) -> str | None:
+    """Nova lists a live server as deleted: these credentials may not use the filter, or a proxy
+    answers instead of Nova.
+    """
+    if listings.control is None or listings.control.value == ():
+        return None
+    return (
+        f"Nova lists a live server as deleted ({listings.control.request}): "
+        "these credentials may not use the filter, or a proxy answers instead of Nova."
+    )

@@ -1,0 +1,351 @@
+# Copyright (c) 2026, osops.placement contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The structure of `findings.json`, which people and the tasks that follow read."""
+
+from __future__ import annotations
+
+import collections
+import typing as t
+from collections.abc import Collection, Iterable, Mapping
+
+from ..facts.index import SnapshotIndex
+from ..facts.microversions import list_unmet_requirements
+from ..models.change import Change
+from ..models.documents import AnswerDocument, convert_to_json
+from ..models.placement import Allocation
+from ..models.resource_request import HostTree
+from ..models.snapshot import Answer, Scope, Snapshot
+from ..models.verdict import DRIFTED, ORPHANED, PROTECTED, UNDECIDED, Finding
+from .entries import (
+    FORMAT,
+    AmountCoverage,
+    Coverage,
+    Entry,
+    EntryProvider,
+    FindingsDocument,
+    SightingDocument,
+    Summary,
+    VersionsDocument,
+    describe_scope,
+)
+from .first_seen import History, retain_first_seen
+from .overcommit import summarize_overcommit
+from .sightings import Sighting, SightingPolicy, count_sightings, retain_sightings
+from .stranded import describe_providers, summarize_capacity, summarize_stranded
+
+if t.TYPE_CHECKING:  # pragma: no cover
+    from ..expected.amounts import AmountCounts
+    from .selection import Selection
+
+
+# Stands for the allocation of a finding that is not about a consumer.
+_NO_ALLOCATION = Allocation("", None, None, None, None, {}, None)
+
+_UNKNOWN_VERSIONS: VersionsDocument = {"collection": "", "ansible_core": "", "openstacksdk": ""}
+
+# Of evidence that is a longer listing only the number of rows is written.
+_MAX_EVIDENCE_ROWS = 10
+
+
+def build_document(
+    index: SnapshotIndex,
+    findings: Iterable[Finding],
+    selection: Selection | None = None,
+    history: History | None = None,
+    sighting_policy: SightingPolicy | None = None,
+    versions: VersionsDocument | None = None,
+    amounts: AmountCounts | None = None,
+) -> FindingsDocument:
+    """Return the contents of `findings.json`.
+
+    findings: what the rules found in the snapshot of `index`.
+    selection: marks the findings that the user selects; without it all are selected.
+    history: what the earlier runs remembered.
+    sighting_policy: how often a finding must have been seen before it may be changed.
+    versions: the versions of what made the reading.
+    amounts: of how many servers the amounts were checked.
+    """
+    snapshot = index.snapshot
+    history = history or History()
+    by_verdict = _group_by_verdict(findings, snapshot.scope)
+    confirmed = by_verdict[ORPHANED] + by_verdict[DRIFTED]
+    sightings = count_sightings(
+        confirmed, history.sightings, snapshot, sound=not index.failed_checks
+    )
+    entries = _build_entries(confirmed, index, history)
+    for entry in entries:
+        _add_sighting(entry, sightings[entry["id"]], sighting_policy, snapshot.finished_at)
+    elsewhere = {finding.id for finding in confirmed if _is_elsewhere(finding, index)}
+    _mark_selected(entries, selection, elsewhere)
+    new_kinds = [entry["kind"] for entry in entries if entry["new"]]
+    reported_ids = _list_ids(by_verdict)
+    return {
+        "format": FORMAT,
+        "versions": versions or _UNKNOWN_VERSIONS,
+        "cloud": convert_to_json(snapshot.cloud),
+        "scope": convert_to_json(snapshot.scope),
+        "started_at": snapshot.started_at,
+        "finished_at": snapshot.finished_at,
+        "summary": _build_summary(index, by_verdict, new_kinds, amounts),
+        "findings": entries,
+        "protected": _build_entries(by_verdict[PROTECTED], index, history),
+        "undecided": _build_entries(by_verdict[UNDECIDED], index, history),
+        "known": _build_known(reported_ids, index, history),
+        "sightings": _build_sightings(reported_ids, index, history, sightings),
+        "capacity": describe_providers(confirmed, index),
+        "held": _list_consumers_with_allocations(snapshot),
+    }
+
+
+def _group_by_verdict(findings: Iterable[Finding], scope: Scope) -> dict[str, list[Finding]]:
+    """Return the findings of the kinds that were asked for, by verdict."""
+    by_verdict: dict[str, list[Finding]] = {}
+    for verdict in (ORPHANED, DRIFTED, PROTECTED, UNDECIDED):
+        by_verdict[verdict] = []
+    for finding in findings:
+        # The kind of what is protected or undecided is the reason for it, and not one to ask for.
+        unlimited = finding.verdict in (PROTECTED, UNDECIDED)
+        if unlimited or scope.includes_any(finding.kind):
+            by_verdict[finding.verdict].append(finding)
+    return by_verdict
+
+
+def _list_ids(by_verdict: Mapping[str, list[Finding]]) -> set[str]:
+    """Return the ids of everything that is reported."""
+    ids: set[str] = set()
+    for findings in by_verdict.values():
+        ids.update(finding.id for finding in findings)
+    return ids
+
+
+def _build_known(
+    reported_ids: Collection[str], index: SnapshotIndex, history: History
+) -> dict[str, str]:
+    """Return when each finding was first seen that this reading does not report."""
+    # Only a complete reading of the whole cloud would have reported it again.
+    whole = index.snapshot.scope == Scope() and not index.failed_absence_checks
+    return retain_first_seen(history.first_seen, reported_ids, whole)
+
+
+def _build_sightings(
+    reported_ids: Collection[str],
+    index: SnapshotIndex,
+    history: History,
+    current: Mapping[str, Sighting],
+) -> dict[str, SightingDocument]:
+    """Return the sightings that the next run has to remember.
+
+    current: those of what this reading has found.
+    """
+    complete = not index.failed_absence_checks
+    retained = retain_sightings(history.sightings, reported_ids, index.snapshot, complete)
+    sightings = {**retained, **current}
+    return {identity: sighting.as_dict() for identity, sighting in sightings.items()}
+
+
+def _add_sighting(entry: Entry, sighting: Sighting, policy: SightingPolicy | None, at: str) -> None:
+    policy = policy or SightingPolicy()
+    entry["sightings"] = sighting.count
+    entry["waiting"] = policy.explain_wait(sighting, at)
+
+
+def _is_elsewhere(finding: Finding, index: SnapshotIndex) -> bool:
+    """Return whether a finding would change only hosts that the user did not name.
+
+    A server on a named host can have left something on another one.
+    """
+    scope, change = index.snapshot.scope, finding.change
+    if not isinstance(change, Change) or scope.consumers or not scope.is_limited_to_hosts:
+        return False
+    before, after = change.before["allocations"], change.after["allocations"]
+    changed = [uuid for uuid in {**before, **after} if before.get(uuid) != after.get(uuid)]
+    return not any(
+        index.is_sharing(uuid) or index.covers(index.get_root(uuid) or "")
+        for uuid in changed or before
+    )
+
+
+def _mark_selected(
+    entries: list[Entry], selection: Selection | None, elsewhere: Collection[str]
+) -> None:
+    selected_ids = None if selection is None else selection.select_ids(entries)
+    for entry in entries:
+        is_selected = selected_ids is None or entry["id"] in selected_ids
+        entry["selected"] = is_selected and entry["id"] not in elsewhere
+
+
+def _list_consumers_with_allocations(snapshot: Snapshot) -> list[str]:
+    """Return which of the consumers that were named have allocations.
+
+    Of the others nothing can be changed.
+    """
+    consumers = set(snapshot.allocations)
+    for evidence in snapshot.evidence.values():
+        allocation = evidence.allocation.value
+        if allocation and allocation.resources:
+            consumers.add(allocation.consumer)
+    return [consumer for consumer in snapshot.scope.consumers if consumer in consumers]
+
+
+def _build_summary(
+    index: SnapshotIndex,
+    by_verdict: Mapping[str, list[Finding]],
+    new_kinds: Iterable[str],
+    amounts: AmountCounts | None,
+) -> Summary:
+    confirmed = by_verdict[ORPHANED] + by_verdict[DRIFTED]
+    return {
+        "verdicts": {verdict: len(findings) for verdict, findings in by_verdict.items()},
+        "kinds": _count_kinds(finding.kind for finding in confirmed),
+        "new": _count_kinds(new_kinds),
+        "stranded": summarize_stranded(confirmed, index),
+        "capacity": summarize_capacity(confirmed, index),
+        "overcommit": summarize_overcommit(index),
+        "coverage": _build_coverage(index, amounts),
+    }
+
+
+def _count_kinds(kinds: Iterable[str]) -> dict[str, int]:
+    return dict(sorted(collections.Counter(kinds).items()))
+
+
+def _build_coverage(index: SnapshotIndex, amounts: AmountCounts | None) -> Coverage:
+    """Return how much was read, and whether that is enough to change anything."""
+    snapshot = index.snapshot
+    providers = list(snapshot.providers.values())
+    nodes = list(index.nodes.values())
+    if snapshot.scope.shard is not None or not snapshot.scope.groups.is_empty:
+        # The whole cloud is listed, but the reading answers only for its own part.
+        providers = [provider for provider in providers if index.covers(provider.root)]
+        nodes = [node for node in nodes if index.covers(node.uuid)]
+    reading = snapshot.reading
+    coverage: Coverage = {
+        "scope": describe_scope(convert_to_json(snapshot.scope)),
+        "reading": reading.mode,
+        "full_at": reading.full_at or snapshot.started_at,
+        "why_full": reading.why_full,
+        "complete": not index.failed_absence_checks,
+        "partial": bool(index.unjudged_hosts),
+        "failed_checks": list(index.failed_checks),
+        "not_provable": list(list_unmet_requirements(snapshot.cloud)),
+        "unread": list(snapshot.surroundings.unread),
+        "silent_hosts": len(index.unjudged_hosts),
+        "unjudged_hosts": sorted(index.unjudged_hosts),
+        "retried": snapshot.retried,
+        "providers": len(providers),
+        "consumers": len(snapshot.allocations),
+        "servers": sum(node.running_vms for node in nodes),
+        "hypervisors": len(nodes),
+        "looked_at_closely": len(snapshot.candidates),
+        "left_out": snapshot.left_out,
+    }
+    if amounts is not None:
+        coverage["amounts"] = _describe_amounts(amounts)
+    return coverage
+
+
+def _describe_amounts(amounts: AmountCounts) -> AmountCoverage:
+    checked = amounts.by_server + amounts.by_host
+    return {
+        "servers": checked + sum(amounts.unchecked.values()),
+        "checked": checked,
+        "by_server": amounts.by_server,
+        "by_host": amounts.by_host,
+        "unchecked": dict(amounts.unchecked),
+    }
+
+
+def _build_entries(
+    findings: Iterable[Finding], index: SnapshotIndex, history: History
+) -> list[Entry]:
+    return [_build_entry(finding, index, history) for finding in findings]
+
+
+def _build_entry(finding: Finding, index: SnapshotIndex, history: History) -> Entry:
+    change = finding.change.as_dict() if finding.change else None
+    allocation = finding.allocation or _NO_ALLOCATION
+    return {
+        "id": finding.id,
+        "kind": finding.kind,
+        "verdict": finding.verdict,
+        "consumer": finding.consumer,
+        "reason": finding.reason,
+        "server": convert_to_json(finding.server),
+        "migration": convert_to_json(finding.migration),
+        "service": convert_to_json(finding.service),
+        "project": allocation.project,
+        "user": allocation.user,
+        "type": allocation.type,
+        "generation": allocation.generation,
+        "age_seconds": allocation.age_seconds,
+        "providers": _describe_providers(finding, index),
+        "evidence": [describe_answer(answer) for answer in finding.evidence],
+        "change": change,
+        "commands": list(finding.commands),
+        "first_seen": history.first_seen.get(finding.id, index.snapshot.finished_at),
+        "new": finding.id not in history.first_seen,
+    }
+
+
+def _describe_providers(finding: Finding, index: SnapshotIndex) -> list[EntryProvider]:
+    """Return the providers that a finding is about, each with what the consumer has there."""
+    resources: dict[str, Mapping[str, int]] = {}
+    for uuid in finding.providers:
+        resources[uuid] = {}
+    if isinstance(finding.change, Change):
+        # Also the providers on which the consumer has nothing yet.
+        for uuid in finding.change.after["allocations"]:
+            resources[uuid] = {}
+    if finding.allocation:
+        resources.update(finding.allocation.resources)
+    described = []
+    for uuid, amounts in sorted(resources.items()):
+        described.append(_describe_provider(uuid, amounts, finding.freed_providers, index))
+    return described
+
+
+def _describe_provider(
+    uuid: str, amounts: Mapping[str, int], dropped: Collection[str], index: SnapshotIndex
+) -> EntryProvider:
+    root = index.get_root(uuid)
+    return {
+        "uuid": uuid,
+        "name": index.get_name(uuid),
+        "root": root,
+        "root_name": index.get_name(root or uuid),
+        "resources": dict(amounts),
+        "dropped": uuid in dropped,
+    }
+
+
+def describe_answer(answer: Answer[t.Any]) -> AnswerDocument:
+    """Return one request and its answer, as the evidence of a finding has them."""
+    return {
+        "request": answer.request,
+        "microversion": answer.microversion,
+        "status": answer.status,
+        "at": answer.at,
+        "facts": _extract_facts(answer.value),
+    }
+
+
+def _summarize_tree(tree: HostTree) -> dict[str, t.Any]:
+    """Return which resource classes each provider of a tree has; of a large one, how many."""
+    if len(tree.providers) > _MAX_EVIDENCE_ROWS:
+        return {"rows": len(tree.providers)}
+    return {provider.name: sorted(provider.inventories) for provider in tree.providers.values()}
+
+
+def _extract_facts(value: t.Any) -> t.Any:
+    """Return the value of an answer as JSON; of a long listing, only how many rows it has."""
+    if isinstance(value, tuple):
+        if len(value) > _MAX_EVIDENCE_ROWS:
+            return {"rows": len(value)}
+        return [_extract_facts(row) for row in value]
+    if isinstance(value, dict):
+        return {key: _extract_facts(part) for key, part in value.items()}
+    if isinstance(value, HostTree):
+        return _summarize_tree(value)
+    return convert_to_json(value)

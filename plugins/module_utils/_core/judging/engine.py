@@ -1,0 +1,177 @@
+# Copyright (c) 2026, osops.placement contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""What a snapshot proves. Pure: no request, no clock, no Ansible.
+
+`models.kinds` is the table of kinds, and each kind has one function of its name in this room:
+orphans in `deletions`, `ended_migrations`, `extra_hosts`, `unhosted_servers` and
+`unknown_consumers`; wrong allocations of live servers in `unreverted_allocations`,
+`former_providers`, `drift` and `leaks`; and what is not about one consumer in `conditions`,
+`capacity`, `mirror`, `zones`, `bare_metal`, `missing_projects` and `stuck_deletions`. `protections`
+says what is never changed. A consumer is judged once, over all its allocations.
+"""
+
+from __future__ import annotations
+
+import types
+import typing as t
+from collections.abc import Iterable, Iterator
+
+from ..facts.consumer import ConsumerView, build_views
+from ..facts.cross_check import explain_loss
+from ..facts.gaps import find_gap
+from ..facts.index import SnapshotIndex
+from ..facts.microversions import explain_unprovable
+from ..kinds import (
+    bare_metal,
+    capacity,
+    conditions,
+    deletions,
+    drift,
+    ended_migrations,
+    extra_hosts,
+    former_providers,
+    leaks,
+    mirror,
+    missing_projects,
+    stuck_deletions,
+    unhosted_servers,
+    unknown_consumers,
+    unreverted_allocations,
+    zones,
+)
+from ..models.change import build_reduction
+from ..models.kinds import CONDITION_KINDS, DRIFT_KINDS, ORPHAN_KINDS, Kind
+from ..models.verdict import DRIFTED, ORPHANED, Decision, Finding, protected, undecided
+from ..options.policy import Policy
+from .protections import PROTECTIONS
+from .unproven import decide_unproven
+
+Proof = t.Callable[[ConsumerView, "Policy"], "Decision | None"]
+Check = t.Callable[[SnapshotIndex, "Policy"], "Iterator[Finding]"]
+
+_PROOF_MODULES = (
+    deletions,
+    ended_migrations,
+    extra_hosts,
+    unhosted_servers,
+    unknown_consumers,
+    unreverted_allocations,
+    former_providers,
+    drift,
+    leaks,
+)
+_CHECK_MODULES = (
+    conditions,
+    capacity,
+    mirror,
+    zones,
+    bare_metal,
+    missing_projects,
+    stuck_deletions,
+)
+
+
+def _find_function(kind: Kind, modules: Iterable[types.ModuleType]) -> t.Any:
+    """Return the function with the name of a kind.
+
+    Raises LookupError for a kind without one: it must show when this file is imported, and not
+    when a cloud first has such a consumer.
+    """
+    for module in modules:
+        # An imported name counts too, which does no harm: it is the same function.
+        if hasattr(module, kind.name):
+            return getattr(module, kind.name)
+    raise LookupError(f"The kind {kind.name} has no function of its name in _core/kinds.")
+
+
+# Each kind has one function of its name: the proof about a consumer, or the check of the whole
+# snapshot. The order of the kinds is the order in which they are tried.
+PROOFS: t.Mapping[str, Proof] = {
+    kind.name: _find_function(kind, _PROOF_MODULES) for kind in (*ORPHAN_KINDS, *DRIFT_KINDS)
+}
+CHECKS: t.Mapping[str, Check] = {
+    kind.name: _find_function(kind, _CHECK_MODULES) for kind in CONDITION_KINDS
+}
+
+
+def judge(index: SnapshotIndex, policy: Policy) -> tuple[Finding, ...]:
+    """Return a finding for each candidate that is not healthy, and then those of all checks.
+
+    The findings about consumers are in the order of their uuids, the others in that of `CHECKS`.
+    """
+    findings = list(judge_consumers(index, policy))
+    for check in CHECKS.values():
+        findings.extend(check(index, policy))
+    return tuple(findings)
+
+
+def judge_consumers(index: SnapshotIndex, policy: Policy) -> tuple[Finding, ...]:
+    """Return a finding for each candidate that is not healthy, in the order of their uuids."""
+    findings = [_build_finding(view, policy) for view in build_views(index)]
+    return tuple(filter(None, findings))
+
+
+def _build_finding(view: ConsumerView, policy: Policy) -> Finding | None:
+    """Return the finding about a consumer, None when it is healthy."""
+    kind, decision = _decide(view, policy)
+    if decision is None:
+        return None
+    freed: frozenset[str] = frozenset()
+    change = decision.change
+    # An orphan's decision that names no providers frees all of them.
+    if decision.verdict == ORPHANED:
+        freed = decision.freed_providers or frozenset(view.allocation.resources)
+    if freed:
+        change = build_reduction(view.allocation, freed)
+    return Finding(
+        kind=kind,
+        verdict=decision.verdict,
+        subject=view.consumer,
+        reason=decision.reason,
+        allocation=view.allocation,
+        server=decision.server or view.server,
+        migration=decision.migration or view.migration,
+        evidence=(view.evidence.allocation, *decision.evidence),
+        change=change,
+        freed_providers=freed,
+    )
+
+
+def _decide(view: ConsumerView, policy: Policy) -> tuple[str, Decision | None]:
+    """Return the name of the first protection or kind that applies, and its decision."""
+    for name, protect in PROTECTIONS.items():
+        reason = protect(view, policy)
+        if not reason:
+            continue
+        # Nothing of a healthy server would be changed, so its protection is not a finding.
+        if view.healthy:
+            return name, None
+        return name, protected(reason, *view.state_evidence)
+    for kind in (*ORPHAN_KINDS, *DRIFT_KINDS):
+        decision = PROOFS[kind.name](view, policy)
+        if decision:
+            return kind.name, _downgrade_unproven(kind, decision, view)
+    if view.healthy:
+        return "healthy", None
+    return decide_unproven(view)
+
+
+def _downgrade_unproven(kind: Kind, decision: Decision, view: ConsumerView) -> Decision:
+    """Return the decision, undecided where this cloud's answers cannot prove it."""
+    if decision.verdict not in (ORPHANED, DRIFTED):
+        return decision
+    # An older service leaves fields out of its answers that some proofs depend on.
+    why_not = explain_unprovable(kind.name, view.index.snapshot.cloud)
+    if why_not:
+        return undecided(f"{decision.reason} But {why_not}", *decision.evidence)
+    # While a cell is down, a proof holds only if every answer that it depends on is of other cells.
+    gap = find_gap(view, kind.needs_every_cell)
+    if gap:
+        return undecided(f"{decision.reason} But {gap}.", *decision.evidence)
+    snapshot = view.index.snapshot
+    loss = explain_loss(view.consumer, snapshot.allocations, snapshot, view.index)
+    if loss:
+        return undecided(f"{decision.reason} But {loss}", *decision.evidence)
+    return decision

@@ -1,0 +1,250 @@
+# Copyright (c) 2026, osops.placement contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The kind `bare_metal_mismatch`: a node of Ironic and its provider do not go together."""
+
+from __future__ import annotations
+
+import shlex
+import typing as t
+from collections.abc import Iterator
+
+from ..._common.text import make_printable, summarize_names
+from ..._common.times import format_duration, seconds_between
+from ..facts.bare_metal import NodeView, build_node_views, has_room
+from ..facts.index import SnapshotIndex
+from ..models.snapshot import Answer, BareMetal
+from ..models.surroundings import CLEANING_STATES, BareMetalNode
+from ..models.verdict import DRIFTED, UNDECIDED, Finding
+from ..options.policy import Policy
+
+_MAX_MESSAGE = 200
+
+
+def bare_metal_mismatch(index: SnapshotIndex, policy: Policy) -> Iterator[Finding]:
+    """Yield the nodes of Ironic that are not in the state that their provider shows.
+
+    Proof: The reading is sound. Ironic's node and Placement's provider, whose allocations were read
+    once more after it, contradict each other: the server on the node has no allocation, an
+    allocation belongs to another server, a node that cannot be used is offered to the scheduler, a
+    free node is not offered, or Ironic no longer has the node. Ironic has not changed the node, and
+    nobody has written the allocation, for at least `orphan_cleanup_min_age`. A node that is being
+    cleaned has been so for at least `orphan_cleanup_stuck_min_age`. A node that Ironic does not
+    show is only looked up where these credentials see nodes of other projects; otherwise
+    `summary.coverage.unread` says how many could not be compared.
+
+    Needs: Ironic, in the service catalogue. Without a provider of a node, Ironic is not read.
+
+    Change: None. The finding says what to look at, and which command corrects it.
+    """
+    reading = index.snapshot.surroundings.bare_metal
+    # The answer for another region would contradict every provider.
+    if reading.nodes.value is None or index.failed_checks:
+        return
+    for view in build_node_views(index, reading.nodes, reading.lookups):
+        node_check = _NodeCheck(index, policy, reading, view)
+        verdict, reason = node_check.decide()
+        if reason:
+            yield Finding(
+                "bare_metal_mismatch",
+                verdict,
+                view.root,
+                reason,
+                providers=(view.root,),
+                evidence=node_check.evidence,
+            )
+
+
+class _NodeCheck:
+    """The checks of one node and its provider; the first that finds something counts."""
+
+    def __init__(
+        self, index: SnapshotIndex, policy: Policy, reading: BareMetal, view: NodeView
+    ) -> None:
+        self._index = index
+        self._policy = policy
+        self._reading = reading
+        self._view = view
+        self.evidence: tuple[Answer[t.Any], ...] = (reading.nodes,)
+
+    def decide(self) -> tuple[str, str]:
+        """Return a verdict and its reason; an empty reason where nothing is wrong."""
+        node = self._view.node
+        if node is None:
+            return self._check_absent_node()
+        if self._is_settled(node):
+            for check in (self._check_consumers, self._check_instance, self._check_inventory):
+                reason = check(node)
+                if reason:
+                    return DRIFTED, reason
+        return DRIFTED, self._check_cleaning(node)
+
+    def _is_settled(self, node: BareMetalNode) -> bool:
+        """Return whether nova-compute has had time to see the node as it is."""
+        age = seconds_between(node.changed_at, self._reading.nodes.at)
+        return age is not None and age >= self._policy.min_age
+
+    def _list_old_consumers(self) -> list[str]:
+        """Return the consumers that still have the provider, and have had it for long."""
+        old = []
+        for consumer in self._view.consumers:
+            answer = self._reading.allocations.get(consumer)
+            if answer is None or answer.value is None or answer.value.age_seconds is None:
+                continue
+            if self._view.root not in answer.value.resources:
+                continue
+            if answer.value.age_seconds >= self._policy.min_age:
+                old.append(consumer)
+                self.evidence = (*self.evidence, answer)
+        return old
+
+    def _check_absent_node(self) -> tuple[str, str]:
+        uuid = self._view.uuid
+        lookup = self._reading.lookups.get(uuid)
+        if lookup is None:
+            return UNDECIDED, ""
+        self.evidence = (*self.evidence, lookup)
+        consumers = self._list_old_consumers()
+        details = self._reading.details.get(self._view.root)
+        if consumers:
+            state = f"{_describe(consumers)} still allocated on its provider"
+        elif not self._view.consumers and details is not None and has_room(details):
+            state = "Placement still offers its provider to the scheduler"
+        else:
+            return UNDECIDED, ""
+        if lookup.status != 404:
+            return (
+                UNDECIDED,
+                f"Ironic does not list node {uuid}, and answered {lookup.status} when asked for "
+                f"it, but {state}.",
+            )
+        return (
+            DRIFTED,
+            f"Ironic has no node {uuid} any more, but {state}. If a server is still on it, delete "
+            "that server with its owner's consent. Once nothing is allocated there, nova-compute "
+            f"of {self._get_host()} deletes the provider by itself (openstack resource provider "
+            f"delete {self._view.root}, if that service no longer exists).",
+        )
+
+    def _check_consumers(self, node: BareMetalNode) -> str:
+        """Check what is allocated: it should be what the node is in use by."""
+        if not self._view.has_foreign_consumer:
+            return ""
+        # Of a server that moves, the migration has the allocation.
+        if any(consumer in self._index.migrations for consumer in self._view.consumers):
+            return ""
+        consumers = self._list_old_consumers()
+        if len(consumers) < len(self._view.consumers):
+            return ""
+        used = "in use by nothing"
+        if node.instance:
+            used = f"in use by {make_printable(node.instance, _MAX_MESSAGE)}"
+        show = f"openstack server show {shlex.quote(consumers[0])}"
+        return (
+            f"{_describe(consumers).capitalize()} still allocated on the provider of node "
+            f"{node.uuid}, but in Ironic the node is {_get_state(node)} and {used}. If Nova no "
+            f"longer has that server ({show}), its allocation is an orphan, which has a finding of "
+            "its own. If it has, the server has lost its machine: compare with openstack "
+            f"baremetal node show {node.uuid}, tell its owner, and only "
+            "then delete the server."
+        )
+
+    def _check_instance(self, node: BareMetalNode) -> str:
+        """Check what the node is in use by: if it is a server, it should have an allocation."""
+        if not node.instance or self._view.consumers or self._has_usage():
+            return ""
+        answer = self._reading.servers.get(node.instance)
+        server = answer.value if answer is not None else None
+        if answer is None or server is None:
+            return ""
+        # A server that is being built or moved has its allocation elsewhere, or not yet.
+        if server.node != node.uuid or not server.task_known or server.task_state is not None:
+            return ""
+        self.evidence = (*self.evidence, answer)
+        healing = self._explain_healing(server.uuid)
+        return (
+            f"In Ironic node {node.uuid} is {_get_state(node)} and in use by server {server.uuid}, "
+            f"but the server has no allocation on its provider. {healing}"
+        )
+
+    def _explain_healing(self, server: str) -> str:
+        """Return how the allocation of a server can be created."""
+        heal = f"nova-manage placement heal_allocations --instance {server}"
+        details = self._reading.details.get(self._view.root)
+        if details is not None and has_room(details):
+            return f"Create it with {heal}."
+        # Nova reserves a node as soon as it is in use (nova/virt/ironic/driver.py).
+        return (
+            "Placement refuses it while the node is reserved, as Nova reserves each node that is "
+            "in use: set skip_reserve_in_use_ironic_nodes in [workarounds] of nova-compute on "
+            f"{self._get_host()}, restart it, create the allocation with {heal}, and take the "
+            "setting back."
+        )
+
+    def _check_inventory(self, node: BareMetalNode) -> str:
+        """Check what the scheduler is offered: every free node, and no other."""
+        details = self._reading.details.get(self._view.root)
+        if details is None or self._view.consumers or self._has_usage():
+            return ""
+        if has_room(details) == node.is_free:
+            return ""
+        host = self._get_host()
+        if node.is_free:
+            return (
+                f"Ironic has node {node.uuid} available, but its provider has no room although "
+                "nothing is allocated there, so that nothing is scheduled to the node. "
+                f"nova-compute of {host} should offer it within a minute: check that it is up and "
+                "what it logs about the node, and restart it."
+            )
+        return (
+            f"Placement offers node {node.uuid} to the scheduler, but in Ironic it is "
+            f"{_get_state(node)}, so that servers fail to build there. nova-compute of {host} "
+            "should reserve it within a minute: check that it is up and what it logs about the "
+            "node, and restart it."
+        )
+
+    def _check_cleaning(self, node: BareMetalNode) -> str:
+        """Check how long the node has been reserved after its last server."""
+        if node.provision_state not in CLEANING_STATES or node.instance:
+            return ""
+        age = seconds_between(node.provisioned_at, self._reading.nodes.at)
+        if age is None or age < self._policy.stuck_min_age:
+            return ""
+        reason = (
+            f"Ironic has had node {node.uuid} in the state {_get_state(node)} for "
+            f"{format_duration(age)}, and until it is available no server can be scheduled there."
+        )
+        if node.last_error:
+            reason += f" Its last error: {make_printable(node.last_error, _MAX_MESSAGE)}."
+        if node.provision_state in ("clean wait", "clean hold"):
+            reason += f" End the cleaning with openstack baremetal node abort {node.uuid} first."
+        return (
+            f"{reason} Mend the cause, then clean it again: openstack baremetal node maintenance "
+            f"unset {node.uuid}, openstack baremetal node manage {node.uuid}, openstack baremetal "
+            f"node provide {node.uuid}."
+        )
+
+    def _has_usage(self) -> bool:
+        """Return whether something has been allocated since the allocations were listed."""
+        details = self._reading.details.get(self._view.root)
+        return details is None or any(details.usages.values())
+
+    def _get_host(self) -> str:
+        compute_node = self._index.nodes.get(self._view.root)
+        if compute_node is None:
+            return "the host that had it"
+        return make_printable(compute_node.host, _MAX_MESSAGE)
+
+
+def _get_state(node: BareMetalNode) -> str:
+    state = make_printable(node.provision_state or "unknown", _MAX_MESSAGE)
+    if node.maintenance:
+        return f"{state} (in maintenance)"
+    return state
+
+
+def _describe(consumers: list[str]) -> str:
+    if len(consumers) == 1:
+        return f"consumer {consumers[0]} is"
+    return f"consumers {summarize_names(consumers)} are"

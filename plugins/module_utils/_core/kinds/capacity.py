@@ -1,0 +1,254 @@
+# Copyright (c) 2026, osops.placement contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The kinds about the capacity of hosts: one function for each, with the kind's name.
+
+Each function checks the whole snapshot and yields a finding for everything that is of its kind.
+"""
+
+from __future__ import annotations
+
+import collections
+import dataclasses as d
+import shlex
+import typing as t
+from collections.abc import Iterator, Mapping, Sequence
+
+from ..facts.index import SnapshotIndex
+from ..facts.mirror import map_comparable_nodes
+from ..models.nova import Hypervisor
+from ..models.placement import Inventory, Resources
+from ..models.verdict import DRIFTED, Finding
+from ..options.policy import Policy
+
+# So many other hosts of an aggregate must agree before one that differs is the odd one.
+_MIN_NEIGHBORS = 3
+
+Field = t.Literal["total", "reserved", "allocation_ratio"]
+_FIELDS: tuple[Field, ...] = t.get_args(Field)
+
+# What decides about a field of the inventory on the host (nova/conf/compute.py).
+_RATIO_OPTIONS = {
+    "VCPU": "cpu_allocation_ratio",
+    "MEMORY_MB": "ram_allocation_ratio",
+    "DISK_GB": "disk_allocation_ratio",
+}
+_RESERVED_OPTIONS = {
+    "VCPU": "reserved_host_cpus",
+    "MEMORY_MB": "reserved_host_memory_mb",
+    "DISK_GB": "reserved_host_disk_mb",
+}
+
+
+@d.dataclass(frozen=True)
+class _Oddity:
+    """A field of an inventory that is not as on all neighbors of the host.
+
+    neighbors: how many these are. aggregate: the name of the aggregate that they share.
+    """
+
+    cls: str
+    field: Field
+    value: float
+    usual: float
+    neighbors: int
+    aggregate: str
+
+
+def capacity_mismatch(index: SnapshotIndex, policy: Policy) -> Iterator[Finding]:
+    """Yield the providers with more allocated than their capacity, or with another inventory.
+
+    Proof: The allocations on a provider exceed its capacity, or the total of its inventory differs
+    from what nova-compute reports for its host. Detection checks the providers of other findings
+    and of the hosts that you name, and all providers if you name this kind in
+    `orphan_cleanup_kinds`.
+
+    Needs: Nothing more, because the finding is only reported.
+
+    Change: None. Move servers away or raise the allocation ratio; restart nova-compute where the
+    inventory differs.
+    """
+    for uuid, details in sorted(index.snapshot.details.items()):
+        overuse = _describe_overuse(index.used.get(uuid, {}), details.inventories)
+        differences: list[str] = []
+        # Only the root of a compute node has an inventory that nova-compute reports.
+        node = index.nodes.get(uuid)
+        if node is not None:
+            differences = _describe_inventory_differences(node, details.inventories)
+        if not overuse and not differences:
+            continue
+        reason = f"On {index.get_name(uuid)}, {'; '.join(overuse + differences)}."
+        if overuse:
+            reason += (
+                " No more servers fit there, and none can be resized there: remove the orphans of "
+                "this provider, move servers away, or raise the allocation ratio."
+            )
+        if differences:
+            reason += " Restart nova-compute there if the difference lasts."
+        yield Finding(
+            "capacity_mismatch",
+            DRIFTED,
+            uuid,
+            reason,
+            providers=(uuid,),
+            evidence=(index.snapshot.hypervisors,),
+        )
+
+
+def uneven_capacity(index: SnapshotIndex, policy: Policy) -> Iterator[Finding]:
+    """Yield the hosts whose inventory is not as on all other hosts of the same host aggregate.
+
+    Proof: The total, the reserved amount or the allocation ratio of a resource class is the same on
+    all other hosts of a host aggregate, at least three, and another on this one; and no other
+    aggregate of at least four hosts has this value on all of them. Detection searches for it only
+    if you name this kind in `orphan_cleanup_kinds`, because it needs the inventories of all hosts.
+
+    Needs: All soundness checks, and the inventory of every host of the aggregate: neither a run
+    over named hosts nor a shard reads all of them.
+
+    Change: None. A ratio can be set in Placement, unless nova.conf of the host sets it; a reserved
+    amount comes from nova.conf; a total comes from the host itself.
+    """
+    scope = index.snapshot.scope
+    # Other runs read some inventories in passing, and a shard would read others than the whole.
+    if index.failed_checks or "uneven_capacity" not in scope.kinds:
+        return
+    # Of named hosts alone, the odd one may be the usual one.
+    if scope.is_narrow:
+        return
+    for node, oddities in sorted(_find_oddities(index).items()):
+        yield Finding(
+            "uneven_capacity",
+            DRIFTED,
+            node,
+            _describe_oddities(index.get_name(node), oddities),
+            providers=(node,),
+            evidence=(index.snapshot.hypervisors,),
+            commands=_build_ratio_commands(node, oddities),
+        )
+
+
+def _describe_overuse(used: Resources, inventory: Mapping[str, Inventory]) -> list[str]:
+    """Return the resource classes of a provider with more allocated than its capacity, as text."""
+    overused = []
+    for cls, stock in sorted(inventory.items()):
+        amount = used.get(cls, 0)
+        if amount > stock.capacity:
+            overused.append(f"{amount} {cls} are allocated, but the capacity is {stock.capacity}")
+    return overused
+
+
+def _describe_inventory_differences(
+    node: Hypervisor, inventory: Mapping[str, Inventory]
+) -> list[str]:
+    """Return where the inventory of a root differs from what nova-compute reports, as text."""
+    differences = []
+    for cls, members in node.PLACEMENT_CLASSES.items():
+        totals = [inventory[member].total for member in members if member in inventory]
+        # A node that reports none of a class proves nothing about the inventory: from compute
+        # microversion 2.88 on, Nova no longer returns these numbers.
+        if totals and node.has.get(cls) and sum(totals) != node.has[cls]:
+            differences.append(
+                f"the inventory has {sum(totals)} {'+'.join(members)}, "
+                f"but the hypervisor reports {node.has[cls]}"
+            )
+    return differences
+
+
+def _find_oddities(index: SnapshotIndex) -> dict[str, list[_Oddity]]:
+    """Return by the uuid of a compute node what differs from all its neighbors."""
+    nodes = map_comparable_nodes(index)
+    oddities: dict[tuple[str, str, Field], _Oddity] = {}
+    usual: set[tuple[str, str, Field]] = set()
+    # The smallest aggregate says most about what its hosts have in common.
+    for aggregate in sorted(index.snapshot.aggregates, key=lambda entry: len(entry.hosts)):
+        members = [nodes[host] for host in sorted(aggregate.hosts) if host in nodes]
+        inventories = _get_all_inventories(index, members)
+        if len(inventories) <= _MIN_NEIGHBORS:
+            continue
+        for cls in sorted(set.intersection(*map(set, inventories.values()))):
+            for field in _FIELDS:
+                values = {uuid: getattr(inventories[uuid][cls], field) for uuid in inventories}
+                odd = _find_odd_one(values)
+                if odd is None and len(set(values.values())) == 1:
+                    usual |= {(uuid, cls, field) for uuid in values}
+                elif odd is not None:
+                    node, common = odd
+                    found = _Oddity(
+                        cls, field, values[node], common, len(values) - 1, aggregate.name
+                    )
+                    oddities.setdefault((node, cls, field), found)
+    by_node: dict[str, list[_Oddity]] = {}
+    for key, oddity in oddities.items():
+        if key not in usual:
+            by_node.setdefault(key[0], []).append(oddity)
+    return by_node
+
+
+def _get_all_inventories(
+    index: SnapshotIndex, members: Sequence[str]
+) -> dict[str, Mapping[str, Inventory]]:
+    """Return the inventories of compute nodes; nothing if one of them was not read."""
+    inventories = {}
+    for uuid in members:
+        details = index.snapshot.details.get(uuid)
+        if details is None or not details.inventories:
+            return {}
+        inventories[uuid] = details.inventories
+    return inventories
+
+
+def _find_odd_one(values: Mapping[str, float]) -> tuple[str, float] | None:
+    """Return the only key with another value than all others, and their value; None if none is."""
+    counts = collections.Counter(values.values())
+    if len(counts) != 2:
+        return None
+    (common, _count), (odd, count) = counts.most_common()
+    if count != 1:
+        return None
+    node = next(key for key, value in values.items() if value == odd)
+    return node, common
+
+
+def _describe_oddities(name: str, oddities: Sequence[_Oddity]) -> str:
+    parts = []
+    advice = []
+    for oddity in oddities:
+        parts.append(
+            f"the {oddity.field} of {oddity.cls} is {oddity.value}, but {oddity.usual} on the "
+            f"{oddity.neighbors} other hosts of aggregate {oddity.aggregate}"
+        )
+        sentence = _advise(oddity)
+        if sentence not in advice:
+            advice.append(sentence)
+    return f"On {name}, {'; '.join(parts)}. {' '.join(advice)}"
+
+
+def _advise(oddity: _Oddity) -> str:
+    if oddity.field == "allocation_ratio":
+        option = _RATIO_OPTIONS.get(oddity.cls)
+        if option is None:
+            return "Set the ratio in Placement if it is not on purpose."
+        return (
+            f"If it is not on purpose, correct {option} in nova.conf of the host and restart "
+            "nova-compute; where that option is not set, set the ratio in Placement."
+        )
+    if oddity.field == "reserved" and oddity.cls in _RESERVED_OPTIONS:
+        return (
+            f"If it is not on purpose, correct {_RESERVED_OPTIONS[oddity.cls]} in nova.conf of the "
+            "host and restart nova-compute."
+        )
+    return "Look at the hardware and the configuration of the host if it is not on purpose."
+
+
+def _build_ratio_commands(node: str, oddities: Sequence[_Oddity]) -> tuple[str, ...]:
+    """Return the command that gives a provider the allocation ratios of its neighbors."""
+    words = ["openstack", "resource", "provider", "inventory", "set", "--amend"]
+    ratios = []
+    for oddity in oddities:
+        if oddity.field == "allocation_ratio":
+            ratios += ["--resource", f"{oddity.cls}:allocation_ratio={oddity.usual}"]
+    if not ratios:
+        return ()
+    return (shlex.join([*words, *ratios, node]),)

@@ -1,0 +1,192 @@
+# Copyright (c) 2026, osops.placement contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The proof of the kind `ended_migration`: its server needs nothing of the allocation."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from ..facts.consumer import ConsumerView
+from ..facts.move_records import find_placement_after_unshelve, list_taken_over_roots
+from ..models.nova import Migration
+from ..models.placement import Allocations, Resources, list_compute_classes
+from ..models.verdict import Decision, orphaned, undecided
+from ..options.policy import Policy
+from .deletions import describe_deletion, find_deleted_server, is_deleted
+
+
+def ended_migration(view: ConsumerView, policy: Policy) -> Decision | None:
+    """Decide whether the migration has ended and its server does not need its allocation.
+
+    Proof: Nova lists the migration with a final status. Either its server is deleted, as for
+    `deleted_server`. Or all of this holds: The server is settled where its newest move took it. No
+    revert of this migration can have left the server's disk on the source, also not before the
+    server was evacuated from the destination. No evacuation or live migration, and no unshelve that
+    a host did late, can have left its guest on a host on which the migration has an allocation; a
+    move to a host which Nova does not list may have been to any host that Nova lists, unless this
+    migration left that host later. The server's own allocation covers the migration's: the server
+    has an allocation on its own host, and on every provider except those of other hosts at least
+    the same amounts as the migration. After a confirmed move any amount is enough.
+
+    Needs: The cells of the hosts on which the migration and its server have allocations, and of
+    the hosts that the server's migrations name. The cell that has the server also has its
+    migrations, and an API worker whose answer lists the migration knows this cell.
+
+    Change: All allocations of the migration are removed.
+    """
+    if view.migration is None:
+        return None
+    evidence = (view.index.snapshot.migrations, *view.server_answers)
+    # The listing of all migrations is older than the answers about the server itself.
+    current = _find_current_migration(view)
+    if current is None:
+        return undecided(
+            f"Nova listed migration {view.consumer}, but a later answer no longer lists it: its "
+            "server is changing.",
+            *evidence,
+        )
+    ending = _describe_ending(current)
+    if is_deleted(view.subject) and not view.contradiction:
+        return orphaned(
+            f"{ending} {describe_deletion(view.subject)}",
+            *evidence,
+            server=find_deleted_server(view.subject),
+        )
+    # Its server is alive, so the allocation may be the server's own after a failed move.
+    need = _explain_possible_need(view, current)
+    if need:
+        return undecided(f"{ending} {need}", *evidence)
+    return orphaned(
+        f"{ending} Its server {current.server} is settled on {view.node_name} and has its own "
+        "allocation there.",
+        *evidence,
+    )
+
+
+def _find_current_migration(view: ConsumerView) -> Migration | None:
+    """Return the migration that the consumer is, as the answer about its server lists it."""
+    for migration in view.subject.migrations.value or ():
+        if migration.uuid == view.consumer:
+            return migration
+    return None
+
+
+def _describe_ending(migration: Migration) -> str:
+    changed_at = migration.changed_at
+    return (
+        f"Migration {migration.uuid} ({migration.type}) ended with status {migration.status} at "
+        f"{changed_at}."
+    )
+
+
+def _explain_possible_need(view: ConsumerView, migration: Migration) -> str | None:
+    """Return why the server may need the allocation of its ended `migration`, or None."""
+    if view.unknown_move is not None:
+        return (
+            f"Its server {migration.server} has migration {view.unknown_move.uuid} of the type "
+            f"{view.unknown_move.type}, which this version does not know, so it may still need "
+            "this allocation."
+        )
+    if not view.settled or not view.arrived:
+        return (
+            f"Its server {migration.server} is not settled on a host, so it may still need this "
+            "allocation."
+        )
+    remaining_guest = view.explain_possible_guest_of_evacuation(view.trees)
+    if remaining_guest:
+        return (
+            f"Its server {migration.server} is settled on {view.node_name}, but {remaining_guest}"
+        )
+    # A cold migration takes over all that its server has, also what a failed move left.
+    others = [root for root in view.trees if root and root != view.own_tree]
+    failed = view.explain_failed_move_to(others)
+    if failed:
+        return f"Its server {migration.server} is settled on {view.node_name}, but {failed}."
+    waiting = _explain_possible_unshelve(view, migration)
+    if waiting:
+        return f"Its server {migration.server} is settled on {view.node_name}, but {waiting}"
+    reverted = view.explain_possible_revert(migration, view.trees)
+    if reverted:
+        return reverted
+    missing = _describe_missing_resources(view, migration)
+    if missing:
+        return (
+            f"Its server {migration.server} does not itself have {missing}, "
+            "so it may need this allocation."
+        )
+    return None
+
+
+def _explain_possible_unshelve(view: ConsumerView, migration: Migration) -> str | None:
+    """Return why the guest may be where an unshelve placed it, on a host that was taken over; None.
+
+    A move since then says nothing: it began where Nova had the server.
+    """
+    taken_over = list_taken_over_roots(view, migration, view.trees)
+    if taken_over and view.subject.actions.value is None:
+        return "its instance actions, which would show an unshelve, could not be read."
+    for root in taken_over:
+        if find_placement_after_unshelve(view, root) is not None:
+            return (
+                f"was placed again after an unshelve: its guest may run on "
+                f"{view.index.get_name(root)}, on which the migration has an allocation."
+            )
+    return None
+
+
+def _describe_missing_resources(view: ConsumerView, migration: Migration) -> str:
+    """Return what the migration has and its server may need but does not have; '' if nothing.
+
+    Nova can fail to give an allocation back after a failed or reverted move and only log it
+    (nova/compute/manager.py, _revert_allocation): the server then has less than it needs, and the
+    migration has the rest. After a confirmed move the server's own allocation is the right one.
+    """
+    server_allocation = view.subject.allocation.value
+    server_resources: Allocations = server_allocation.resources if server_allocation else {}
+    confirmed = migration.status == "confirmed"
+    own_classes = list_compute_classes(server_resources, view.own_tree)
+    if not own_classes:
+        return f"an allocation on its own host {view.node_name}"
+    for provider, amounts in view.allocation.resources.items():
+        if _is_of_left_host(view, provider, own_classes):
+            continue
+        # After a confirmed move the server's own allocation is right, whatever its amounts.
+        if confirmed and view.index.get_root(provider) == view.own_tree:
+            continue
+        missing = _list_missing_classes(amounts, server_resources.get(provider, {}), confirmed)
+        if missing:
+            return f"as much {', '.join(missing)} on {view.index.get_name(provider)}"
+    return ""
+
+
+def _is_of_left_host(view: ConsumerView, provider: str, own_classes: Collection[str]) -> bool:
+    """Return whether `provider` is of a host that the server left, or on which it is not.
+
+    own_classes: the classes that the server has on its own host; on the other host the migration
+        must have one of them, unless a migration names that host as its source.
+    """
+    root = view.index.get_root(provider)
+    if root is None or root == view.own_tree or view.index.is_sharing(provider):
+        return False
+    if view.find_migration_from(root):
+        return True
+    # Without such a migration, only a compute node that Nova lists is certainly another host.
+    if root not in view.index.nodes:
+        return False
+    return bool(list_compute_classes(view.allocation.resources, root).intersection(own_classes))
+
+
+def _list_missing_classes(needed: Resources, present: Resources, confirmed: bool) -> list[str]:
+    """Return the sorted classes of which `present` has less than `needed`.
+
+    confirmed: whether any amount is enough, because the server's own allocation is the right one
+        after a confirmed move.
+    """
+    missing = []
+    for cls, amount in needed.items():
+        enough = 1 if confirmed else amount
+        if present.get(cls, 0) < enough:
+            missing.append(cls)
+    return sorted(missing)

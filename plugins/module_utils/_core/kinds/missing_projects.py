@@ -1,0 +1,79 @@
+# Copyright (c) 2026, osops.placement contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The kind `missing_project`: servers and allocations of a project that Keystone has deleted."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator
+
+from ..._common.text import format_count, summarize_names
+from ..facts.index import SnapshotIndex
+from ..facts.projects import explain_doubt
+from ..models.verdict import DRIFTED, UNDECIDED, Finding
+from ..options.policy import Policy
+
+
+def missing_project(index: SnapshotIndex, policy: Policy) -> Iterator[Finding]:
+    """Yield the projects that own live servers and that Keystone no longer has.
+
+    Proof: Keystone answers 404 when asked for the project directly, and these credentials have
+    shown that they see other projects: Keystone lists their own project to them, and one of another
+    domain where there is more than one domain. Otherwise the finding is undecided.
+
+    Needs: Keystone. Detection asks for the projects of all servers that it looks up, and for those
+    of all servers of the cloud if you name this kind in `orphan_cleanup_kinds`.
+
+    Change: None. The servers live on, and nobody but an administrator can use or delete them.
+    """
+    projects = index.snapshot.surroundings.projects
+    owners = _list_live_servers(index)
+    for uuid, lookup in sorted(projects.lookups.items()):
+        if lookup.status != 404 or not _is_reported_here(uuid, index):
+            continue
+        servers = sorted({*owners.get(uuid, ()), *projects.servers.get(uuid, ())})
+        # What else is allocated for the project is an orphan, or somebody else's.
+        if not servers:
+            continue
+        doubt = explain_doubt(projects, index.snapshot.cloud.project)
+        owned = format_count(len(servers), "server of it exists", "servers of it exist")
+        reason = f"Keystone has no project {uuid}, but {owned}: {summarize_names(servers)}."
+        verdict = DRIFTED
+        if doubt:
+            verdict = UNDECIDED
+            reason += f" But {doubt}."
+        else:
+            listing = f"openstack server list --all-projects --project {shlex.quote(uuid)}"
+            reason += (
+                " The servers live on, and only an administrator can reach them: list them with "
+                f"{listing}. Nova cannot give a server to another project: make images of what "
+                "somebody still needs, and delete the rest."
+            )
+        yield Finding(
+            "missing_project",
+            verdict,
+            uuid,
+            reason,
+            evidence=(lookup, projects.listing),
+        )
+
+
+def _is_reported_here(uuid: str, index: SnapshotIndex) -> bool:
+    """Return whether this shard reports a project.
+
+    Where the servers of all projects were listed, all shards know the same projects.
+    """
+    return "missing_project" not in index.snapshot.scope.kinds or index.is_in_shard(uuid)
+
+
+def _list_live_servers(index: SnapshotIndex) -> dict[str, set[str]]:
+    """Return the live servers by the project of their allocation, of those that were looked up."""
+    servers: dict[str, set[str]] = {}
+    for evidence in index.snapshot.evidence.values():
+        allocation = evidence.allocation.value
+        if evidence.server.value is None or allocation is None or not allocation.project:
+            continue
+        servers.setdefault(allocation.project, set()).add(evidence.uuid)
+    return servers

@@ -1,0 +1,161 @@
+# Copyright (c) 2026, osops.placement contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The kind `stuck_deletion`: servers that Nova should have deleted, and did not."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ..._common.text import make_printable
+from ..._common.times import format_duration, seconds_between
+from ..facts.index import SnapshotIndex
+from ..facts.services import COMPUTE
+from ..models.nova import Service
+from ..models.snapshot import Answer
+from ..models.surroundings import DeletedServer, Deletion
+from ..models.verdict import DRIFTED, UNDECIDED, Finding
+from ..options.policy import Policy
+
+DELETING, SOFT_DELETING = "deleting", "soft-deleting"
+_MAX_MESSAGE = 200
+
+
+def stuck_deletion(index: SnapshotIndex, policy: Policy) -> Iterator[Finding]:
+    """Yield the servers whose deletion has begun long ago, and has failed or never ended.
+
+    Proof: A direct look-up shows that the server is still there: with the task `deleting` or
+    `soft-deleting`, recorded as deleted without being so, or in ERROR after a delete action of
+    which a part has failed. The delete began at least `orphan_cleanup_stuck_min_age` ago. Detection
+    looks at servers in ERROR if you name this kind in `orphan_cleanup_kinds`, and for the hosts and
+    consumers that you name.
+
+    Needs: The cell of the server. Servers of a cell that does not answer are not found.
+
+    Change: None. The finding says what blocks the deletion and the next safe step.
+    """
+    deletions = index.snapshot.surroundings.deletions
+    for uuid, lookup in sorted(deletions.lookups.items()):
+        row = lookup.value
+        if row is None:
+            # A 404 is the end of the deletion.
+            if lookup.status != 404:
+                yield _build_undecided(uuid, lookup)
+            continue
+        action = deletions.actions.get(uuid)
+        if row.server.host in index.unjudged_hosts or not _is_stuck(row, action):
+            continue
+        began = _find_beginning(row, action)
+        age = seconds_between(began, lookup.at)
+        if age is None or age < policy.stuck_min_age:
+            continue
+        yield Finding(
+            "stuck_deletion",
+            DRIFTED,
+            uuid,
+            f"{_describe_state(row, age)} {_explain_next_step(row, index)}",
+            server=row.server,
+            evidence=tuple(filter(None, (lookup, action))),
+        )
+
+
+def _build_undecided(uuid: str, lookup: Answer[DeletedServer]) -> Finding:
+    reason = (
+        f"Nova listed server {uuid} as being deleted, and answered {lookup.status} when asked for "
+        "it directly."
+    )
+    return Finding("stuck_deletion", UNDECIDED, uuid, reason, evidence=(lookup,))
+
+
+def _is_stuck(row: DeletedServer, answer: Answer[Deletion] | None) -> bool:
+    """Return whether the server should have been deleted, and nothing more will happen to it."""
+    if row.vm_state == "deleted" or row.server.task_state in (DELETING, SOFT_DELETING):
+        return True
+    if row.server.status != "ERROR" or row.server.task_state is not None:
+        return False
+    deletion = answer.value if answer is not None else None
+    # The error is that of the deletion only if nothing was done to the server after it.
+    if deletion is None or deletion.action is None or not deletion.is_newest:
+        return False
+    return any(event.result == "Error" for event in deletion.action.events)
+
+
+def _find_beginning(row: DeletedServer, answer: Answer[Deletion] | None) -> str | None:
+    """Return when the deletion began, or else when Nova last changed the server."""
+    deletion = answer.value if answer is not None else None
+    if deletion is not None and deletion.action is not None and deletion.action.start_time:
+        return deletion.action.start_time
+    return row.server.updated
+
+
+def _describe_state(row: DeletedServer, age: int) -> str:
+    server = row.server
+    where = ""
+    if server.host:
+        where = f" on {make_printable(server.host, _MAX_MESSAGE)}"
+    since = f"{format_duration(age)} ago"
+    if row.vm_state == "deleted":
+        state = f"The deletion of server {server.uuid}{where} began {since} and ended half-way."
+    elif server.task_state:
+        state = f"The deletion of server {server.uuid}{where} began {since} and has not ended."
+    else:
+        state = f"The deletion of server {server.uuid}{where} failed {since}."
+    if row.fault:
+        state += f" Its last error: {make_printable(row.fault, _MAX_MESSAGE).rstrip('.')}."
+    return state
+
+
+def _explain_next_step(row: DeletedServer, index: SnapshotIndex) -> str:
+    """Return what blocks the deletion, and what to do first; nothing that loses a live guest."""
+    server = row.server
+    delete = f"openstack server delete {server.uuid}"
+    if row.locked:
+        delete += ", as an administrator because the server is locked"
+    if not server.host:
+        return (
+            f"It has no host, so that Nova deletes it from its databases alone: {delete}. Look for "
+            "volumes and ports of it afterwards."
+        )
+    host = make_printable(server.host, _MAX_MESSAGE)
+    service = next(iter(index.list_compute_services(server.host)[0]), None)
+    if service is None:
+        return (
+            f"Nova has no {COMPUTE} of {host}. Make sure that the machine is off, because a guest "
+            f"may still run there, and then: {delete}. Nova deletes it from its databases alone."
+        )
+    if service.state != "up" or service.forced_down:
+        return _explain_down_host(row, host, service, delete)
+    if row.vm_state == "deleted" or server.task_state == DELETING:
+        return (
+            f"{COMPUTE} of {host} is up, and Nova ignores another delete. Restart {COMPUTE} there: "
+            "it begins the deletion again when it starts. If that fails too, fix what it logs, "
+            f"and then: openstack server set --state error {server.uuid}; {delete}."
+        )
+    if server.task_state == SOFT_DELETING:
+        return (
+            f"{COMPUTE} of {host} is up, and Nova ignores another delete. End the task, which "
+            f"changes nothing of the guest: openstack server set --state active {server.uuid}. "
+            f"Then: {delete}."
+        )
+    return (
+        f"{COMPUTE} of {host} is up. Mend the cause first: openstack server event list "
+        f"{server.uuid} names the request, by which {COMPUTE} logs it; often it is a volume or a "
+        f"port that Cinder or Neutron refuses to release. Then: {delete}."
+    )
+
+
+def _explain_down_host(row: DeletedServer, host: str, service: Service, delete: str) -> str:
+    server = row.server
+    blocked = f"{COMPUTE} of {host} is down."
+    if service.forced_down:
+        blocked = f"{COMPUTE} of {host} is forced down."
+    resumed = f"Then: {delete}"
+    if row.vm_state == "deleted" or server.task_state == DELETING:
+        resumed = "It ends the deletion by itself when it starts"
+    return (
+        f"{blocked} If the host can come back, start {COMPUTE} there. {resumed}. If it will not "
+        f"come back, make sure that the machine is off, because the guest may still run and write "
+        f"to its volumes, and then: {delete}. While the service is down, Nova deletes the server "
+        "from its databases alone."
+    )

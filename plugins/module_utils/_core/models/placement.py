@@ -1,0 +1,200 @@
+# Copyright (c) 2026, osops.placement contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""What Placement says: providers, inventories and allocations, in its own words.
+
+The classes are frozen, and made of JSON's types.
+"""
+
+from __future__ import annotations
+
+import dataclasses as d
+import typing as t
+from collections.abc import Iterable
+
+Resources = t.Mapping[str, int]
+"""Amounts by resource class, such as `{"VCPU": 2, "MEMORY_MB": 2048}`."""
+
+Allocations = t.Mapping[str, Resources]
+"""Amounts by provider uuid: everything that one consumer has."""
+
+# All resource classes that are not `CUSTOM_…` (os_resource_classes); no release has removed one.
+STANDARD_CLASSES = frozenset(
+    {
+        "VCPU",
+        "MEMORY_MB",
+        "DISK_GB",
+        "PCI_DEVICE",
+        "SRIOV_NET_VF",
+        "NUMA_SOCKET",
+        "NUMA_CORE",
+        "NUMA_THREAD",
+        "NUMA_MEMORY_MB",
+        "IPV4_ADDRESS",
+        "VGPU",
+        "VGPU_DISPLAY_HEAD",
+        "NET_BW_EGR_KILOBIT_PER_SEC",
+        "NET_BW_IGR_KILOBIT_PER_SEC",
+        "PCPU",
+        "MEM_ENCRYPTION_CONTEXT",
+        "FPGA",
+        "PGPU",
+        "NET_PACKET_RATE_KILOPACKET_PER_SEC",
+        "NET_PACKET_RATE_EGR_KILOPACKET_PER_SEC",
+        "NET_PACKET_RATE_IGR_KILOPACKET_PER_SEC",
+    }
+)
+
+# The traits that only Nova gives to a provider, and gives to the root provider of each compute
+# node: COMPUTE_NODE since Train (nova/compute/resource_tracker.py), OWNER_NOVA since 2026.
+NOVA_TRAITS = frozenset({"COMPUTE_NODE", "OWNER_NOVA"})
+
+
+@d.dataclass(frozen=True)
+class Provider:
+    """A resource provider (`GET /resource_providers`)."""
+
+    uuid: str
+    name: str
+    generation: int
+    root: str
+    parent: str | None
+    sharing: bool = False
+
+    @property
+    def is_host(self) -> bool:
+        """Whether this may be the provider of a host: a root that is not a sharing provider."""
+        return self.root == self.uuid and not self.sharing
+
+
+@d.dataclass(frozen=True)
+class Inventory:
+    """What a provider has of one resource class (`GET /resource_providers/{uuid}/inventories`)."""
+
+    total: int
+    reserved: int
+    min_unit: int
+    max_unit: int
+    step_size: int
+    allocation_ratio: float
+
+    @property
+    def capacity(self) -> int:
+        """The most that can be in use, rounded down to a whole number as Placement does it."""
+        return int((self.total - self.reserved) * self.allocation_ratio)
+
+
+@d.dataclass(frozen=True)
+class ProviderDetails:
+    """Inventories, usages, traits and aggregates of a provider; what was not requested is empty."""
+
+    inventories: t.Mapping[str, Inventory] = d.field(default_factory=dict)
+    usages: Resources = d.field(default_factory=dict)
+    traits: frozenset[str] = frozenset()
+    aggregates: frozenset[str] = frozenset()
+
+    @property
+    def free(self) -> dict[str, int]:
+        """The amounts by resource class that can still be allocated.
+
+        An amount is below zero where more is in use than there is.
+        """
+        return {
+            cls: inventory.capacity - self.usages.get(cls, 0)
+            for cls, inventory in self.inventories.items()
+        }
+
+
+@d.dataclass(frozen=True)
+class ProviderAggregates:
+    """The aggregates of one provider (`GET /resource_providers/{uuid}/aggregates`).
+
+    generation: that of the provider, with which the aggregates can be set.
+    """
+
+    generation: int
+    aggregates: tuple[str, ...]
+
+
+@d.dataclass(frozen=True)
+class ProviderSummary:
+    """What a list of allocation candidates says of a provider in the tree of a candidate."""
+
+    root: str
+    traits: frozenset[str]
+    capacity: Resources
+    used: Resources
+
+
+@d.dataclass(frozen=True)
+class AllocationCandidates:
+    """Where Placement would put an allocation (`GET /allocation_candidates`).
+
+    allocations: the possible allocations. summaries: by uuid, the providers of their trees.
+    """
+
+    allocations: tuple[Allocations, ...]
+    summaries: t.Mapping[str, ProviderSummary]
+
+
+@d.dataclass(frozen=True)
+class Allocation:
+    """Everything that is allocated to one consumer (`GET /allocations/{consumer}`).
+
+    generation, resources: None and empty when Placement does not know the consumer.
+    type: None when the consumer has no type ("unknown" to Placement).
+    age_seconds: the time since the newest write, by Placement's own clock.
+    """
+
+    consumer: str
+    generation: int | None
+    project: str | None
+    user: str | None
+    type: str | None
+    resources: Allocations
+    age_seconds: int | None
+
+
+def list_compute_classes(allocations: Allocations, root: str | None) -> frozenset[str]:
+    """Return the resource classes that `allocations` has on the root provider of a host.
+
+    Disk is left out: an allocation of nothing but disk is not that of a server on its host.
+    """
+    return frozenset(allocations.get(root or "", {})) - {"DISK_GB"}
+
+
+def add_amounts(sums: dict[str, int], amounts: Resources) -> None:
+    """Add `amounts` to `sums`, each to that of its own resource class."""
+    for cls, amount in amounts.items():
+        sums[cls] = sums.get(cls, 0) + amount
+
+
+def sum_amounts(amounts: Iterable[Resources]) -> dict[str, int]:
+    """Return the sums of the amounts, sorted by resource class."""
+    sums: dict[str, int] = {}
+    for resources in amounts:
+        add_amounts(sums, resources)
+    return dict(sorted(sums.items()))
+
+
+def sum_amounts_by_key(amounts: Iterable[tuple[str, Resources]]) -> dict[str, dict[str, int]]:
+    """Return the sums of the amounts for each key, such as a provider or a project."""
+    sums: dict[str, dict[str, int]] = {}
+    for key, resources in amounts:
+        add_amounts(sums.setdefault(key, {}), resources)
+    return sums
+
+
+def subtract_amounts(
+    here: t.Mapping[str, Resources], there: t.Mapping[str, Resources]
+) -> dict[str, dict[str, int]]:
+    """Return the amounts that are `here` and not `there`, by provider, without zeros."""
+    differences: dict[str, dict[str, int]] = {}
+    for provider, amounts in here.items():
+        subtracted = there.get(provider, {})
+        for cls, amount in amounts.items():
+            difference = amount - subtracted.get(cls, 0)
+            if difference > 0:
+                differences.setdefault(provider, {})[cls] = difference
+    return differences

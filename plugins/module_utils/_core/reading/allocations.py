@@ -1,0 +1,261 @@
+# Copyright (c) 2026, osops.placement contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The allocations in the scope, read from Placement while Nova lists its compute nodes."""
+
+from __future__ import annotations
+
+import dataclasses as d
+import typing as t
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+
+from ..._common.errors import CloudError, InvalidInput
+from ..._common.parallel import map_parallel, run_parallel
+from ..._common.text import suggest_names, summarize_names
+from ..._common.uuids import normalize_uuid
+from ..clients.nova import NovaReader
+from ..clients.placement import PlacementReader
+from ..models.host_groups import describe_groups
+from ..models.nova import Hypervisor
+from ..models.placement import Allocations, Provider, Resources
+from ..models.snapshot import Answer, Scope
+from .node_usage import find_mismatched_nodes, sum_by_tree
+from .shards import list_providers_to_read, list_roots_in_shard, select_allocations
+
+T = t.TypeVar("T")
+
+
+@d.dataclass(frozen=True)
+class AllocationListing:
+    """The allocations that were read, by consumer.
+
+    trees: the roots of the trees of which they were read, None for all.
+    usages: what is in use of each provider, where only that was asked for.
+    """
+
+    allocations: Mapping[str, Allocations] = d.field(default_factory=dict)
+    trees: Collection[str] | None = None
+    usages: Mapping[str, Resources] = d.field(default_factory=dict)
+
+    @property
+    def sorted_trees(self) -> tuple[str, ...] | None:
+        """The trees in order, as a snapshot keeps them."""
+        if self.trees is None:
+            return None
+        return tuple(sorted(self.trees))
+
+
+class AllocationReader:
+    """Reads the allocations of hosts, of consumers, of a shard or of the whole cloud."""
+
+    def __init__(self, placement: PlacementReader, nova: NovaReader) -> None:
+        self._placement = placement
+        self._nova = nova
+
+    def read(
+        self,
+        scope: Scope | None,
+        providers: Mapping[str, Provider],
+        list_nodes: Callable[[], Answer[tuple[Hypervisor, ...]]],
+    ) -> tuple[Answer[tuple[Hypervisor, ...]], AllocationListing]:
+        """Read the allocations in `scope`, and list Nova's compute nodes.
+
+        The nodes are listed meanwhile, or before where they say what to read.
+        """
+        if scope is None:
+            return list_nodes(), AllocationListing()
+        if scope.is_limited_to_hosts:
+            # Which trees are those of the hosts, only the compute nodes say.
+            hypervisors = list_nodes()
+            trees = self._find_named_roots(scope, hypervisors, providers)
+            if scope.is_narrow:
+                return hypervisors, self._read_named_allocations(scope, trees, providers)
+            return hypervisors, self._read_allocations_of_groups(trees, providers)
+        if scope.mode == "triage":
+            usages, hypervisors = self._read_meanwhile(
+                lambda: self._placement.list_usages(providers), list_nodes
+            )
+            return hypervisors, self._read_mismatched_allocations(usages, hypervisors, providers)
+        shard = scope.shard
+        wanted = list_providers_to_read(shard.contains, providers) if shard else providers
+        allocations_by_consumer, hypervisors = self._read_meanwhile(
+            lambda: self._placement.list_allocations_on_providers(wanted), list_nodes
+        )
+        if shard is None:
+            return hypervisors, AllocationListing(allocations_by_consumer)
+        return hypervisors, AllocationListing(
+            select_allocations(shard.contains, allocations_by_consumer, providers),
+            list_roots_in_shard(shard, providers, hypervisors.value or ()),
+        )
+
+    def _read_meanwhile(
+        self, read: Callable[[], T], list_nodes: Callable[[], Answer[tuple[Hypervisor, ...]]]
+    ) -> tuple[T, Answer[tuple[Hypervisor, ...]]]:
+        """Read from Placement while Nova lists its compute nodes.
+
+        Placement waits until Nova has shown at which pace it lists them best.
+        """
+
+        def read_undisturbing() -> T:
+            self._nova.undisturbed.wait()
+            return read()
+
+        def list_nodes_to_the_end() -> Answer[tuple[Hypervisor, ...]]:
+            try:
+                return list_nodes()
+            finally:
+                self._nova.undisturbed.set()
+
+        return run_parallel(read_undisturbing, list_nodes_to_the_end)
+
+    def _read_named_allocations(
+        self, scope: Scope, trees: frozenset[str], providers: Mapping[str, Provider]
+    ) -> AllocationListing:
+        """Read the allocations of the hosts and of the consumers that a narrow scope names."""
+        in_trees = self._read_allocations_in_trees(trees, providers)
+        # Of a named consumer the whole allocation was read, and in the trees only a part of it.
+        return AllocationListing({**in_trees, **self._read_named_consumers(scope)}, trees)
+
+    def _read_allocations_of_groups(
+        self, trees: frozenset[str], providers: Mapping[str, Provider]
+    ) -> AllocationListing:
+        """Read the allocations of the hosts in groups, as a reading of the whole cloud does."""
+        wanted = list_providers_to_read(trees.__contains__, providers)
+        allocations = self._placement.list_allocations_on_providers(wanted)
+        # Of these, a sharing provider lists also the consumers of all other hosts.
+        selected = select_allocations(trees.__contains__, allocations, providers)
+        return AllocationListing(selected, trees)
+
+    def _read_mismatched_allocations(
+        self,
+        usages: Mapping[str, Resources],
+        hypervisors: Answer[tuple[Hypervisor, ...]],
+        providers: Mapping[str, Provider],
+    ) -> AllocationListing:
+        """Read the allocations of the trees whose usages are not what nova-compute reports."""
+        nodes = {node.uuid: node for node in hypervisors.value or ()}
+        trees = set(find_mismatched_nodes(nodes, sum_by_tree(usages.items(), providers)))
+        # A root without a compute node has nothing to be compared with.
+        for uuid, provider in providers.items():
+            if provider.is_host and uuid not in nodes:
+                trees.add(uuid)
+        allocations = self._read_allocations_in_trees(trees, providers)
+        return AllocationListing(allocations, trees, usages)
+
+    @staticmethod
+    def _find_named_roots(
+        scope: Scope, nodes: Answer[tuple[Hypervisor, ...]], providers: Mapping[str, Provider]
+    ) -> frozenset[str]:
+        """Return the roots of the hosts that are named, each by itself or with a group.
+
+        Raises CloudError when Nova does not list its compute nodes, and InvalidInput when no host
+        is left.
+        """
+        names_hosts = scope.hosts or not scope.groups.is_empty
+        if names_hosts and nodes.value is None:
+            raise CloudError(
+                f"Nova answered {nodes.status} when asked for its compute nodes, so the named "
+                "hosts cannot be found: a cell is not answering."
+            )
+        roots = find_roots_of_hosts(scope.hosts, nodes.value or (), providers)
+        if scope.groups.is_empty:
+            return roots
+        in_groups = find_roots_of_members(scope.groups.hosts, nodes.value or (), providers)
+        if not scope.hosts:
+            roots = in_groups
+        if not roots & in_groups:
+            raise InvalidInput(_explain_empty_scope(scope))
+        return roots & in_groups
+
+    def _read_allocations_in_trees(
+        self, trees: Collection[str], providers: Mapping[str, Provider]
+    ) -> dict[str, Allocations]:
+        return self._placement.list_allocations_on_providers(
+            uuid for uuid, provider in providers.items() if provider.root in trees
+        )
+
+    def _read_named_consumers(self, scope: Scope) -> dict[str, Allocations]:
+        """Return the allocations of the named consumers, and of the migrations of named servers."""
+        consumers = set(scope.consumers)
+        for answer in map_parallel(self._nova.list_migrations_of_server, scope.consumers):
+            consumers.update(migration.uuid for migration in answer.value or ())
+        return {
+            allocation.consumer: allocation.resources
+            for allocation in self._placement.get_allocations(consumers)
+        }
+
+
+def _suggest_hosts(unknown_names: Sequence[str], known: Iterable[str]) -> str:
+    """Return the hosts that are like the first unknown one."""
+    return suggest_names(unknown_names[0], [name for name in known if not normalize_uuid(name)])
+
+
+def find_roots_of_hosts(
+    hosts: Iterable[str], nodes: Iterable[Hypervisor], providers: Mapping[str, Provider]
+) -> frozenset[str]:
+    """Return the root providers of the named hosts.
+
+    A compute node can be named by its name, host or uuid, and a root provider without one by its
+    name or uuid.
+
+    Raises InvalidInput for a host that neither Nova nor Placement has.
+    """
+    roots_by_name: dict[str, set[str]] = {}
+    for provider in providers.values():
+        if provider.is_host:
+            for name in (provider.uuid, provider.name):
+                roots_by_name.setdefault(name, set()).add(provider.uuid)
+    for node in nodes:
+        for name in (node.uuid, node.name, node.host):
+            roots_by_name.setdefault(name, set()).add(node.uuid)
+    unknown_names = sorted(set(hosts) - set(roots_by_name))
+    if unknown_names:
+        raise InvalidInput(
+            f"hosts: neither Nova nor Placement knows {summarize_names(unknown_names)}. "
+            "Give the names or UUIDs of hypervisors. "
+            f"{_suggest_hosts(unknown_names, roots_by_name)}".rstrip()
+        )
+    roots: set[str] = set()
+    for name in hosts:
+        # A host of ironic has several compute nodes, each with a root provider.
+        roots.update(roots_by_name[name])
+    return frozenset(roots)
+
+
+def find_roots_of_members(
+    hosts: Collection[str], nodes: Iterable[Hypervisor], providers: Mapping[str, Provider]
+) -> frozenset[str]:
+    """Return the root providers of hosts that are members of a group.
+
+    A group names the host of a compute service. It has the compute nodes of that host, and the root
+    providers of the same name that are not a compute node of another host: Nova names the provider
+    of a host that it no longer lists, or that is in a cell that does not answer, after its node.
+    """
+    members = set(hosts)
+    roots: set[str] = set()
+    names, elsewhere = set(members), set()
+    for node in nodes:
+        if node.host in members:
+            roots.add(node.uuid)
+            names.add(node.name)
+        else:
+            elsewhere.add(node.uuid)
+    for uuid, provider in providers.items():
+        if provider.is_host and provider.name in names and uuid not in elsewhere:
+            roots.add(uuid)
+    return frozenset(roots)
+
+
+def _explain_empty_scope(scope: Scope) -> str:
+    """Return why no host is left to read."""
+    groups = describe_groups(d.asdict(scope.groups))
+    if scope.hosts:
+        return (
+            f"hosts: {summarize_names(scope.hosts)} is not in {groups}. A host must be in hosts "
+            "and in one of each of these groups: leave out hosts, or correct the groups."
+        )
+    return (
+        f"Neither Nova nor Placement knows a compute node of {groups}, so there is nothing to "
+        "read: correct the names."
+    )

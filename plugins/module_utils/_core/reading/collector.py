@@ -1,0 +1,205 @@
+# Copyright (c) 2026, osops.placement contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""One reading of a cloud, from the first request to the finished snapshot.
+
+The order of the requests is what makes a reading safe. It is the same in every reading:
+
+1. The compute services, which show whether every cell answers (`reading.services`).
+2. Placement: the providers, then their allocations (`reading.allocations`), and how the hosts
+   are grouped (`reading.mirror`).
+3. Nova: the compute nodes, then the migrations (`reading.compute_nodes`). The two long listings,
+   of allocations and of compute nodes, are read in parallel, because a listing only names
+   candidates: each candidate is looked up later, in the order of step 7.
+4. The compute services again, because the listing of migrations leaves out a cell that is down and
+   does not say so.
+5. Some live servers, which show what these credentials may see (`reading.samples`), the host
+   aggregates, and the hosts that an answer names and a listing lacks (`reading.host_lookups`).
+6. The candidates follow from these listings (`reading.nomination`). The inventories and traits
+   that a rule has to know are read next (`reading.provider_details`).
+7. The allocations of all candidates, then the migrations and then the server of each
+   (`reading.evidence`, `reading.lookups`). Nova saves the new host of an evacuated server,
+   and then ends the migration. Read in the opposite order, an evacuation that has ended is always
+   seen together with the new host.
+8. Once more, the groups of hosts that did not agree, and the compute services, because a cell that
+   went down meanwhile may be missing from any answer.
+
+Placement comes before Nova because Nova has a record of a server or a migration before it asks
+Placement for the allocation. So Nova, which is read later, knew the owner of every allocation that
+Placement returned, and nothing that is created during the reading can look orphaned.
+Nothing here draws a conclusion: `judging.engine` does.
+"""
+
+from __future__ import annotations
+
+import dataclasses as d
+from collections.abc import Collection, Mapping, Sequence
+
+from ..._common.clock import get_utc_now
+from ..._common.parallel import map_parallel
+from ..clients.accelerators import CyborgReader
+from ..clients.block_storage import VolumeReader
+from ..clients.neutron import NeutronReader
+from ..clients.nova import NovaReader
+from ..clients.placement import PlacementReader
+from ..clients.provider_groups import ProviderGroupReader
+from ..clients.session import Session
+from ..facts.listings_index import ListingsIndex
+from ..models.nova import Server
+from ..models.resource_request import PciAlias
+from ..models.snapshot import Listings, Scope, Snapshot
+from . import compute_nodes
+from .amounts import AmountNominator
+from .evidence import EvidenceReader
+from .hosts_to_ask import choose_hosts_for_server_details
+from .listings import ListingReader
+from .lookups import Lookups
+from .mirror import MirrorReader
+from .nomination import find_candidates, limit_candidates
+
+# In the wrong region every consumer is a candidate, and nothing may be changed: so many are enough
+# to show what such a reading looks like.
+_MAX_CANDIDATES_WHEN_UNSOUND = 100
+
+
+class Collector:
+    """Reads snapshots of a cloud through one session.
+
+    A detection needs `collect` alone. A run that changes something uses `reading.renewal`.
+    """
+
+    def __init__(self, session: Session, pci_aliases: Mapping[str, PciAlias] | None = None) -> None:
+        """Prepare the readers of all services, and read the time.
+
+        pci_aliases: as in the policy.
+        Raises CloudError when the servers of Placement are known to have different times.
+        """
+        session.require_one_clock()
+        self._pci_aliases = pci_aliases or {}
+        self._cloud = session.cloud
+        self._placement = PlacementReader(session.placement)
+        self._nova = NovaReader(session.compute)
+        self._lookups = Lookups(
+            self._placement,
+            self._nova,
+            NeutronReader(session.network, session.project, session.roles),
+            VolumeReader(session.block_storage),
+            CyborgReader(session.accelerator),
+        )
+        self._mirror = MirrorReader(ProviderGroupReader(session.placement), self._nova)
+        self._listings = ListingReader(session, self._placement, self._nova, self._mirror)
+
+    def collect(self, scope: Scope) -> Snapshot:
+        """Read what `scope` names (steps 1 to 8), with evidence about each candidate.
+
+        Raises CloudError when the listings cannot be read, and InvalidInput when the scope names a
+        host that does not exist.
+        """
+        index = ListingsIndex(self._listings.read(scope, scope.needs_servers_of_every_host))
+        choice = choose_hosts_for_server_details(index)
+        server_details = self._read_server_details(choice.hosts)
+        living: Collection[str] = ()
+        if index.listings.hypervisors.value is None:
+            living = self._nova.list_server_uuids()
+        amounts = AmountNominator(index, server_details, choice, self._pci_aliases)
+        candidates = find_candidates(index, server_details, living, amounts)
+        kept = limit_candidates(candidates, index, _MAX_CANDIDATES_WHEN_UNSOUND)
+        reader = self._make_evidence_reader(index, index.listings.started_at, scope, fresh=False)
+        reader.read_providers()
+        return reader.finish(
+            kept,
+            server_details,
+            left_out=len(candidates) - len(kept),
+            listed_amounts=amounts.summarize(candidates),
+        )
+
+    def collect_cloud(self) -> Snapshot:
+        """Read the cloud as a whole (steps 1 to 5), without allocations.
+
+        The snapshot has no candidates. It is enough to judge a host that has no provider, because
+        nothing can be allocated there.
+        """
+        listings = self.collect_listings(with_servers=False)
+        return Snapshot(
+            **vars(listings),
+            candidates=(),
+            evidence={},
+            retried=self._placement.retried + self._nova.retried,
+            finished_at=get_utc_now(),
+        )
+
+    def collect_listings(self, with_servers: bool) -> Listings:
+        """Read the listings (steps 1 to 5), without allocations.
+
+        Call it once in a run, before the first `refresh_evidence`.
+
+        with_servers: whether the compute nodes come with the servers of their hosts.
+        Raises CloudError when the listings cannot be read.
+        """
+        return self._listings.read(None, with_servers)
+
+    def add_servers(self, listings: Listings, nodes: Collection[str]) -> Listings:
+        """Return the listings with the servers of `nodes`, which are read once.
+
+        This belongs to step 3, and comes before `refresh_evidence`.
+
+        nodes: compute nodes by uuid.
+        """
+        hypervisors = compute_nodes.add_servers(self._nova, listings.hypervisors, nodes)
+        return d.replace(listings, hypervisors=hypervisors)
+
+    def refresh_evidence(
+        self, index: ListingsIndex, consumers: Sequence[str], with_amounts: bool = False
+    ) -> Snapshot:
+        """Look up `consumers` again (steps 7 and 8), and return a snapshot with these candidates.
+
+        No listing replaces a direct lookup here. The listings stay as `collect_listings` read them,
+        and the services, listed again at the end, show whether every cell still answers.
+
+        index: the index of the listings, made once for all calls of a run.
+        with_amounts: whether the amounts of every server are compared; otherwise only where they
+            differ from its flavor.
+        """
+        # A consumer that is asked for by uuid is named, as in a detection whose scope names
+        # consumers.
+        scope = Scope(consumers=tuple(consumers))
+        reader = self._make_evidence_reader(
+            index, get_utc_now(), scope, fresh=True, with_amounts=with_amounts
+        )
+        return reader.finish(consumers)
+
+    def _make_evidence_reader(
+        self,
+        index: ListingsIndex,
+        started_at: str,
+        scope: Scope,
+        fresh: bool,
+        with_amounts: bool = False,
+    ) -> EvidenceReader:
+        return EvidenceReader(
+            self._placement,
+            self._nova,
+            self._lookups,
+            self._mirror,
+            index,
+            started_at=started_at,
+            scope=scope,
+            fresh=fresh,
+            pci_aliases=self._pci_aliases,
+            with_amounts=with_amounts or scope.names_amounts,
+        )
+
+    def _read_server_details(self, hosts: Sequence[str]) -> dict[str, Server]:
+        """Return the servers, by uuid, of the hosts where the listings alone do not settle them."""
+        details = {}
+        for servers in map_parallel(
+            self._nova.list_servers_on_host,
+            hosts,
+            self._nova.workers,
+            stage="servers",
+            unit="hosts",
+        ):
+            for server in servers:
+                details[server.uuid] = server
+        return details

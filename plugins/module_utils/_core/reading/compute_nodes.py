@@ -1,0 +1,104 @@
+# Copyright (c) 2026, osops.placement contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The compute nodes, and the servers on them."""
+
+from __future__ import annotations
+
+import dataclasses as d
+import functools
+from collections.abc import Collection, Mapping
+
+from ..._common.errors import CloudError
+from ..._common.parallel import map_parallel
+from ..clients.nova import NovaReader
+from ..facts.agreement import have_same_compute_hosts
+from ..facts.soundness import has_every_cell_answered
+from ..models.nova import Hypervisor, Service
+from ..models.placement import Provider
+from ..models.snapshot import LISTED_BY_SERVERS, Answer
+from . import answering_cells
+from .services import list_services
+
+
+def list_compute_nodes(
+    nova: NovaReader,
+    services: Answer[tuple[Service, ...]],
+    providers: Mapping[str, Provider],
+    with_servers: bool,
+) -> Answer[tuple[Hypervisor, ...]]:
+    """List the compute nodes of all cells or, while one is down, of those that answer.
+
+    services: the compute services, listed before.
+    with_servers: whether each comes with the uuids of the servers of its host.
+    """
+    roots = [uuid for uuid, provider in providers.items() if provider.is_host]
+    listing = nova.list_hypervisors(with_servers, roots)
+    if listing.value is not None or listing.status < 500:
+        return listing
+    # The cell may have gone down since the services were listed.
+    latest = list_services(nova) if has_every_cell_answered(services) else services
+    if latest.value is None or not have_same_compute_hosts(services, latest):
+        # Workers that do not know the same cells: which hosts are left out is uncertain then.
+        return listing
+    if has_every_cell_answered(latest):
+        # It is back, and if it was away while something else was read, the answers of others
+        # will show it.
+        return nova.list_hypervisors(with_servers, roots)
+    return answering_cells.list_compute_nodes(nova, latest, providers, with_servers)
+
+
+def read_nodes(nova: NovaReader, uuids: Collection[str]) -> dict[str, Hypervisor] | None:
+    """Return single compute nodes by uuid; None if Nova does not find one of them."""
+    answers = nova.get_hypervisors(sorted(uuids))
+    nodes = {}
+    for answer in answers:
+        if answer.value is None:
+            return None
+        nodes[answer.value.uuid] = answer.value
+    return nodes
+
+
+def add_servers(
+    nova: NovaReader, hypervisors: Answer[tuple[Hypervisor, ...]], nodes: Collection[str]
+) -> Answer[tuple[Hypervisor, ...]]:
+    """Return the listing with the servers of `nodes`, asked for where that was not done yet.
+
+    nodes: compute nodes by uuid.
+    """
+    listed = hypervisors.value or ()
+    wanted = [node for node in listed if node.servers is None and node.uuid in nodes]
+    if not wanted:
+        return hypervisors
+    ask = _list_servers_on_node
+    if hypervisors.request == LISTED_BY_SERVERS:
+        ask = _list_servers_at_host
+    servers_by_node = {}
+    answers = map_parallel(
+        functools.partial(ask, nova), wanted, nova.workers, stage="servers", unit="hosts"
+    )
+    for node, servers in zip(wanted, answers, strict=True):
+        servers_by_node[node.uuid] = servers
+    completed = []
+    for node in listed:
+        if node.uuid in servers_by_node:
+            completed.append(d.replace(node, servers=servers_by_node[node.uuid]))
+        else:
+            completed.append(node)
+    return d.replace(hypervisors, value=tuple(completed))
+
+
+def _list_servers_on_node(nova: NovaReader, node: Hypervisor) -> tuple[str, ...] | None:
+    try:
+        return nova.list_hypervisor_servers(node.uuid)
+    except CloudError:
+        # Nova searches for a compute node in one cell after the other, and so does not find it
+        # beyond one that is down.
+        if has_every_cell_answered(nova.list_services()):
+            raise
+        return _list_servers_at_host(nova, node)
+
+
+def _list_servers_at_host(nova: NovaReader, node: Hypervisor) -> tuple[str, ...] | None:
+    return nova.list_server_uuids_on_host(node.host).value

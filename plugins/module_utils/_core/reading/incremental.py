@@ -1,0 +1,338 @@
+# Copyright (c) 2026, osops.placement contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""One reading of what changed since an earlier one.
+
+The order of the requests is that of a full reading (`reading.collector`): Placement, then Nova,
+then the candidates. A memory says which providers, servers and migrations did not change, and so
+which consumers need no lookup. Each candidate is looked up as ever, and so is every compute node
+that a candidate names: nothing that is concluded rests on memory.
+"""
+
+from __future__ import annotations
+
+import dataclasses as d
+from collections.abc import Collection, Mapping, Sequence
+
+from ..._common.clock import get_utc_now
+from ..._common.parallel import map_parallel, run_parallel
+from ..._common.times import is_earlier
+from ..facts.agreement import get_compute_hosts
+from ..facts.index import SnapshotIndex
+from ..facts.listings_index import ListingsIndex
+from ..facts.soundness import has_every_cell_answered, list_failed_checks, list_unjudged_hosts
+from ..models.memory import Memory, RememberedNode
+from ..models.nova import Hypervisor, Migration, Server
+from ..models.placement import Allocations, Provider
+from ..models.snapshot import (
+    NOT_ASKED,
+    READ_OR_REMEMBERED,
+    Answer,
+    Listings,
+    Mirror,
+    Reading,
+    Scope,
+    Snapshot,
+)
+from .amounts import AmountNominator
+from .changes import (
+    Changes,
+    choose_consumers,
+    explain_changed_hosts,
+    find_nodes_to_read,
+    list_changed_providers,
+    merge_allocations,
+)
+from .collector import Collector
+from .compute_nodes import list_compute_nodes, read_nodes
+from .hosts_to_ask import HostChoice
+from .mirror import is_wanted
+from .services import list_services_with_retry
+from .shards import list_providers_to_read, list_roots_in_shard, select_allocations
+
+# How often the evidence may name further compute nodes before all are listed.
+_MAX_ROUNDS = 3
+
+# A single compute node costs Nova more than one in a listing: from this part of all on, the listing
+# is cheaper, unless there are only a few.
+_MAX_FRACTION = 0.25
+_MIN_NODES = 10
+
+# The kinds for which every consumer or every provider has to be read. Neither Nova nor Placement
+# records a change when a port is deleted.
+_KINDS_OF_ALL = ("wrong_owner", "capacity_mismatch", "uneven_capacity", "leaked_port")
+
+
+class FullReadingNeeded(Exception):
+    """The whole cloud has to be read; the text is the reason, as a sentence."""
+
+
+class IncrementalCollector(Collector):
+    """Reads snapshots of a cloud, also of what changed since an earlier one."""
+
+    def collect_changes(self, scope: Scope, memory: Memory) -> Snapshot:
+        """Read what changed in `scope` since `memory` was written.
+
+        Raises FullReadingNeeded where that is not enough to find what a full reading finds, and
+        CloudError when the listings cannot be read.
+        """
+        self._require_filters(scope)
+        started = get_utc_now()
+        services = list_services_with_retry(self._nova)
+        if not has_every_cell_answered(services):
+            raise FullReadingNeeded("A cell does not answer.")
+        providers = self._placement.list_providers()
+        reason = explain_changed_hosts(memory, providers, get_compute_hosts(services))
+        if reason:
+            raise FullReadingNeeded(reason)
+        # In parallel, because these listings only name candidates.
+        allocations, (servers, migrations) = run_parallel(
+            lambda: self._read_allocations(scope, memory, providers),
+            lambda: self._list_changed(memory.changes_since),
+        )
+        changes = _build_changes(memory, providers, servers, migrations)
+        allocations = self._look_up_remembered(changes, allocations, memory)
+        candidates = choose_consumers(memory, changes, allocations, scope, self._pci_aliases)
+        begun = Listings(
+            cloud=self._cloud,
+            scope=scope,
+            started_at=started,
+            reading=Reading("incremental", memory.full_at, memory.read_at),
+            providers=providers,
+            allocations=allocations,
+            trees=_list_trees(scope, memory, providers),
+            services=services,
+            hypervisors=NOT_ASKED,
+            migrations=self._complete_migrations(migrations, memory, candidates),
+            services_after=NOT_ASKED,
+            samples=(),
+            control=None,
+            mirror=self._read_mirror(scope),
+        )
+        details = {server.uuid: server for server in changes.servers}
+        snapshot = self._read_candidates(begun, memory, candidates, details)
+        failed_checks = list_failed_checks(snapshot)
+        if failed_checks:
+            raise FullReadingNeeded(f"What changed could not be read soundly. {failed_checks[0]}")
+        if list_unjudged_hosts(snapshot):
+            raise FullReadingNeeded("A cell stopped answering.")
+        return _drop_settled(snapshot)
+
+    def _read_mirror(self, scope: Scope) -> Mirror | None:
+        # All of them, because no memory says which of Nova's host aggregates have changed.
+        if not is_wanted(scope):
+            return None
+        return self._mirror.read(scope)
+
+    def _require_filters(self, scope: Scope) -> None:
+        if not self._nova.lists_changed_migrations:
+            raise FullReadingNeeded(
+                "This Nova cannot list the migrations that have changed: that needs compute "
+                "microversion 2.59."
+            )
+        for kind in _KINDS_OF_ALL:
+            if scope.seeks(kind):
+                raise FullReadingNeeded(f"The kind {kind} needs everything to be read.")
+
+    def _list_changed(
+        self, since: str
+    ) -> tuple[Answer[tuple[Server, ...]], Answer[tuple[Migration, ...]]]:
+        return self._nova.list_changed_servers(since), self._nova.list_changed_migrations(since)
+
+    def _read_allocations(
+        self, scope: Scope, memory: Memory, providers: Mapping[str, Provider]
+    ) -> Mapping[str, Allocations]:
+        """Return all allocations in scope, of which those of the changed providers are read now."""
+        wanted = list_changed_providers(memory, providers)
+        if scope.shard:
+            in_shard = set(list_providers_to_read(scope.shard.contains, providers))
+            wanted = [uuid for uuid in wanted if uuid in in_shard]
+        current = self._placement.list_allocations_on_providers(wanted)
+        merged = merge_allocations(memory, wanted, current)
+        if scope.shard:
+            return select_allocations(scope.shard.contains, merged, providers)
+        return merged
+
+    def _look_up_remembered(
+        self, changes: Changes, allocations: Mapping[str, Allocations], memory: Memory
+    ) -> dict[str, Allocations]:
+        """Return the allocations with those of the changed servers as they are now.
+
+        Placement gives no new generation to a provider when an allocation is deleted, so what is
+        remembered of a changed server may be gone.
+        """
+        current = dict(allocations)
+        remembered = [
+            server.uuid
+            for server in changes.servers
+            if server.uuid in allocations
+            and memory.allocations.get(server.uuid) == allocations[server.uuid]
+        ]
+        answers = map_parallel(self._placement.get_allocation, remembered, self._placement.workers)
+        for uuid, answer in zip(remembered, answers, strict=True):
+            # One that cannot be read now is looked up again as a candidate.
+            if answer.value is not None:
+                current[uuid] = answer.value.resources
+        return {uuid: held for uuid, held in current.items() if held}
+
+    def _complete_migrations(
+        self, changed: Answer[tuple[Migration, ...]], memory: Memory, candidates: Sequence[str]
+    ) -> Answer[tuple[Migration, ...]]:
+        """Return all migrations, or those that changed where no other one can matter.
+
+        That a candidate is no migration is proven by the whole listing alone.
+        """
+        is_open = any(not migration.ended for migration in changed.value or ())
+        if candidates or is_open or memory.has_open_migrations:
+            return self._nova.list_migrations()
+        return changed
+
+    def _read_candidates(
+        self,
+        begun: Listings,
+        memory: Memory,
+        candidates: Sequence[str],
+        details: Mapping[str, Server],
+    ) -> Snapshot:
+        """Look up the candidates, and every compute node that they name."""
+        nodes = {node.uuid: _recall_node(node) for node in memory.nodes}
+        roots = {provider.uuid for provider in begun.providers.values() if provider.is_host}
+        if not roots <= set(nodes):
+            # Only a listing of all compute nodes shows that a provider has none.
+            return self._read_with_all_nodes(begun, candidates, details)
+        wanted = _list_named_nodes(begun, nodes, candidates, details)
+        read: set[str] = set()
+        listings: Listings | None = None
+        for _round in range(_MAX_ROUNDS):
+            if len(read | wanted) > max(_MIN_NODES, len(nodes) * _MAX_FRACTION):
+                break
+            found = read_nodes(self._nova, wanted)
+            if found is None:
+                break
+            nodes.update(found)
+            read |= wanted
+            hypervisors = Answer(READ_OR_REMEMBERED, "", 200, get_utc_now(), tuple(nodes.values()))
+            if listings is None:
+                listings = self._listings.complete(d.replace(begun, hypervisors=hypervisors))
+                if listings.hypervisors.request != READ_OR_REMEMBERED:
+                    # No live server was found, and so every host was asked for its servers.
+                    return self._finish(listings, candidates, details)
+            listings = d.replace(listings, hypervisors=hypervisors)
+            snapshot = self._finish(listings, candidates, details)
+            more = find_nodes_to_read(SnapshotIndex(snapshot), read)
+            if more is None:
+                break
+            if not more:
+                return snapshot
+            wanted = set(more)
+        return self._read_with_all_nodes(begun, candidates, details)
+
+    def _read_with_all_nodes(
+        self, begun: Listings, candidates: Sequence[str], details: Mapping[str, Server]
+    ) -> Snapshot:
+        hypervisors = list_compute_nodes(self._nova, begun.services, begun.providers, False)
+        listings = self._listings.complete(d.replace(begun, hypervisors=hypervisors))
+        return self._finish(listings, candidates, details)
+
+    def _finish(
+        self, listings: Listings, candidates: Sequence[str], details: Mapping[str, Server]
+    ) -> Snapshot:
+        index = ListingsIndex(listings)
+        reader = self._make_evidence_reader(index, listings.started_at, listings.scope, fresh=False)
+        listed = {uuid: row for uuid, row in details.items() if row.host}
+        amounts = AmountNominator(index, listed, HostChoice(), self._pci_aliases)
+        reader.read_providers()
+        if listings.scope.shard:
+            details = {**details, **self._look_up_servers(set(candidates) - set(details))}
+        return reader.finish(candidates, details, listed_amounts=amounts.summarize(candidates))
+
+    def _look_up_servers(self, uuids: Collection[str]) -> dict[str, Server]:
+        """Return those of the consumers that are servers: their hosts say which shard has them."""
+        answers = map_parallel(self._nova.get_server, sorted(uuids), self._nova.workers)
+        return {answer.value.uuid: answer.value for answer in answers if answer.value is not None}
+
+
+def _build_changes(
+    memory: Memory,
+    providers: Mapping[str, Provider],
+    servers: Answer[tuple[Server, ...]],
+    migrations: Answer[tuple[Migration, ...]],
+) -> Changes:
+    """Return what changed. Raises FullReadingNeeded where the answers do not say that."""
+    for answer in (servers, migrations):
+        if answer.value is None:
+            raise FullReadingNeeded(
+                f"Nova answered {answer.status} when asked for what has changed ({answer.request})."
+            )
+    for server in servers.value or ():
+        if is_earlier(server.updated, memory.changes_since):
+            raise FullReadingNeeded(
+                f"Nova listed servers that have not changed ({servers.request}): a proxy or a "
+                "role seems to ignore changes-since."
+            )
+    return Changes(providers, servers.value or (), migrations.value or ())
+
+
+def _list_trees(
+    scope: Scope, memory: Memory, providers: Mapping[str, Provider]
+) -> tuple[str, ...] | None:
+    """Return the roots of the trees in scope, None for all."""
+    if scope.shard is None:
+        return None
+    nodes = map(_recall_node, memory.nodes)
+    return tuple(sorted(list_roots_in_shard(scope.shard, providers, nodes)))
+
+
+def _recall_node(node: RememberedNode) -> Hypervisor:
+    return Hypervisor(
+        node.uuid, node.name, node.host, "", "", servers=None, running_vms=node.servers
+    )
+
+
+def _list_named_nodes(
+    begun: Listings,
+    nodes: Mapping[str, Hypervisor],
+    candidates: Sequence[str],
+    details: Mapping[str, Server],
+) -> set[str]:
+    """Return the compute nodes that are already known to have to do with a candidate."""
+    named: set[str] = set()
+    hosts: set[str] = set()
+    for consumer in candidates:
+        for uuid in begun.allocations.get(consumer, {}):
+            if uuid in begun.providers:
+                named.add(begun.providers[uuid].root)
+        server = details.get(consumer)
+        if server is not None and server.host:
+            hosts.add(server.host)
+    for migration in begun.migrations.value or ():
+        if migration.uuid in candidates or migration.server in candidates:
+            hosts.update(filter(None, (migration.source_compute, migration.dest_compute)))
+    for node in nodes.values():
+        if node.host in hosts:
+            named.add(node.uuid)
+    return named & set(nodes)
+
+
+def _drop_settled(snapshot: Snapshot) -> Snapshot:
+    """Return the snapshot without the candidates that a full reading would not have.
+
+    A full reading learns of a consumer without an allocation only from the host of a server. The
+    allocations become those that the lookups have shown.
+    """
+    allocations = dict(snapshot.allocations)
+    candidates = []
+    for uuid in snapshot.candidates:
+        evidence = snapshot.evidence[uuid]
+        allocation = evidence.allocation.value
+        if allocation is None:
+            candidates.append(uuid)
+            continue
+        allocations.pop(uuid, None)
+        server = evidence.server.value
+        if allocation.resources:
+            allocations[uuid] = allocation.resources
+        if allocation.resources or (server is not None and server.host):
+            candidates.append(uuid)
+    return d.replace(snapshot, allocations=allocations, candidates=tuple(candidates))

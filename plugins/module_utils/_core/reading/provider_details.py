@@ -1,0 +1,121 @@
+# Copyright (c) 2026, osops.placement contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Inventories and traits of the providers of which a rule has to know them."""
+
+from __future__ import annotations
+
+import dataclasses as d
+from collections.abc import Collection, Iterable, Mapping, Sequence
+
+from ..clients.placement import PlacementReader
+from ..facts.index import find_nova_roots
+from ..facts.listings_index import ListingsIndex
+from ..models.placement import Allocations, ProviderDetails
+
+# The inventories of at most so many providers are read only because candidates name them.
+_MAX_DETAILED_PROVIDERS = 100
+
+# The kinds for which the inventories of all compute nodes are read, if the user names them.
+_CAPACITY_KINDS = frozenset({"capacity_mismatch", "uneven_capacity"})
+
+
+def list_covered_roots_without_node(index: ListingsIndex) -> set[str]:
+    """Return the root providers in the scope that are not a compute node's.
+
+    There are none where no kind that is asked for is about them.
+    """
+    if not index.listings.scope.includes_any("orphaned_provider", "name_conflict"):
+        return set()
+    return _list_covered_roots(index) - set(index.nodes)
+
+
+def read_details(
+    placement: PlacementReader, index: ListingsIndex, without_node: Collection[str]
+) -> dict[str, ProviderDetails]:
+    """Read the inventories and traits that a rule has to know, by provider.
+
+    These are root providers `without_node`, and compute nodes whose capacity was asked for.
+    """
+    scope = index.listings.scope
+    wanted: set[str] = set()
+    if scope.is_narrow or not _CAPACITY_KINDS.isdisjoint(scope.kinds):
+        wanted = _list_covered_roots(index) & set(index.nodes) & set(index.providers)
+    return {
+        **placement.get_details(sorted(wanted), ("inventories",)),
+        **placement.get_details(sorted(without_node), ("inventories", "traits")),
+    }
+
+
+def add_inventories(
+    placement: PlacementReader,
+    index: ListingsIndex,
+    candidates: Iterable[str],
+    details: Mapping[str, ProviderDetails],
+) -> dict[str, ProviderDetails]:
+    """Return `details`, with the inventories of the providers of the candidates.
+
+    They only show how full these providers are, and cost a request each, so they are read only if
+    they are few.
+    """
+    allocated = _list_allocated_providers(index, candidates)
+    if len(allocated) > _MAX_DETAILED_PROVIDERS:
+        return dict(details)
+    wanted = []
+    for uuid in sorted(allocated & set(index.providers)):
+        if uuid not in details or not details[uuid].inventories:
+            wanted.append(uuid)
+    return _add_part(placement, details, wanted, "inventories")
+
+
+def read_missing_traits(
+    placement: PlacementReader,
+    index: ListingsIndex,
+    allocations_by_consumer: Iterable[Allocations],
+    details: Mapping[str, ProviderDetails],
+) -> dict[str, ProviderDetails]:
+    """Return `details`, with the traits of the allocated roots that are not a compute node's.
+
+    They say whether a root was a compute node's.
+    """
+    known = find_nova_roots(details)
+    roots = set()
+    for allocations in allocations_by_consumer:
+        for uuid in allocations:
+            provider = index.providers.get(uuid)
+            if provider is not None and not provider.sharing:
+                roots.add(provider.root)
+    wanted = sorted(root for root in roots if root not in index.nodes and root not in known)
+    return _add_part(placement, details, wanted, "traits")
+
+
+def _add_part(
+    placement: PlacementReader,
+    details: Mapping[str, ProviderDetails],
+    providers: Sequence[str],
+    part: str,
+) -> dict[str, ProviderDetails]:
+    """Return `details`, with one more part of some providers, a field of ProviderDetails."""
+    completed = dict(details)
+    if not providers:
+        return completed
+    for uuid, read in placement.get_details(providers, (part,)).items():
+        # What was read of it before stays.
+        before = details.get(uuid, ProviderDetails())
+        completed[uuid] = d.replace(before, **{part: getattr(read, part)})
+    return completed
+
+
+def _list_covered_roots(index: ListingsIndex) -> set[str]:
+    return {root.uuid for root in index.roots if index.covers(root.uuid)}
+
+
+def _list_allocated_providers(index: ListingsIndex, candidates: Iterable[str]) -> set[str]:
+    """Return the providers in the allocations of the candidates, of a shard only those in it."""
+    providers: set[str] = set()
+    for uuid in candidates:
+        providers.update(index.listings.allocations.get(uuid, ()))
+    if not index.listings.scope.shard:
+        return providers
+    return {uuid for uuid in providers if index.covers(index.providers[uuid].root)}

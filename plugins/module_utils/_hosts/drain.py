@@ -1,0 +1,442 @@
+# Copyright (c) 2026, osops.placement contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Empties a host: disables its service, moves its servers away, and looks what is left.
+
+What is under way from an earlier run is recognised from the journal and from Nova's migrations. The
+journal has the ids of the requests, which show what is ours to confirm and to count.
+"""
+
+from __future__ import annotations
+
+import dataclasses as d
+import time
+import typing as t
+from collections.abc import Callable, Collection, Iterable, Sequence
+
+from .._common.errors import InvalidInput, PlacementToolsError
+from .._common.progress import PROGRESS
+from .._common.text import format_count, make_printable, summarize_names
+from .._common.times import format_duration
+from .._core.clients.session import Session
+from .._core.facts.services import apply_update, build_update, describe_services
+from .._core.models.host_documents import HostMigrationDocument
+from .._core.models.nova import Migration, Service
+from .blockers import Blocker
+from .drain_plan import build_drain_plan, is_selectable
+from .drain_reader import DrainReader, require_service
+from .draining import (
+    EVACUATION,
+    FAILED,
+    LEFT,
+    LIVE,
+    MIGRATION_TYPES,
+    MOVE_OUTCOMES,
+    MOVED,
+    SKIPPED,
+    STAYS,
+    UNDER_WAY,
+    DrainPlanDocument,
+    DrainSettings,
+    MoveOutcomeDocument,
+    Way,
+)
+from .emptiness import describe_others, list_occupants
+from .host_info import read_blockers
+from .migrations import describe_migration
+from .move_journal import DRAIN, MoveHistory, MoveJournal
+from .move_progress import Attempt
+from .move_run import MoveRun, RunLimits, build_outcome
+from .server_move import MoveEnd, Mover, MoveTask
+from .service_writer import ServiceWriter
+from .silence import (
+    REPORTS,
+    WAITING,
+    SilenceWatch,
+    list_heard_hosts,
+    list_hosts_silent_with,
+    list_others_up,
+)
+
+# How often the host is listed again for servers that came to it since the last listing. Nova sends
+# no server to a disabled host, so only those come that were on their way.
+_MAX_ROUNDS = 5
+
+# The types of the migrations that take a server from its host without a confirmation.
+_LEAVING = (MIGRATION_TYPES[LIVE], MIGRATION_TYPES[EVACUATION])
+
+# In seconds: the pause between two listings of the services, while they are watched, and for how
+# long. With report_interval = 600, two reports of the others take 20 minutes.
+_PAUSE, _WATCH = 3.0, 1800
+
+
+@d.dataclass(frozen=True)
+class DrainOptions:
+    """What the operator asks for.
+
+    reason: why the service is disabled.
+    excluded_hosts: the names and UUIDs of hosts that are never changed, with until when and why.
+    """
+
+    host: str
+    reason: str
+    settings: DrainSettings
+    limits: RunLimits
+    excluded_hosts: t.Mapping[str, str] = d.field(default_factory=dict)
+
+
+def is_down(service: Service) -> bool:
+    """Return whether Nova sees a service down, by its reports or because somebody said so."""
+    return service.state == "down" or service.forced_down
+
+
+def require_fencing(service: Service, settings: DrainSettings) -> None:
+    """Raise InvalidInput where the operator's word and the state of the service disagree."""
+    if settings.fenced and not is_down(service):
+        raise InvalidInput(
+            f"fenced=true says that no guest can still run on {service.host}, but its compute "
+            f"service is {service.state or 'in an unknown state'} (last report "
+            f"{service.updated_at}): nothing was changed. Wait until Nova sees it down, or leave "
+            "fenced out to move the servers live and cold."
+        )
+    if is_down(service) and not settings.fenced:
+        raise InvalidInput(
+            f"The compute service of {service.host} is down (last report {service.updated_at}): "
+            "nothing was changed. First start nova-compute there, unset forced_down if it is set, "
+            "and run again: the servers then move live and cold. Only if the host itself is dead, "
+            "its servers have to be evacuated: cut off its power, and set fenced "
+            "(host_decommission_fenced) to true. If guests still run there, an evacuation starts "
+            "each of them a second time, on the same volumes."
+        )
+
+
+def require_witnesses(host: str, others: Sequence[str], together: Sequence[str]) -> None:
+    """Raise InvalidInput if no other host reports: then nothing tells that one is silent.
+
+    together: the hosts that fell silent together with it.
+    """
+    if together:
+        raise InvalidInput(
+            f"The nova-compute of {host} fell silent together with that of "
+            f"{summarize_names(together)}: this does not show that a host is dead, and nothing was "
+            "changed. Look at RabbitMQ and the conductors of their cell, and start nova-compute "
+            "where it does not run. If these hosts are dead too, set forced_down for the service "
+            "of each, and run again."
+        )
+    if others:
+        return
+    raise InvalidInput(
+        f"The nova-compute of {host} does not report to Nova, and neither does any other: this "
+        "does not show that a host is dead, and nothing was changed. Look at RabbitMQ, the "
+        "database and the clocks of the controllers, start nova-compute where it does not run, "
+        "and run again."
+    )
+
+
+def require_not_excluded(reader: DrainReader, options: DrainOptions) -> None:
+    """Raise InvalidInput for a host that is excluded by one of its names."""
+    excluded = options.excluded_hosts
+    if not excluded:
+        return
+    for label in sorted(reader.list_labels(options.host) & excluded.keys()):
+        raise InvalidInput(
+            f"{options.host} is excluded by name ({label}{excluded[label]}), and must not be "
+            "changed: nothing was changed. Remove it from exclude_providers to drain or return it."
+        )
+
+
+class HostDrain:
+    """Drains one host."""
+
+    def __init__(
+        self,
+        session: Session,
+        options: DrainOptions,
+        sleep: Callable[[float], None] = time.sleep,
+    ) -> None:
+        self._session = session
+        self._options = options
+        self._reader = DrainReader(session)
+        self._sleep = sleep
+
+    def predict(self, _journal: MoveJournal, history: MoveHistory) -> dict[str, t.Any]:
+        """Return what a run would do, without a change."""
+        require_not_excluded(self._reader, self._options)
+        self._require_clear_state()
+        reading = self._reader.read(self._options.host)
+        attempts = history.list_attempts(DRAIN)
+        begun = {attempt.server: _describe_begun(attempt) for attempt in attempts}
+        reading = d.replace(reading, obstacles={**reading.obstacles, **begun})
+        plan = build_drain_plan(reading, self._options.settings)
+        body = self._build_service_update(reading.service)
+        service = apply_update(reading.service, body)
+        moves = any(entry["how"] != STAYS for entry in plan["servers"])
+        # Without the word, a run would be refused before it disables the service.
+        is_refused = is_down(reading.service) and not self._options.settings.fenced
+        contents, others = self._read_contents()
+        plan["summary"] = f"{plan['summary']} {others}".rstrip()
+        return {
+            **contents,
+            "changed": not is_refused and (bool(body) or moves),
+            "plan": plan,
+            "service": describe_services([service])[0],
+            "outcomes": [],
+            "tally": dict.fromkeys(MOVE_OUTCOMES, 0),
+            "msg": plan["summary"],
+        }
+
+    def run(
+        self, journal: MoveJournal, history: MoveHistory, stopped: Callable[[], str]
+    ) -> dict[str, t.Any]:
+        """Drain the host, and return what became of each server."""
+        host = self._options.host
+        # Refused before anything is changed.
+        require_not_excluded(self._reader, self._options)
+        self._require_clear_state(stopped, is_run=True)
+        service, service_changed = self._disable_service(journal)
+        # Of after the change: Nova also saves the time when it forces a service down.
+        last_report = service.updated_at
+        mover = Mover(self._session, journal, self._options.settings, DRAIN, last_report)
+        runner = MoveRun(mover, self._options.limits, stopped)
+        begun = self._find_begun_moves(history)
+        handled = {attempt.server for attempt in begun}
+        plans: list[DrainPlanDocument] = []
+        outcomes: list[MoveOutcomeDocument] = []
+        for _round in range(_MAX_ROUNDS):
+            try:
+                reading = self._reader.read(host)
+            except PlacementToolsError:
+                if not plans:
+                    raise
+                # The last look at the host reports it, beside what became of the servers.
+                break
+            # A server that was left or has failed is not tried again in the same run.
+            fresh = [server for server in reading.servers if server.uuid not in handled]
+            if plans and not fresh:
+                break
+            plan = build_drain_plan(d.replace(reading, servers=fresh), self._options.settings)
+            plans.append(plan)
+            handled.update(server.uuid for server in fresh)
+            tasks, left = _split_tasks(plan)
+            outcomes += left
+            outcomes += runner.run(tasks, begun)
+            begun = []
+            if stopped() or runner.halted:
+                break
+        contents, others = self._read_contents(outcomes, is_run=True)
+        return {
+            **contents,
+            "outcomes": outcomes,
+            "tally": count_outcomes(outcomes),
+            "changed": service_changed or any(entry["outcome"] == MOVED for entry in outcomes),
+            "plan": plans[0],
+            "service": describe_services([service])[0],
+            **_conclude(host, outcomes, contents, others, stopped()),
+        }
+
+    def _require_clear_state(self, stopped: Callable[[], str] = str, is_run: bool = False) -> None:
+        """Raise InvalidInput where it is not clear whether the host is up, or dead and fenced.
+
+        Nova calls a service down as long as it is forced down (nova/servicegroup/drivers/db.py,
+        is_up), but still saves the time of each report.
+        """
+        services, now = self._reader.list_services()
+        service = require_service(self._options.host, services)
+        settings = self._options.settings
+        if is_down(service):
+            heard = list_heard_hosts(service, services, now)
+            require_witnesses(service.host, heard, list_hosts_silent_with(service, services))
+            # To start nova-compute is the first advice otherwise.
+            if not settings.fenced:
+                unfinished = self._reader.read_unfinished_evacuations(service.host)
+                if unfinished.present:
+                    raise InvalidInput(f"Nothing was changed. {unfinished.explain()}")
+        if is_run or settings.fenced:
+            require_fencing(service, settings)
+        if settings.fenced and (is_run or service.forced_down):
+            self._require_silence(service, services, stopped)
+
+    def _require_silence(
+        self, service: Service, services: Sequence[Service], stopped: Callable[[], str]
+    ) -> None:
+        """Raise InvalidInput unless the nova-compute of a fenced host is silent."""
+        host = service.host
+        advice = (
+            "nothing was changed. Leave fenced out, and unset forced_down if it is set, to move "
+            "the servers live and cold; to evacuate them, cut off the power of the host first."
+        )
+        fenced = f"fenced says that no guest can still run on {host}, but its nova-compute"
+        PROGRESS.add_line(f"is nova-compute on {host} dead? The answer takes a minute or more")
+        watch = SilenceWatch(host)
+        verdict = watch.judge(services)
+        # It may report seldom, and still do what Nova asks of it.
+        if self._reader.has_host_answered(host):
+            raise InvalidInput(f"{fenced} answers to Nova: {advice}")
+        for _look in range(int(_WATCH / _PAUSE)):
+            if verdict != WAITING or stopped():
+                break
+            self._sleep(_PAUSE)
+            services, _now = self._reader.list_services()
+            verdict = watch.judge(services)
+        if stopped():
+            raise InvalidInput(f"{stopped()} Nothing was changed.")
+        if verdict == WAITING:
+            raise InvalidInput(
+                "Another nova-compute is up for Nova, but did not report twice within "
+                f"{format_duration(_WATCH)}, so the silence of {host} does not show that it is "
+                "dead: nothing was changed. Look at RabbitMQ, the database and the clocks of all "
+                "hosts, then run again."
+            )
+        if verdict == REPORTS:
+            raise InvalidInput(f"{fenced} reports to Nova: {advice}")
+        together = list_hosts_silent_with(require_service(host, services), services)
+        require_witnesses(host, [entry.host for entry in list_others_up(host, services)], together)
+
+    def _build_service_update(self, service: Service) -> dict[str, t.Any]:
+        forced_down = None
+        if self._options.settings.fenced:
+            forced_down = True
+        # The reason of somebody who has disabled it before stays.
+        reason: str | None = self._options.reason
+        if service.status == "disabled":
+            reason = None
+        return build_update(
+            service, {"enabled": False, "disabled_reason": reason, "forced_down": forced_down}
+        )
+
+    def _disable_service(self, journal: MoveJournal) -> tuple[Service, bool]:
+        service = self._reader.read_service(self._options.host)
+        body = self._build_service_update(service)
+        if not body:
+            return service, False
+        journal.record_service(service, body)
+        return ServiceWriter(self._session.compute).update_service(service, body), True
+
+    def _find_begun_moves(self, history: MoveHistory) -> list[Attempt]:
+        """Return the moves away from the host that an earlier run or somebody else has begun.
+
+        Cold migrations of somebody else are left out, because they end with a resize that is theirs
+        to confirm.
+        """
+        begun = history.list_attempts(DRAIN)
+        known = {attempt.server for attempt in begun}
+        for migration in self._reader.list_open_migrations(self._options.host)[0]:
+            leaves = migration.type in _LEAVING and migration.source_compute == self._options.host
+            if migration.server in known or not leaves:
+                continue
+            adopted = self._adopt(migration)
+            if adopted is not None:
+                begun.append(adopted)
+                known.add(migration.server)
+        return begun
+
+    def _adopt(self, migration: Migration) -> Attempt | None:
+        """Return the move that a migration of somebody else stands for, None if it is stuck."""
+        server = self._reader.find_server(migration.server)
+        # Without a task nobody works on it, so that it would be waited for in vain.
+        if server is None or server.server.task_state is None:
+            return None
+        how = LIVE
+        if migration.type == MIGRATION_TYPES[EVACUATION]:
+            how = EVACUATION
+        others = self._reader.list_other_migrations(migration)
+        return Attempt(
+            server=migration.server,
+            name=server.name,
+            how=how,
+            source=self._options.host,
+            known=frozenset(others),
+            is_accepted=True,
+            is_own=False,
+        )
+
+    def _read_contents(
+        self, outcomes: Sequence[MoveOutcomeDocument] = (), is_run: bool = False
+    ) -> tuple[dict[str, t.Any], str]:
+        """Return what is on the host or on its way from or to it, and what is no server in words.
+
+        What cannot be read now does not lose what became of the servers.
+        """
+        host = self._options.host
+        migrations: list[HostMigrationDocument] = []
+        try:
+            listed, at = self._reader.list_open_migrations(host)
+            migrations = [describe_migration(entry, at) for entry in listed]
+            blockers = read_blockers(self._session, host)
+            # Last, so that nothing came to the host after the other listings.
+            if is_run and is_selectable(self._reader.read_service(host)):
+                blockers += (Blocker("enabled", host, "", f"{host} is enabled again: run again."),)
+        except PlacementToolsError as error:
+            blockers = (Blocker("unsound_reading", host, "", str(error)),)
+        occupants = list_occupants(blockers, outcomes)
+        contents = {
+            "remaining": [entry.subject for entry in occupants if entry.kind == "server"],
+            "migrations": migrations,
+            "occupants": list(map(d.asdict, occupants)),
+            "empty": not occupants,
+        }
+        return contents, describe_others(occupants)
+
+
+def _describe_begun(attempt: Attempt) -> Way:
+    """Return why a server is not moved as if nothing had been, for the plan of a run."""
+    return Way(
+        STAYS,
+        f"an earlier run asked Nova to move it ({attempt.how}, {attempt.requested_at}), and its "
+        "journal does not say how that ended",
+        "run again, which follows that move first",
+    )
+
+
+def _split_tasks(plan: DrainPlanDocument) -> tuple[list[MoveTask], list[MoveOutcomeDocument]]:
+    """Return the servers to move, and the outcomes of those that stay."""
+    tasks = []
+    left = []
+    for entry in plan["servers"]:
+        task = MoveTask(entry["uuid"], entry["name"], plan["host"])
+        if entry["how"] == STAYS:
+            reason = f"{entry['reason']}: {entry['advice']}".removesuffix(": ")
+            left.append(build_outcome(task, MoveEnd(LEFT, reason), 0, 0))
+        else:
+            tasks.append(task)
+    return tasks, left
+
+
+def count_outcomes(outcomes: Iterable[MoveOutcomeDocument]) -> dict[str, int]:
+    """Return how many servers have each outcome."""
+    tally = dict.fromkeys(MOVE_OUTCOMES, 0)
+    for entry in outcomes:
+        tally[entry["outcome"]] += 1
+    return tally
+
+
+def _conclude(
+    host: str,
+    outcomes: Sequence[MoveOutcomeDocument],
+    contents: dict[str, t.Any],
+    others: str,
+    why_stopped: str,
+) -> dict[str, t.Any]:
+    """Return the message of a run, and whether it has failed."""
+    moved = count_outcomes(outcomes)[MOVED]
+    text = f"{format_count(moved, 'server', 'servers')} moved from {host}."
+    if contents["empty"]:
+        text += f" {host} is empty."
+    elif contents["remaining"]:
+        count = format_count(len(contents["remaining"]), "server is", "servers are")
+        text += f" {count} still on it."
+    text = f"{text} {others}".rstrip()
+    failed = collect_trouble(outcomes, (FAILED, UNDER_WAY, SKIPPED))
+    stays = collect_trouble(outcomes, (LEFT,))
+    if failed or stays:
+        text += f" Not moved: {summarize_names([*failed, *stays])}."
+    if why_stopped:
+        text = f"{why_stopped} {text} Run again to go on."
+    return {"msg": text, "failed": bool(failed or why_stopped)}
+
+
+def collect_trouble(outcomes: Iterable[MoveOutcomeDocument], kinds: Collection[str]) -> list[str]:
+    """Return the names of the servers with these outcomes, each with the reason."""
+    troubled = [entry for entry in outcomes if entry["outcome"] in kinds]
+    return [make_printable(f"{entry['name']} ({entry['reason']})") for entry in troubled]

@@ -1,0 +1,350 @@
+# Copyright (c) 2026, osops.placement contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Domains of libvirt, by its command `virsh`.
+
+This runs on hypervisors, with any Python from 3.9 on.
+"""
+
+from __future__ import annotations
+
+import dataclasses as d
+import re
+import shlex
+import typing as t
+import xml.etree.ElementTree as ET
+
+from ..._common.errors import HostError, InvalidInput
+from ..._common.uuids import normalize_uuid
+from .host_devices import HostDevices, read_host_devices
+
+if t.TYPE_CHECKING:  # pragma: no cover
+    from ansible.module_utils.basic import AnsibleModule
+
+SHUT_OFF = "shut off"
+# What belongs to a domain and may be lost with it: libvirt can keep the first two when it undefines
+# the domain.
+KEPT_UNLESS_REMOVED = ("nvram", "tpm")
+REFUSED_UNLESS_REMOVED = ("managed_save", "snapshots")
+MAX_XML_BYTES = 10 * 1024 * 1024
+
+_MAX_ERROR_LENGTH = 500
+_KEEP_TPM_VERSION = (8, 9)
+# timeout exits with 124; with 137 when it had to kill the command.
+_TIMEOUT_STATUSES = (124, 137)
+# The end of the namespace is a version, which differs between releases of Nova.
+_NOVA_METADATA_TAG = re.compile(r"\{(http://openstack\.org/xmlns/libvirt/nova/[0-9.]+)\}instance")
+
+
+@d.dataclass(frozen=True)
+class Domain:
+    """A domain as libvirt describes it.
+
+    nova: its metadata of Nova; None for a domain without them, which does not belong to Nova.
+    devices: the devices of the host that it uses; of a domain that is shut off, those that it gets
+        when it starts.
+    """
+
+    uuid: str
+    name: str
+    state: str
+    vcpus: int
+    memory_mb: int
+    persistent: bool
+    managed_save: bool
+    snapshots: int
+    nvram: str | None
+    firmware: bool
+    tpm: bool
+    nova: t.Mapping[str, str | None] | None
+    disks: tuple[str, ...]
+    devices: HostDevices
+
+    def as_dict(self) -> dict[str, t.Any]:
+        """Return the domain as the modules return it."""
+        fields = {**d.asdict(self), "disks": list(self.disks)}
+        del fields["firmware"], fields["devices"]
+        return {**fields, **self.devices.as_fields()}
+
+    def __str__(self) -> str:
+        return f"domain {self.name!r} ({self.uuid})"
+
+
+def virsh_options() -> dict[str, dict[str, t.Any]]:
+    """Return the module options that say how to reach libvirt."""
+    return {
+        "virsh": {"type": "str", "default": "virsh"},
+        "uri": {"type": "str", "default": "qemu:///system"},
+        "virsh_timeout": {"type": "int", "default": 60},
+    }
+
+
+class Virsh:
+    """`virsh`, run without a shell; each call ends after `virsh_timeout` seconds at most."""
+
+    def __init__(self, module: AnsibleModule) -> None:
+        command, timeout = module.params["virsh"], module.params["virsh_timeout"]
+        try:
+            self._command = shlex.split(command)
+        except ValueError as error:
+            raise InvalidInput(
+                f"virsh {command!r} cannot be split as a command line: {error}."
+            ) from error
+        if not self._command:
+            raise InvalidInput("virsh is empty: set it to a command, such as virsh.")
+        if timeout < 1:
+            raise InvalidInput(f"virsh_timeout is {timeout}: set it to at least one second.")
+        self._module = module
+        self._uri = module.params["uri"]
+        self._timeout = timeout
+
+    def list_uuids(self, *which: str) -> list[str]:
+        """Return the uuids of all domains, or of those that the options `which` select."""
+        output = self._run("list", "--all", "--uuid", *which)
+        uuids = output.decode(errors="replace").split()
+        for uuid in uuids:
+            # The option virsh may name any program, and its output becomes part of commands.
+            if normalize_uuid(uuid) != uuid:
+                raise HostError(
+                    f"{self._command_line} list --uuid returned {uuid!r}, which is not a UUID: "
+                    "set virsh to the client of libvirt."
+                )
+        return sorted(uuids)
+
+    def list_domains(self, uuids: t.Collection[str] | None = None) -> list[Domain]:
+        """Return all domains, or those of `uuids` that exist."""
+        existing = self.list_uuids()
+        # One listing for each fact is faster than a question for each domain.
+        uuids_by_fact = {
+            fact: set(self.list_uuids(option)) for fact, option in _LIST_OPTIONS.items()
+        }
+        domains = []
+        for uuid in existing:
+            if uuids is not None and uuid not in uuids:
+                continue
+            facts = {fact: uuid in members for fact, members in uuids_by_fact.items()}
+            domain = self._read_domain(uuid, facts)
+            if domain is not None:
+                domains.append(domain)
+        return domains
+
+    def get_domain(self, uuid: str) -> Domain | None:
+        """Return the domain with that uuid; None when there is none."""
+        return next(iter(self.list_domains([uuid])), None)
+
+    def dump_xml(self, uuid: str) -> bytes:
+        """Return the XML from which the domain can be defined again, including its secrets."""
+        return self._run("dumpxml", uuid, "--inactive", "--security-info").strip() + b"\n"
+
+    def destroy(self, domain: Domain) -> None:
+        """Stop the guest at once, like pulling the power plug of a machine."""
+        self._run("destroy", domain.uuid)
+
+    def check_undefine_allowed(self, domain: Domain, remove: t.Collection[str]) -> None:
+        """Raise HostError when libvirt would silently lose something that is not in `remove`."""
+        if not domain.tpm or "tpm" in remove:
+            return
+        # A newer virsh repeats the request to an older libvirt without the flag, which then removes
+        # the state.
+        match = re.search(rb"daemon: (\d+)\.(\d+)", self._run("version", "--daemon"))
+        if match is None or tuple(map(int, match.groups())) < _KEEP_TPM_VERSION:
+            raise HostError(
+                f"The {domain} has a TPM, whose state libvirt cannot keep before version "
+                f"{'.'.join(map(str, _KEEP_TPM_VERSION))}: add tpm to remove if it is not needed."
+            )
+
+    def undefine(self, domain: Domain, remove: t.Collection[str]) -> None:
+        """Undefine the domain. What is not in `remove` is kept, or makes libvirt refuse."""
+        flags = []
+        if domain.firmware and "nvram" in remove:
+            flags.append("--nvram")
+        elif domain.firmware:
+            flags.append("--keep-nvram")
+        if domain.tpm and "tpm" not in remove:
+            # Otherwise libvirt removes the state.
+            flags.append("--keep-tpm")
+        if "managed_save" in remove:
+            flags.append("--managed-save")
+        if "snapshots" in remove:
+            flags.append("--snapshots-metadata")
+        self._run("undefine", domain.uuid, *flags)
+
+    def define(self, xml: bytes) -> None:
+        """Define the domain that `xml` describes."""
+        # By way of its input: in a container, virsh does not see the host's files.
+        self._run("define", "/dev/stdin", stdin=xml)
+
+    def _read_domain(self, uuid: str, facts: t.Mapping[str, bool]) -> Domain | None:
+        try:
+            # Both in one call, which halves the time on a hypervisor with many domains. A uuid from
+            # libvirt's own listing was checked to be one, and cannot be a command.
+            output = self._run(f"domstate {uuid}; dumpxml {uuid}")
+            snapshots = self._count_snapshots(uuid) if facts["snapshots"] else 0
+        except HostError:
+            # The domain may have been undefined after it was listed.
+            if uuid not in self.list_uuids():
+                return None
+            raise
+        state, start, xml = output.partition(b"<")
+        return parse_domain(
+            start + xml,
+            state=state.decode(errors="replace").strip(),
+            persistent=facts["persistent"],
+            managed_save=facts["managed_save"],
+            snapshots=snapshots,
+        )
+
+    def _count_snapshots(self, uuid: str) -> int:
+        names = self._run("snapshot-list", uuid, "--name")
+        return sum(1 for line in names.splitlines() if line.strip())
+
+    def _run(self, *arguments: str, stdin: bytes | None = None) -> bytes:
+        """Return what virsh writes. Raises HostError when it fails or takes too long."""
+        command = [self._find_program(), *self._command[1:]]
+        command += ["--quiet", "--connect", self._uri, *arguments]
+        # Ansible's run_command has no time limit, and libvirt can hang while a guest or its storage
+        # does.
+        status, output, complaint = self._module.run_command(
+            ["timeout", "--kill-after=5", str(self._timeout), *command],
+            data=stdin,
+            binary_data=True,
+            encoding=None,
+            # Other languages have other words for the states of a domain.
+            environ_update={"LC_ALL": "C"},
+            expand_user_and_vars=False,
+        )
+        subcommand = arguments[0].partition(" ")[0]
+        shown = f"{self._command_line} {subcommand}"
+        if status in _TIMEOUT_STATUSES:
+            raise HostError(
+                f"{shown} has not ended within {self._timeout} seconds, and may still take effect: "
+                "check whether libvirt hangs, or increase virsh_timeout."
+            )
+        if status:
+            reason = sanitize_output(complaint.decode(errors="replace"))
+            raise HostError(f"{shown} failed at {self._uri}: {reason or f'exit status {status}'}")
+        return t.cast("bytes", output)
+
+    def _find_program(self) -> str:
+        program = self._module.get_bin_path(self._command[0])
+        if program is None:
+            raise HostError(
+                f"{self._command[0]} does not exist on this host, or cannot be run: install the "
+                "client of libvirt, or set virsh to the command that runs it, such as docker exec "
+                "-i nova_libvirt virsh."
+            )
+        return t.cast("str", program)
+
+    @property
+    def _command_line(self) -> str:
+        return " ".join(self._command)
+
+
+_LIST_OPTIONS = {
+    "persistent": "--persistent",
+    "managed_save": "--with-managed-save",
+    "snapshots": "--with-snapshot",
+}
+
+
+def parse_domain(
+    xml: bytes, *, state: str, persistent: bool, managed_save: bool = False, snapshots: int = 0
+) -> Domain:
+    """Return the domain that `xml` describes. Raises HostError when it does not describe one."""
+    root = _parse_xml(xml)
+    uuid = normalize_uuid(root.findtext("uuid", ""))
+    if root.tag != "domain" or uuid is None:
+        raise HostError("The XML does not describe a domain with a UUID.")
+    return Domain(
+        uuid=uuid,
+        name=root.findtext("name", ""),
+        state=state,
+        vcpus=_parse_number(root.findtext("vcpu")),
+        memory_mb=_parse_number(root.findtext("memory")) // 1024,
+        persistent=persistent,
+        managed_save=managed_save,
+        snapshots=snapshots,
+        nvram=_parse_nvram_path(root),
+        firmware=_has_firmware(root),
+        tpm=_has_emulated_tpm(root),
+        nova=_parse_nova_metadata(root),
+        disks=_parse_disk_paths(root),
+        devices=read_host_devices(root),
+    )
+
+
+def sanitize_output(text: str) -> str:
+    """Return the output of a program as one line, safe for a terminal and not too long."""
+    printable = [character if character.isprintable() else " " for character in text]
+    words = "".join(printable).split()
+    return " ".join(words)[:_MAX_ERROR_LENGTH]
+
+
+def _parse_xml(xml: bytes) -> ET.Element:
+    # libvirt writes no document type, with which a few lines could grow to gigabytes.
+    if len(xml) > MAX_XML_BYTES or b"<!DOCTYPE" in xml:
+        raise HostError(
+            f"The XML of a domain has {len(xml)} bytes or a document type: "
+            "libvirt does not write such XML."
+        )
+    try:
+        return ET.fromstring(xml)
+    except ET.ParseError as error:
+        raise HostError(f"The XML of a domain cannot be read: {error}.") from error
+
+
+def _parse_nvram_path(root: ET.Element) -> str | None:
+    # The path is either the text of the element, or an attribute of the source in it.
+    source = root.find("os/nvram/source")
+    if source is not None:
+        return source.get("file") or None
+    return root.findtext("os/nvram", "").strip() or None
+
+
+def _has_firmware(root: ET.Element) -> bool:
+    """Return whether the domain has firmware with variables, for which libvirt needs a flag."""
+    system = root.find("os")
+    if system is None:
+        return False
+    return system.find("nvram") is not None or system.get("firmware") is not None
+
+
+def _has_emulated_tpm(root: ET.Element) -> bool:
+    backends = root.findall("devices/tpm/backend")
+    return any(backend.get("type") == "emulator" for backend in backends)
+
+
+def _parse_disk_paths(root: ET.Element) -> tuple[str, ...]:
+    """Return the files and devices of the disks of a domain, and of what they are layers of."""
+    sources = root.findall("devices/disk//source")
+    # The disk of a network, for example, has neither.
+    return tuple(filter(None, (source.get("file") or source.get("dev") for source in sources)))
+
+
+def _parse_number(text: str | None) -> int:
+    if not text or not text.strip().isdigit():
+        return 0
+    return int(text)
+
+
+def _parse_nova_metadata(root: ET.Element) -> dict[str, str | None] | None:
+    """Return what Nova wrote into the metadata of a domain; None when it wrote nothing."""
+    for element in root.findall("metadata/*"):
+        match = _NOVA_METADATA_TAG.fullmatch(element.tag)
+        if match is None:
+            continue
+        space = f"{{{match.group(1)}}}"
+        created = element.findtext(f"{space}creationTime")
+        return {
+            "name": element.findtext(f"{space}name"),
+            "flavor": _get_attribute(element.find(f"{space}flavor"), "name"),
+            "project": _get_attribute(element.find(f"{space}owner/{space}project"), "uuid"),
+            "user": _get_attribute(element.find(f"{space}owner/{space}user"), "uuid"),
+            "created_at": f"{created.replace(' ', 'T')}Z" if created else None,
+        }
+    return None
+
+
+def _get_attribute(element: ET.Element | None, name: str) -> str | None:
+    return None if element is None else element.get(name)

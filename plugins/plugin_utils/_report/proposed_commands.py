@@ -1,0 +1,287 @@
+# Copyright (c) 2026, osops.placement contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Commands that a run proposes: each has the scope of the run, or there are only words.
+
+A command that leaves out an option of the run would do the same to more hosts, or to another cloud.
+"""
+
+from __future__ import annotations
+
+import dataclasses as d
+import json
+import os
+import re
+import shlex
+import typing as t
+from collections.abc import Collection, Iterable, Mapping
+
+import yaml
+from ansible import constants, context
+from ansible.parsing.splitter import parse_kv
+
+from ...module_utils._common.text import make_printable
+from .._variables.play_hosts import COLLECTION, get_started_name, get_started_playbook
+from .._variables.variable_bounds import SCOPE_LISTS
+
+# AWX sets it in its jobs, where nobody types a command.
+_AWX = "AWX_PRIVATE_DATA_DIR"
+# The labels of commands.
+_COMMANDS = ("Undo", "Next")
+
+# They can be set for one command only. Those of OpenStack choose the cloud; where it is one without
+# a name, the password stays in the shell of the user.
+_OF_CLOUD = ("OS_CLIENT_CONFIG_FILE", "OS_CLOUD", "OS_REGION_NAME", "OS_AUTH_URL")
+ENVIRONMENT = ("ANSIBLE_CONFIG", *_OF_CLOUD)
+
+# It takes these from its configuration.
+_ANSIBLE: t.Any = constants
+# The options of ansible-playbook and ansible that decide where a run works, and as whom; and the
+# values that each has if nobody gives one.
+_OPTIONS: Mapping[str, tuple[str, Collection[str]]] = {
+    # Its configuration may name others, and may be that of the current folder or of the shell.
+    "inventory": ("-i", ["/etc/ansible/hosts"]),
+    "subset": ("--limit", ()),
+    "vault_ids": ("--vault-id", ()),
+    "vault_password_files": ("--vault-password-file", ()),
+    "ask_vault_pass": ("--ask-vault-pass", ()),
+    "remote_user": ("--user", ()),
+    "private_key_file": ("--private-key", ()),
+    "connection": ("--connection", [_ANSIBLE.DEFAULT_TRANSPORT]),
+    "ask_pass": ("--ask-pass", ()),
+    "become": ("--become", ()),
+    "become_method": ("--become-method", [_ANSIBLE.DEFAULT_BECOME_METHOD]),
+    "become_user": ("--become-user", ()),
+    "become_ask_pass": ("--ask-become-pass", ()),
+    "tags": ("--tags", ["all"]),
+    "skip_tags": ("--skip-tags", ()),
+}
+
+# Nothing that might be a password is repeated.
+_SECRET = re.compile(
+    r"pass|pw|secret|token|auth|credential|notify_url|(?<!client_)key\b", re.IGNORECASE
+)
+_PASSWORD_IN_URL = re.compile(r"://\S*@")
+
+# What Ansible reads as one value after `NAME=`; anything else is written as JSON.
+_PLAIN_VALUE = re.compile(r"[^\s'\"{}\\=]+")
+
+# What plans and journals decide themselves: with it, a run would be refused.
+OF_PLANS = tuple(f"orphan_cleanup_{name}" for name in (*SCOPE_LISTS, "shard", "plan", "select"))
+
+
+@d.dataclass(frozen=True)
+class Context:
+    """What the command line does not say of a run.
+
+    scope: the variables that limit it, wherever they are set.
+    connection: the options of its connection; None if they are not known.
+    host: the inventory host, where a play runs for several.
+    """
+
+    scope: Collection[str] = ()
+    connection: Mapping[str, t.Any] | None = None
+    host: str = ""
+
+
+def read_context(task_vars: Mapping[str, t.Any] | None, role: str, templar: t.Any) -> Context:
+    """Return the context of a run of a role."""
+    variables = task_vars or {}
+    # Only on the command line is a selection refused.
+    scope = [name for name in OF_PLANS[:-1] if variables.get(name)]
+    name = f"_{role}_connection"
+    connection = templar.template(variables[name]) if name in variables else None
+    # Every role that can run for several inventory hosts has it.
+    host = templar.template(variables.get(f"_{role}_own_host", ""))
+    return Context(scope, connection, host)
+
+
+def format_fields(fields: Iterable[tuple[str, str]]) -> list[str]:
+    """Return a line for each label and its text; nothing for an empty text, or a command in AWX."""
+    lines: list[str] = []
+    for label, text in fields:
+        if text and not (_AWX in os.environ and label in _COMMANDS):
+            # Neither a path nor a command is broken: they are there to be copied.
+            lines.append(f"{label + ':':8} {make_printable(text)}")
+    return lines
+
+
+def build_command(
+    playbook: str,
+    variables: Mapping[str, t.Any],
+    run: Context,
+    *,
+    without: Collection[str] = (),
+    check: bool = False,
+) -> str:
+    """Return the command that runs a playbook of the collection with the options of this run.
+
+    If an option cannot be repeated, words say what to run. An empty name stands for the playbook of
+    the run.
+
+    variables: what is added to its variables. without: the variables that it must not have.
+    """
+    named = _name_playbook(playbook)
+    repeated = _repeat_variables((*without, *variables))
+    # Still set in a file or in the inventory. An empty list of the command line wins over both.
+    given = {name for text in _list_texts() for name in _parse(text)}
+    emptied: dict[str, t.Any] = {
+        name: [] for name in run.scope if name in without and name not in given
+    }
+    command = ""
+    if named and repeated is not None and "orphan_cleanup_shard" not in emptied:
+        added = {**emptied, **variables}.items()
+        texts = [*repeated, *(format_variable(name, value) for name, value in added)]
+        limit = ["--limit", run.host] if run.host else []
+        options = [*list_options(["subset"] if limit else []), *limit, named]
+        command = join_command(["ansible-playbook", *options, *_give(texts)], check)
+    return command or _describe(playbook, variables, without, check)
+
+
+def build_cleanup(variables: Mapping[str, t.Any], run: Context) -> str:
+    """Return the command that shows what a cleanup with the options of this run would change.
+
+    With a plan, it is the command that applies it.
+    """
+    several = get_started_name().endswith("_clouds")
+    playbook = "cleanup_clouds" if several else "cleanup_orphans"
+    if "orphan_cleanup_plan" in variables:
+        return build_command(playbook, variables, run, without=OF_PLANS)
+    return build_command(playbook, variables, run, check=True)
+
+
+def build_restore(journal: str, run: Context) -> str:
+    """Return the command that restores what a journal has, empty if there is no journal."""
+    if not journal:
+        return ""
+    variables = {"orphan_cleanup_journal": journal}
+    if get_started_name().endswith("_orphans") and not run.host:
+        return build_command("restore_allocations", variables, run, without=OF_PLANS)
+    # A run for one of several clouds, or of another role, or with variables of its own: only what
+    # chooses the cloud can be repeated, and only where that is a name.
+    connection = dict(run.connection if run.connection is not None else {"auth": None})
+    connection.pop("api_timeout", None)
+    if not set(connection) <= {"cloud", "region_name"} or isinstance(connection.get("cloud"), dict):
+        return _describe("restore_allocations", variables, OF_PLANS, check=False)
+    chosen = {f"orphan_cleanup_{name}": value for name, value in connection.items()}
+    named = _name_playbook("restore_allocations") or f"{COLLECTION}.restore_allocations"
+    texts = [format_variable(name, value) for name, value in {**chosen, **variables}.items()]
+    command = join_command(["ansible-playbook", named, *_give(texts)])
+    return command or _describe("restore_allocations", variables, OF_PLANS, check=False)
+
+
+def _give(texts: Iterable[str]) -> list[str]:
+    return [part for text in texts for part in ("-e", text)]
+
+
+def _describe(
+    playbook: str, variables: Mapping[str, t.Any], without: Collection[str], check: bool
+) -> str:
+    """Return in words what to run."""
+    name = f"{COLLECTION}.{playbook}" if playbook else "the same playbook"
+    added = [format_variable(variable, value) for variable, value in variables.items()]
+    added += ["--check"] if check else []
+    scope = ", but without its hosts, consumers, projects and kinds"
+    left_out = scope if without == OF_PLANS else ""
+    return (
+        f"run {name} with {' and '.join(added)}, and with the inventory, the cloud and the other "
+        f"options of this run{left_out}"
+    )
+
+
+def _name_playbook(playbook: str) -> str:
+    """Return the name of a playbook as the user would type it, empty if nobody knows it."""
+    started, name = get_started_playbook(), get_started_name()
+    if _AWX in os.environ:
+        return ""
+    if not playbook or name == playbook:
+        return started
+    if started.startswith(f"{COLLECTION}."):
+        return f"{COLLECTION}.{playbook}"
+    # A wrapper of the user with the same name has no siblings of ours.
+    folder, file = os.path.split(started)
+    sibling = os.path.join(folder, playbook + os.path.splitext(file)[1])
+    return sibling if name and os.path.exists(sibling) else ""
+
+
+def list_options(without: Collection[str] = ()) -> list[str]:
+    """Return the options of this run, other than its variables, as parts of a command."""
+    parts: list[str] = []
+    for name, (option, unsaid) in _OPTIONS.items():
+        value = None if name in without else context.CLIARGS.get(name)
+        if value is True:
+            parts.append(option)
+        elif value:
+            values = [value] if isinstance(value, str) else value
+            parts += [part for one in values if one not in unsaid for part in (option, str(one))]
+    return parts
+
+
+def join_command(parts: list[str], check: bool = False) -> str:
+    """Return a command for the shell.
+
+    It is empty if it has a password, or a character that is not shown as it is.
+    """
+    # A module on a hypervisor reads no cloud.
+    names = ENVIRONMENT if parts[0] == "ansible-playbook" else ENVIRONMENT[:1]
+    # With a name, openstacksdk takes the address from its file.
+    last = "OS_AUTH_URL" if os.environ.get("OS_CLOUD") else ""
+    chosen = [name for name in names if os.environ.get(name) and name != last]
+    if any(_PASSWORD_IN_URL.search(os.environ[name]) for name in chosen):
+        return ""
+    words = [f"{name}={shlex.quote(os.environ[name])}" for name in chosen]
+    command = " ".join([*words, shlex.join([*parts, *(["--check"] if check else [])])])
+    return command if command.isprintable() else ""
+
+
+def _list_texts() -> list[str]:
+    return [str(text) for text in context.CLIARGS.get("extra_vars") or ()]
+
+
+def _repeat_variables(without: Collection[str]) -> list[str] | None:
+    """Return what follows each `-e` of this run, None if something of it may be a secret."""
+    repeated = []
+    for text in _list_texts():
+        if text.startswith("@"):
+            repeated.append(text)
+            continue
+        variables = _parse(text)
+        kept = {name: value for name, value in variables.items() if name not in without}
+        if any(_may_be_secret(name, value) for name, value in variables.items()):
+            return None
+        if len(kept) == len(variables):
+            repeated.append(text)
+        else:
+            repeated += [format_variable(name, value) for name, value in kept.items()]
+    return repeated
+
+
+def _parse(text: str) -> dict[str, t.Any]:
+    """Return the variables in a text after `-e`; none for a file."""
+    if text.startswith("@"):
+        return {}
+    if not text.startswith("{"):
+        return dict(parse_kv(text))
+    try:
+        return dict(yaml.safe_load(text))
+    except (yaml.YAMLError, TypeError, ValueError):
+        # It has a tag of Ansible, such as !vault.
+        return {"secret": text}
+
+
+def _may_be_secret(name: str, value: t.Any) -> bool:
+    # A list can have names in it, and so can a text.
+    text = f"{name} {value}" if "{" in str(value) else str(name)
+    is_named = _SECRET.search(text) or _PASSWORD_IN_URL.search(str(value))
+    return bool(is_named) or isinstance(value, Mapping)
+
+
+def format_variable(name: str, value: t.Any) -> str:
+    """Return a variable as `-e` takes it."""
+    return f"{name}={value}" if is_plain(value) else json.dumps({name: value})
+
+
+def is_plain(value: t.Any) -> bool:
+    """Return whether Ansible reads a value after `NAME=` as it is written."""
+    return isinstance(value, str) and bool(_PLAIN_VALUE.fullmatch(value))

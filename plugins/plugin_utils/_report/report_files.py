@@ -1,0 +1,117 @@
+# Copyright (c) 2026, osops.placement contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""What action plugins have in common that write reports to the host."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import tempfile
+import typing as t
+from collections.abc import Mapping
+
+from ansible import constants
+from ansible.errors import AnsibleActionFail
+
+from .._stage.action import FileActionModule
+from .._stage.controller import find_path, is_on_controller
+from .._stage.text_files import write_text
+from .formats import FORMATS, PROMETHEUS
+from .proposed_commands import Context, read_context
+from .report import Report
+
+
+class ReportActionModule(FileActionModule):
+    """An action plugin that writes reports to the host, on the controller without a module."""
+
+    def _read_context(self) -> Context:
+        """Return what commands need to know of a run; nothing outside of a role."""
+        role = self._task._role
+        if not role:
+            return Context()
+        return read_context(self._task_vars, role.get_name(False), self._templar)
+
+    def _write_reports(self, report: Report, options: Mapping[str, t.Any]) -> dict[str, str]:
+        """Write the reports, and return their paths by format."""
+        written: dict[str, str] = {}
+        for name in dict.fromkeys(options["formats"]):
+            # JSON has no report: it is the file of the findings.
+            if name not in FORMATS:
+                continue
+            path, mode = self._choose_path(name, options)
+            contents = report
+            if name == PROMETHEUS:
+                contents = report.replace_metrics(self._read_text(path))
+            self._write_file(path, FORMATS[name].render(contents), mode)
+            written[name] = path
+        return written
+
+    @staticmethod
+    def _choose_path(name: str, options: Mapping[str, t.Any]) -> tuple[str, str]:
+        """Return the path and the mode of the report in a format."""
+        folder, metrics_path = options["output_dir"], options["metrics_path"]
+        if name == PROMETHEUS and metrics_path:
+            # node_exporter reads the metrics; all other reports name projects and users.
+            return metrics_path, "0644"
+        if not folder:
+            raise AnsibleActionFail(f"output_dir is needed for {name}: it says where to write it.")
+        return os.path.join(folder, FORMATS[name].file), "0600"
+
+    def _write_file(self, path: str, text: str, mode: str) -> None:
+        """Write a file to the host, in check mode too.
+
+        A reader sees the old file or the whole new one, never a part of it.
+        """
+        if is_on_controller(self):
+            self._write_on_controller(path, text, mode)
+        else:
+            self._write_on_host(path, text, mode)
+
+    def _write_on_controller(self, path: str, text: str, mode: str) -> None:
+        try:
+            write_text(find_path(self, path), text, int(mode, 8))
+        except OSError as error:
+            raise AnsibleActionFail(f"{path} cannot be written: {error.strerror}.") from error
+
+    def _write_on_host(self, path: str, text: str, mode: str) -> None:
+        folder, name = os.path.split(path)
+        unfinished = os.path.join(folder, f".{name}.unfinished")
+        quoted = shlex.quote(unfinished)
+        # Copied to a file that exists already, the text is at no time readable for more users than
+        # that file.
+        umask = "022" if mode == "0644" else "077"
+        self._run_command(
+            f"umask {umask}; mkdir -p -- {shlex.quote(folder or '.')} "
+            # Not through a link that somebody has put there in between.
+            f"&& rm -f -- {quoted} && set -C && : > {quoted}",
+            path,
+        )
+        with tempfile.NamedTemporaryFile(
+            "w",
+            encoding="utf-8",
+            errors="backslashreplace",
+            newline="",
+            dir=constants.DEFAULT_LOCAL_TMP,
+        ) as source:
+            source.write(text)
+            source.flush()
+            task = self._task.copy()
+            task.args = {"src": source.name, "dest": unfinished, "mode": mode, "follow": False}
+            task.check_mode = task.diff = False
+            copied = self._run_action("ansible.legacy.copy", task)
+        if copied.get("failed"):
+            raise AnsibleActionFail(f"{path} cannot be written: {copied.get('msg')}")
+        # To a link to a folder, the file would be moved into that folder.
+        target = shlex.quote(path)
+        self._run_command(
+            f"[ ! -L {target} ] || rm -f -- {target}; mv -f -- {quoted} {target}", path
+        )
+
+    def _run_command(self, command: str, path: str) -> None:
+        done = self._low_level_execute_command(command)
+        if done["rc"]:
+            raise AnsibleActionFail(
+                f"{path} cannot be written: {done['stderr'].strip() or done['stdout'].strip()}"
+            )

@@ -1,0 +1,120 @@
+# Copyright (c) 2026, osops.placement contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Whether the hosts of a plan are still in the groups that it was made for."""
+
+from __future__ import annotations
+
+import typing as t
+
+import pytest
+
+from ansible_collections.osops.placement.plugins.module_utils._core.changes.group_check import (
+    EVERY_HOST,
+    GroupCheck,
+)
+from ansible_collections.osops.placement.plugins.module_utils._core.models.change import Change
+from ansible_collections.osops.placement.plugins.module_utils._core.models.snapshot import (
+    HostGroups,
+)
+from ansible_collections.osops.placement.tests.unit.plugins.module_utils.judging import (
+    NO_MINIMUM_AGE,
+    judge,
+)
+from ansible_collections.osops.placement.tests.unit.plugins.module_utils.world import World
+
+if t.TYPE_CHECKING:
+    from ansible_collections.osops.placement.plugins.module_utils._core.models.snapshot import (
+        Snapshot,
+    )
+
+RACK = HostGroups(aggregates=("uuid",), aggregate_names=("rack\x1b7",))
+
+
+class Site(World):
+    """Two hosts, a child of the second one, and a pool of both."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.here, self.there = self.host("node-1", "compute-1"), self.host("node-2", "compute-2")
+        self.pool = self.provider("pool", sharing=True)
+
+    def change(self, kind: str) -> tuple[Change, Snapshot]:
+        """Return the change of the only finding of a kind, and the reading."""
+        snapshot = self.snapshot()
+        (finding,) = [found for found in judge(snapshot, NO_MINIMUM_AGE) if found.kind == kind]
+        assert isinstance(finding.change, Change)
+        return finding.change, snapshot
+
+
+@pytest.fixture(name="site")
+def _site() -> Site:
+    return Site()
+
+
+def _explain(change: Change, snapshot: Snapshot, *hosts: str) -> str:
+    (reason,) = GroupCheck(RACK, frozenset(hosts)).explain_changes([change], snapshot)
+    return reason
+
+
+@pytest.mark.parametrize(
+    ("hosts", "allowed"),
+    [(["compute-2"], True), (["compute-1"], False), (["node-2"], False), ([], False)],
+    ids=str,
+)
+def test_the_host_that_is_freed_decides_and_not_that_of_the_server(
+    site: Site, hosts: list[str], allowed: bool
+) -> None:
+    site.server(site.here, site.here, site.there)
+    change, snapshot = site.change("extra_host")
+
+    reason = _explain(change, snapshot, *hosts)
+
+    assert (reason == "") is allowed
+    if not allowed:
+        assert reason == (
+            r"compute-2 is not in aggregate rack\x1b7, for which the plan was made: detect and "
+            "plan again, or name the host itself in hosts (orphan_cleanup_hosts)."
+        )
+
+
+@pytest.mark.parametrize("host", ["compute-1", "compute-2"])
+def test_a_consumer_on_several_hosts_is_removed_for_one_of_them(site: Site, host: str) -> None:
+    site.delete(site.server(site.here, site.here, site.there))
+    change, snapshot = site.change("deleted_server")
+
+    assert _explain(change, snapshot, host) == ""
+    assert _explain(change, snapshot, "compute-3").startswith("compute-1, compute-2 is not in")
+
+
+def test_a_pool_belongs_to_no_host(site: Site) -> None:
+    site.delete(site.server(site.here, site.here, site.pool))
+    change, snapshot = site.change("deleted_server")
+
+    assert _explain(change, snapshot, "compute-1") == ""
+    assert _explain(change, snapshot, "pool").startswith("compute-1 is not in")
+
+
+def test_another_owner_changes_all_hosts_of_the_server(site: Site) -> None:
+    site.server(site.here, site.here, user="another")
+    change, snapshot = site.change("wrong_owner")
+
+    assert _explain(change, snapshot, "compute-1") == ""
+    assert _explain(change, snapshot, "compute-2") != ""
+
+
+def test_a_provider_without_a_node_goes_by_its_name(site: Site) -> None:
+    ghost, snapshot = site.provider("gone"), site.snapshot()
+
+    assert GroupCheck(RACK, frozenset({"gone"})).explain_provider(ghost, snapshot) == ""
+    assert GroupCheck(RACK, frozenset({"compute-1"})).explain_provider(ghost, snapshot)
+
+
+def test_a_plan_without_groups_may_change_every_host(site: Site) -> None:
+    site.server(site.here, site.here, site.there)
+
+    change, snapshot = site.change("extra_host")
+
+    assert EVERY_HOST.explain_changes([change, change], snapshot) == ["", ""]
+    assert EVERY_HOST.explain_provider(site.there, snapshot) == ""

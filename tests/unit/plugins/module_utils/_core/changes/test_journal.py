@@ -1,0 +1,420 @@
+# Copyright (c) 2026, osops.placement contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The journal is complete, and on disk before anything is written to Placement.
+
+Only its owner can read it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import pathlib
+import resource
+import stat
+import typing as t
+
+import pytest
+
+from ansible_collections.osops.placement.plugins.module_utils._common.errors import (
+    InvalidInput,
+    JournalError,
+)
+from ansible_collections.osops.placement.plugins.module_utils._core.changes.journal import (
+    BEFORE,
+    FORMAT,
+    PLANNED,
+    Journal,
+    build_record,
+    read_journal,
+)
+from ansible_collections.osops.placement.plugins.module_utils._core.changes.journal_parts import (
+    split_journal,
+)
+from ansible_collections.osops.placement.plugins.module_utils._core.changes.outcomes import Outcome
+from ansible_collections.osops.placement.plugins.module_utils._core.models.change import (
+    build_reduction,
+)
+from ansible_collections.osops.placement.plugins.module_utils._core.models.placement import (
+    Allocation,
+)
+from ansible_collections.osops.placement.plugins.module_utils._core.plan.plan import Step
+
+if t.TYPE_CHECKING:
+    from collections.abc import Iterator
+
+ENDPOINT = "http://placement"
+HOSTILE = "a\nb\r\u2028\x85\x00\ud800{{ c }}"
+
+
+@contextlib.contextmanager
+def _disk_of(size: int) -> Iterator[None]:
+    """Limit the size of every file.
+
+    The limit lasts as short as possible, because pytest's own output may be a file.
+    """
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+
+
+def _step(number: int = 1) -> Step:
+    consumer = f"{number:08x}-0000-4000-8000-000000000000"
+    held = Allocation(
+        consumer,
+        3,
+        HOSTILE,
+        "user",
+        None,
+        {"6f7a1f5c-2a2c-4f0c-8f07-0d3a6d6f1c11": {"VCPU": 1}},
+        7200,
+    )
+    return Step(
+        f"deleted_server/{consumer}", "deleted_server", build_reduction(held, set(held.resources))
+    )
+
+
+ONE, TWO = _step(1), _step(2)
+
+
+def _journal(folder: pathlib.Path) -> Journal:
+    return Journal(str(folder), ENDPOINT)
+
+
+def _records(journal: Journal) -> list[t.Any]:
+    return [
+        json.loads(line)
+        for line in pathlib.Path(journal.path).read_text(encoding="utf-8").splitlines()
+    ]
+
+
+def test_records_are_appended_one_per_line(tmp_path: pathlib.Path) -> None:
+    journal = _journal(tmp_path)
+    journal.record_before([ONE, TWO])
+    journal.record_after([Outcome(ONE, "removed"), Outcome(TWO, "skipped", "It changed.")])
+
+    assert [(known["event"], known["finding"]) for known in _records(journal)] == [
+        ("before", ONE.finding),
+        ("before", TWO.finding),
+        ("after", ONE.finding),
+        ("after", TWO.finding),
+    ]
+
+
+def test_record_before_a_write_has_all_that_a_restore_needs(
+    tmp_path: pathlib.Path,
+) -> None:
+    journal = _journal(tmp_path)
+    journal.record_before([ONE])
+
+    (known,) = _records(journal)
+    assert {
+        key: value
+        for key, value in known.items()
+        if key not in ("format", "at", "event", "placement_endpoint")
+    } == ONE.as_dict()
+    assert known["placement_endpoint"] == ENDPOINT
+
+
+def test_record_after_a_write_has_its_outcome(tmp_path: pathlib.Path) -> None:
+    journal = _journal(tmp_path)
+    journal.record_after([Outcome(ONE, "failed", "No answer.")])
+
+    (known,) = _records(journal)
+    del known["at"]
+    assert known == {
+        "format": FORMAT,
+        "event": "after",
+        "finding": ONE.finding,
+        "consumer": ONE.change.consumer,
+        "outcome": "failed",
+        "reason": "No answer.",
+    }
+
+
+def test_every_record_has_a_format_and_a_time(tmp_path: pathlib.Path) -> None:
+    journal = _journal(tmp_path)
+    journal.record_before([ONE])
+
+    (known,) = _records(journal)
+    assert known["format"] == FORMAT
+    assert known["at"].endswith("Z")
+
+
+def test_hostile_name_stays_within_its_line(tmp_path: pathlib.Path) -> None:
+    journal = _journal(tmp_path)
+    journal.record_before([ONE])
+
+    (known,) = _records(journal)
+    assert known["before"]["project_id"] == HOSTILE
+    assert read_journal(journal.path) == ([known], False)
+
+
+def test_journal_is_readable_only_by_its_owner(tmp_path: pathlib.Path) -> None:
+    journal = _journal(tmp_path / "new")
+    journal.record_before([ONE])
+
+    assert stat.S_IMODE(os.stat(journal.path).st_mode) == 0o600
+    assert stat.S_IMODE((tmp_path / "new").stat().st_mode) == 0o700
+
+
+def test_journal_without_records_has_no_file(tmp_path: pathlib.Path) -> None:
+    journal = _journal(tmp_path / "new")
+
+    assert not journal.written
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_journal_is_created_with_its_first_record(tmp_path: pathlib.Path) -> None:
+    journal = _journal(tmp_path)
+    journal.record_before([ONE])
+
+    assert journal.written and not journal.broken
+
+
+def test_records_of_a_write_are_complete_before_fsync(
+    tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    journal = _journal(tmp_path)
+    kept: list[list[str]] = []
+    folders: list[bool] = []
+    fsync = os.fsync
+
+    def watched(file: int) -> None:
+        fsync(file)
+        if stat.S_ISDIR(os.fstat(file).st_mode):
+            folders.append(True)
+        else:
+            kept.append([known["event"] for known in _records(journal)])
+
+    monkeypatch.setattr(os, "fsync", watched)
+    journal.record_before([ONE, TWO])
+    assert (kept, folders) == ([["before", "before"]], [True])
+    journal.record_after([Outcome(ONE, "removed")])
+    assert kept == [["before", "before"], ["before", "before", "after"]]
+
+
+def test_folder_that_cannot_be_created_fails_without_leftovers(tmp_path: pathlib.Path) -> None:
+    (tmp_path / "occupied").write_text("")
+    journal = _journal(tmp_path / "occupied")
+
+    with pytest.raises(JournalError) as refusal:
+        journal.record_before([ONE])
+
+    assert journal.path in str(refusal.value)
+    assert "nothing is changed" in str(refusal.value)
+    assert not journal.written
+    assert [entry.name for entry in tmp_path.iterdir()] == ["occupied"]
+
+
+def test_existing_file_is_never_written_to(tmp_path: pathlib.Path) -> None:
+    journal = _journal(tmp_path)
+    pathlib.Path(journal.path).write_text("another run's")
+
+    with pytest.raises(JournalError, match="File exists"):
+        journal.record_before([ONE])
+    assert pathlib.Path(journal.path).read_text() == "another run's"
+
+
+def test_full_disk_fails(tmp_path: pathlib.Path) -> None:
+    journal = _journal(tmp_path)
+
+    with pytest.raises(JournalError, match="cannot be written"), _disk_of(20):
+        journal.record_before([ONE])
+    assert journal.broken
+
+
+def test_journal_without_memory_is_broken_too(
+    tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Half of a record may be on disk by then."""
+    journal = _journal(tmp_path)
+
+    def fail(_file: int) -> None:
+        raise MemoryError
+
+    monkeypatch.setattr(os, "fsync", fail)
+
+    with pytest.raises(JournalError, match="no memory is left"):
+        journal.record_before([ONE])
+    assert journal.broken
+
+
+def test_truncated_record_is_the_last_one(tmp_path: pathlib.Path) -> None:
+    """The next record would be joined to it, and neither could be read."""
+    journal = _journal(tmp_path)
+    with pytest.raises(JournalError), _disk_of(20):
+        journal.record_before([ONE])
+    before = pathlib.Path(journal.path).read_bytes()
+
+    with pytest.raises(
+        JournalError, match="could not be written before, and without it nothing is changed"
+    ):
+        journal.record_before([TWO])
+    assert pathlib.Path(journal.path).read_bytes() == before
+
+
+# Reading
+
+
+def _lines(*steps: Step) -> bytes:
+    return b"".join(
+        json.dumps(build_record(BEFORE, step, ENDPOINT)).encode() + b"\n" for step in steps
+    )
+
+
+@pytest.fixture(name="path")
+def _path(tmp_path: pathlib.Path) -> pathlib.Path:
+    return tmp_path / "journal.jsonl"
+
+
+def test_journal_is_read_back_as_written(tmp_path: pathlib.Path) -> None:
+    journal = _journal(tmp_path)
+    journal.record_before([ONE, TWO])
+    journal.record_after([Outcome(ONE, "removed"), Outcome(TWO, "removed")])
+
+    assert read_journal(journal.path) == (_records(journal), False)
+
+
+def test_records_of_a_task_are_accepted() -> None:
+    records = [build_record(PLANNED, ONE, ENDPOINT), build_record(BEFORE, TWO, ENDPOINT)]
+
+    assert read_journal(records) == (records, False)
+
+
+def test_parts_are_read_as_the_journal_of_which_they_are(tmp_path: pathlib.Path) -> None:
+    journal = _journal(tmp_path)
+    journal.record_before([ONE, TWO])
+    journal.record_after([Outcome(ONE, "removed"), Outcome(TWO, "removed")])
+    parts = split_journal(pathlib.Path(journal.path).read_bytes())
+
+    assert read_journal(parts) == read_journal(journal.path)
+    assert read_journal("\n".join(parts)) == read_journal(journal.path)
+
+
+def test_parts_of_several_journals_give_the_records_of_all() -> None:
+    parts = split_journal(_lines(ONE) + b'{"format": 1, "ev') + split_journal(_lines(TWO))
+    records, torn = read_journal(parts)
+
+    assert ([known["finding"] for known in records], torn) == ([ONE.finding, TWO.finding], True)
+
+
+def test_parts_with_an_invalid_line_are_refused() -> None:
+    with pytest.raises(InvalidInput, match="Line 1 of the journal is not a record of a journal"):
+        read_journal(split_journal(b"{\n" + _lines(ONE)))
+
+
+def test_journal_truncated_anywhere_gives_its_whole_records(path: pathlib.Path) -> None:
+    """A power failure can leave any beginning of it.
+
+    A cut right behind a record's last character leaves that record whole.
+    """
+    whole, first = _lines(ONE, TWO), len(_lines(ONE))
+    for length in range(first - 1, len(whole) + 1):
+        path.write_bytes(whole[:length])
+        records, torn = read_journal(str(path))
+
+        assert [known["finding"] for known in records] == [ONE.finding, TWO.finding][
+            : whole[: length + 1].count(b"\n")
+        ]
+        assert torn == (length not in (first - 1, first, len(whole) - 1, len(whole)))
+
+
+@pytest.mark.parametrize(
+    "contents", [b"", b"\x00\xff", _lines(ONE)[:-2]], ids=["empty", "other bytes", "torn"]
+)
+def test_journal_without_a_whole_record_is_refused(path: pathlib.Path, contents: bytes) -> None:
+    path.write_bytes(contents)
+
+    with pytest.raises(InvalidInput, match=r"^journal: .*journal\.jsonl has no complete record: "):
+        read_journal(str(path))
+
+
+@pytest.mark.parametrize(
+    "tail", [b"\x00", b"\x00" * 512, b"\xff\xfe", b"{", b'{"format": 1, "event": "bef'], ids=repr
+)
+def test_any_invalid_last_line_counts_as_truncated(path: pathlib.Path, tail: bytes) -> None:
+    path.write_bytes(_lines(ONE) + tail)
+    records, torn = read_journal(str(path))
+
+    assert ([known["finding"] for known in records], torn) == ([ONE.finding], True)
+
+
+@pytest.mark.parametrize("line", [b"", b" ", b"\x00", b"{", b"kind: yaml"], ids=repr)
+def test_invalid_line_before_the_last_is_refused(path: pathlib.Path, line: bytes) -> None:
+    path.write_bytes(_lines(ONE) + line + b"\n" + _lines(TWO))
+
+    with pytest.raises(
+        InvalidInput, match=r"Line 2 of .*journal\.jsonl is not a record of a journal: it was"
+    ):
+        read_journal(str(path))
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        None,
+        7,
+        "text",
+        [],
+        {},
+        {"format": 1},
+        {"format": 1, "event": "during"},
+        {"format": 1, "event": []},
+    ],
+)
+@pytest.mark.parametrize("last", [True, False])
+def test_json_that_is_not_a_record_is_refused_even_on_the_last_line(
+    path: pathlib.Path, other: t.Any, last: bool
+) -> None:
+    path.write_bytes(
+        _lines(ONE) + json.dumps(other).encode() + (b"" if last else b"\n" + _lines(TWO))
+    )
+
+    with pytest.raises(
+        InvalidInput, match=r"Line 2 of .*journal\.jsonl is not a record of a journal: name"
+    ):
+        read_journal(str(path))
+    with pytest.raises(InvalidInput, match=r"Record 1 is not a record of a journal: name"):
+        read_journal([other])
+
+
+@pytest.mark.parametrize("newer", [0, 2, "1", None])
+def test_record_of_another_format_is_refused(newer: t.Any) -> None:
+    with pytest.raises(
+        InvalidInput,
+        match=f"Record 1 has format {newer!r} and this version of the collection reads format 1",
+    ):
+        read_journal([{**build_record(BEFORE, ONE, ENDPOINT), "format": newer}])
+
+
+@pytest.mark.parametrize("other", [None, "", "  ", 7, {}, {"records": []}, True], ids=repr)
+def test_input_that_is_neither_a_path_nor_records_is_refused(other: t.Any) -> None:
+    with pytest.raises(
+        InvalidInput, match="must be the path of a journal, or a list of its records"
+    ):
+        read_journal(other)
+
+
+def test_missing_journal_is_named_with_its_cause(path: pathlib.Path) -> None:
+    with pytest.raises(
+        InvalidInput, match=r"journal\.jsonl cannot be read: No such file or directory\."
+    ):
+        read_journal(str(path))
+
+
+@pytest.mark.parametrize("last", [True, False])
+def test_too_deeply_nested_line_is_not_a_record(path: pathlib.Path, last: bool) -> None:
+    path.write_bytes(_lines(ONE) + b"[" * 200_000 + (b"" if last else b"\n" + _lines(TWO)))
+
+    if last:
+        assert read_journal(str(path))[1]
+    else:
+        with pytest.raises(InvalidInput, match="is not a record of a journal"):
+            read_journal(str(path))

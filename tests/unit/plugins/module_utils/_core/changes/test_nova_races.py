@@ -1,0 +1,557 @@
+# Copyright (c) 2026, osops.placement contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""No needed allocation is removed while Nova continues.
+
+Between any two requests of a whole run an operation may make its next steps.
+
+The run is the real one: `Collector` reads in its own order, `judge` finds, `Remediation` proves
+again and `AllocationWriter` writes.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses as d
+import functools
+import itertools
+import threading
+import types
+import typing as t
+from unittest import mock
+
+import hypothesis
+import hypothesis.strategies as st
+import pytest
+
+from ansible_collections.osops.placement.plugins.module_utils._core.changes.remediation import (
+    Remediation,
+)
+from ansible_collections.osops.placement.plugins.module_utils._core.clients import allocation_writer
+from ansible_collections.osops.placement.plugins.module_utils._core.clients.api import Api
+from ansible_collections.osops.placement.plugins.module_utils._core.models.change import (
+    Change,
+    build_body,
+)
+from ansible_collections.osops.placement.plugins.module_utils._core.models.placement import (
+    Allocation,
+)
+from ansible_collections.osops.placement.plugins.module_utils._core.models.snapshot import Scope
+from ansible_collections.osops.placement.plugins.module_utils._core.models.verdict import ORPHANED
+from ansible_collections.osops.placement.plugins.module_utils._core.plan.plan import Step
+from ansible_collections.osops.placement.plugins.module_utils._core.reading import (
+    allocations,
+    collector,
+    compute_nodes,
+    evidence,
+    host_lookups,
+    incremental,
+    listings,
+    mirror,
+    renewal,
+    samples,
+    unlisted_moves,
+)
+from ansible_collections.osops.placement.tests.unit.examples import count_examples
+from ansible_collections.osops.placement.tests.unit.plugins.module_utils.judging import (
+    NO_MINIMUM_AGE,
+    judge,
+)
+from ansible_collections.osops.placement.tests.unit.plugins.module_utils.nova_lives import (
+    OPERATIONS,
+    begin,
+    begun_with,
+    do,
+)
+from ansible_collections.osops.placement.tests.unit.plugins.module_utils.nova_model import Nova
+from ansible_collections.osops.placement.tests.unit.plugins.module_utils.nova_truth import (
+    lost,
+    make,
+)
+from ansible_collections.osops.placement.tests.unit.plugins.module_utils.world import (
+    answer,
+)
+
+if t.TYPE_CHECKING:
+    from ansible_collections.osops.placement.plugins.module_utils._core.models.verdict import (
+        Finding,
+    )
+    from ansible_collections.osops.placement.tests.unit.plugins.module_utils.nova_lives import (
+        Life,
+        Operation,
+    )
+
+# Approximately the number of requests of a detection here.
+LONGEST = 30
+# What asks several things side by side.
+PARALLEL = (
+    allocation_writer,
+    allocations,
+    collector,
+    compute_nodes,
+    evidence,
+    mirror,
+    host_lookups,
+    incremental,
+    samples,
+    unlisted_moves,
+)
+PARALLEL_PAIRS = (allocations, evidence, incremental, listings)
+BYSTANDER = next(iter(Nova().world.servers))
+BEFORE: tuple[tuple[str, ...], ...] = (
+    ("finish",),
+    ("fail", "finish", "reset"),
+    ("cut", "start", "finish", "reset"),
+    ("cut", "reset"),
+    ("down", "evacuate"),
+    ("down", "evacuate", "start"),
+    (),
+)
+
+
+@functools.cache
+def leftovers() -> list[tuple[str, str, int, tuple[str, ...]]]:
+    """Return how to reach a settled or deleted server with allocations on several hosts.
+
+    Or one that is halfway there.
+    """
+    found = []
+    for operation, placement, before in itertools.product(
+        OPERATIONS, ("answers", "refuses"), BEFORE
+    ):
+        for steps in range(20):
+            life = left_over(operation, placement, steps, before)
+            world = life.nova.world
+            claimed = [
+                host
+                for consumer, held in world.allocations.items()
+                for host in held.resources
+                if consumer != BYSTANDER
+            ]
+            row = world.servers.get(life.server)
+            if claimed and (not row or not row.host or len(claimed) > 1):
+                found.append((operation, placement, steps, before))
+    return found
+
+
+def left_over(operation: str, placement: str, steps: int, before: tuple[str, ...]) -> Life:
+    life, begun = begun_with(Nova(), operation, 1)
+    life.go(begun, steps)
+    life.nova.placement = placement
+    for what in before:
+        happens(life, what, begun)
+    life.nova.placement = "answers"
+    return life
+
+
+def happens(life: Life, what: str, operation: Operation | None = None) -> None:
+    ready = (
+        [operation]
+        if operation in life.running
+        else [other for other in life.running if not life.blocked(other)]
+    )
+    if what == "fail" and ready:
+        life.fail(ready[0])
+    elif what == "cut" and ready:
+        life.cut(ready[0])
+    elif what == "go on" and ready:
+        life.go(ready[-1], 1)
+    elif what.startswith("begin"):
+        name = what.partition(" ")[2]
+        if name in life.possible():
+            begin(life, name, 1)
+    elif what not in ("fail", "cut", "go on"):
+        do(life, what, 1)
+
+
+class Cloud:
+    """Both APIs of one life, in its current state at each request.
+
+    `script` has what happens before which request.
+    """
+
+    workers = 1
+
+    def __init__(self, life: Life, script: t.Mapping[int, str]) -> None:
+        self.life = life
+        self.world = life.nova.world
+        self.script = script
+        self.asked = 0
+        self.written: list[Change] = []
+        self.wrong: list[str] = []
+
+    def happens(self) -> None:
+        """Let Nova continue until the next request."""
+        self.asked += 1
+        if what := self.script.get(self.asked):
+            happens(self.life, what)
+
+    # Placement
+
+    def list_providers(self) -> t.Any:
+        self.happens()
+        return dict(self.world.providers)
+
+    def list_allocations_on_providers(self, providers: t.Iterable[str]) -> t.Any:
+        held: dict[str, dict[str, t.Any]] = {}
+        for provider in providers:
+            self.happens()
+            for consumer, allocation in self.world.allocations.items():
+                if provider in allocation.resources:
+                    held.setdefault(consumer, {})[provider] = allocation.resources[provider]
+        return held
+
+    def get_allocation(self, consumer: str) -> t.Any:
+        self.happens()
+        nothing = Allocation(consumer, None, None, None, None, {}, None)
+        return answer("GET /allocations", 200, self.world.allocations.get(consumer, nothing))
+
+    def get_details(self, providers: t.Iterable[str], parts: t.Iterable[str]) -> t.Any:
+        return {}
+
+    def query_providers_with_trait(self, trait: str) -> t.Any:
+        self.happens()
+        return answer("GET /resource_providers?required", 200, ())
+
+    def query_members(self, aggregate: str) -> t.Any:
+        raise AssertionError("There are no aggregates.")
+
+    query_members_without_trait = query_aggregates = query_members
+
+    def query_host_tree(self, provider: str) -> t.Any:
+        self.happens()
+        return answer("GET /resource_providers", 200, self.world.host_tree(provider))
+
+    def query_tree_allocations(self, root: str, providers: t.Iterable[str]) -> t.Any:
+        self.happens()
+        held = self.world.allocations_of_tree(root)
+        return answer("GET /resource_providers/…/allocations", 200, held)
+
+    def request(self, url: str, method: str, json: t.Any = None, **options: t.Any) -> t.Any:
+        """Handle a request of the writer, over HTTP.
+
+        It shows the allocation of a consumer, and changes several under their generations, all or
+        none.
+        """
+        status, body = self._told(url.rpartition("/")[2]) if method == "GET" else self._take(json)
+        return types.SimpleNamespace(
+            status_code=status, headers={}, content=b"{}", json=lambda: body
+        )
+
+    def _told(self, consumer: str) -> tuple[int, t.Any]:
+        told = build_body(self.get_allocation(consumer).value)
+        return 200, told if told["allocations"] else {"allocations": {}}
+
+    def _take(self, body: t.Mapping[str, t.Any]) -> tuple[int, t.Any]:
+        self.happens()
+        before = {consumer: self.world.allocations.get(consumer) for consumer in body}
+        for consumer, wanted in body.items():
+            current = before[consumer]
+            if current is None or current.generation != wanted["consumer_generation"]:
+                return 409, {
+                    "errors": [{"detail": "it changed", "code": "placement.concurrent_update"}]
+                }
+        for consumer, wanted in body.items():
+            current = before[consumer]
+            assert current
+            change = Change(consumer, wanted["consumer_generation"], build_body(current), wanted)
+            # This is not asserted here, because a run survives every exception.
+            if taken := lost(self.life.nova, change):
+                self.wrong.append(f"{self.life}\nthe write to {consumer} takes {taken}")
+            make(self.life.nova, change)
+            self.written.append(change)
+        return 204, {}
+
+    # Nova
+
+    lists_changed_migrations = True
+    undisturbed = threading.Event()
+    undisturbed.set()
+
+    def get_hypervisor(self, uuid: str) -> t.Any:
+        self.happens()
+        for node in self.world.snapshot().hypervisors.value or ():
+            if node.uuid == uuid:
+                return answer("GET /os-hypervisors/", 200, d.replace(node, servers=None))
+        return answer("GET /os-hypervisors/", 404)
+
+    def get_hypervisors(self, uuids: t.Iterable[str]) -> t.Any:
+        return [self.get_hypervisor(uuid) for uuid in uuids]
+
+    def list_services(self) -> t.Any:
+        self.happens()
+        return answer("GET /os-services", 200, tuple(self.world.services))
+
+    def list_hypervisors(self, with_servers: bool, roots: t.Iterable[str]) -> t.Any:
+        self.happens()
+        listing = self.world.snapshot().hypervisors
+        servers = [
+            node if with_servers else d.replace(node, servers=None) for node in listing.value or ()
+        ]
+        return d.replace(listing, value=tuple(servers))
+
+    def list_hypervisor_servers(self, node: str) -> t.Any:
+        self.happens()
+        return next(
+            known.servers
+            for known in self.world.snapshot().hypervisors.value or ()
+            if known.uuid == node
+        )
+
+    def list_servers_on_host(self, host: str) -> t.Any:
+        self.happens()
+        return tuple(server for server in self.world.servers.values() if server.host == host)
+
+    def get_server_with_image_properties(self, uuid: str) -> t.Any:
+        return self.get_server(uuid)
+
+    def list_attached_port_uuids(self, uuid: str) -> t.Any:
+        self.happens()
+        return answer("GET /os-interface", 200, ())
+
+    def list_ports(self, uuid: str) -> t.Any:
+        self.happens()
+        return answer("GET /v2.0/ports", 200, ())
+
+    def list_migrations(self) -> t.Any:
+        self.happens()
+        return answer("GET /os-migrations", 200, tuple(self.world.migrations.values()))
+
+    def list_migrations_of_server(self, server: str) -> t.Any:
+        self.happens()
+        return answer(
+            "GET /os-migrations?instance_uuid",
+            200,
+            tuple(row for row in self.world.migrations.values() if row.server == server),
+        )
+
+    def list_migrations_of_host(self, host: str, attempt: int = 0) -> t.Any:
+        self.happens()
+        rows = self.world.migrations.values()
+        return answer(
+            "GET /os-migrations?host",
+            200,
+            tuple(row for row in rows if host in (row.source_compute, row.dest_compute)),
+        )
+
+    def get_server(self, uuid: str) -> t.Any:
+        self.happens()
+        found = self.world.servers.get(uuid)
+        return answer("GET /servers", 200 if found else 404, found)
+
+    def find_deleted_server(self, uuid: str, brief: bool = False) -> t.Any:
+        self.happens()
+        found = self.world.deleted.get(uuid)
+        return answer("GET /servers/detail?deleted=True", 200, (found,) if found else ())
+
+    def list_instance_actions(self, uuid: str) -> t.Any:
+        self.happens()
+        known = (
+            uuid in self.world.servers
+            or uuid in self.world.deleted
+            or uuid in self.world.marked_deleted
+        )
+        return answer(
+            "GET /os-instance-actions",
+            200 if known else 404,
+            self.world.actions.get(uuid, ()) if known else None,
+        )
+
+    def get_instance_action(self, uuid: str, request: str) -> t.Any:
+        self.happens()
+        found = next(
+            (action for action in self.world.actions.get(uuid, ()) if action.request_id == request),
+            None,
+        )
+        return answer("GET /os-instance-actions/", 200 if found else 404, found)
+
+    def probe_migration_marker(self, uuid: str, attempt: int = 0) -> t.Any:
+        self.happens()
+        known = uuid in self.world.migrations or uuid in self.world.unlisted_migrations
+        return answer("GET /os-migrations?marker", 200 if known else 400, known or None)
+
+    def list_server_uuids_in_status(self, status: str, attempt: int = 0) -> t.Any:
+        self.happens()
+        found = [row.uuid for row in self.world.servers.values() if row.status == status]
+        return answer("GET /servers?status", 200, tuple(found))
+
+    def list_server_rows(self, uuid: str, attempt: int = 0) -> t.Any:
+        self.happens()
+        rows = (uuid,) if uuid in self.world.servers else ()
+        return answer("GET /servers?uuid", 200, rows)
+
+    def list_newest_servers(self, count: int) -> t.Any:
+        self.happens()
+        return answer("GET /servers/detail", 200, tuple(self.world.servers.values())[:count])
+
+    def list_server_uuids(self) -> t.Any:
+        self.happens()
+        return frozenset(self.world.servers)
+
+    def list_newest_servers_on_host(self, host: str, count: int) -> t.Any:
+        return answer("GET /servers/detail?host", 200, self.list_servers_on_host(host)[:count])
+
+    def list_server_uuids_on_host(self, host: str) -> t.Any:
+        return answer(
+            "GET /servers?host",
+            200,
+            tuple(server.uuid for server in self.list_servers_on_host(host)),
+        )
+
+    def list_aggregates(self) -> t.Any:
+        self.happens()
+        return ()
+
+    def get_host(self, name: str) -> t.Any:
+        self.happens()
+        found = any(node.host == name for node in self.world.nodes.values())
+        return answer("GET /os-hosts", 200 if found else 404, found or None)
+
+    def believe_errors(self, believe: bool) -> None:
+        """Do nothing: no request is repeated here."""
+
+    @property
+    def retried(self) -> int:
+        return 0
+
+
+def _one_after_another(
+    function: t.Callable[[t.Any], t.Any],
+    items: t.Iterable[t.Any],
+    _workers: int = 1,
+    **_stage: str,
+) -> list[t.Any]:
+    return list(map(function, items))
+
+
+class Reading(incremental.IncrementalCollector, renewal.RenewingCollector):
+    """Reads for detection and for remediation."""
+
+
+def _first_then_second(first: t.Callable[[], t.Any], second: t.Callable[[], t.Any]) -> t.Any:
+    return first(), second()
+
+
+@contextlib.contextmanager
+def open_collector(cloud: Cloud) -> t.Iterator[Reading]:
+    """Yield a collector that reads `cloud`, one request after the other."""
+    session = types.SimpleNamespace(
+        require_one_clock=lambda: None,
+        cloud=cloud.world.snapshot().cloud,
+        project="",
+        placement=None,
+        compute=None,
+        network=None,
+        roles=frozenset(),
+        block_storage=None,
+        accelerator=None,
+    )
+    with (
+        mock.patch.object(collector, "PlacementReader", lambda api: cloud),
+        mock.patch.object(collector, "NovaReader", lambda api: cloud),
+        mock.patch.object(collector, "NeutronReader", lambda *_: cloud),
+        mock.patch.object(collector, "ProviderGroupReader", lambda api: cloud),
+        contextlib.ExitStack() as patches,
+    ):
+        for module in PARALLEL:
+            patches.enter_context(mock.patch.object(module, "map_parallel", _one_after_another))
+        for module in PARALLEL_PAIRS:
+            patches.enter_context(mock.patch.object(module, "run_parallel", _first_then_second))
+        yield Reading(t.cast("t.Any", session))
+
+
+def run(cloud: Cloud, but: t.Collection[str] = ()) -> list[Change]:
+    """Detect and remediate all but some kinds, and return what was written."""
+    with open_collector(cloud) as reading:
+        remediate(cloud, reading, judge(reading.collect(Scope()), NO_MINIMUM_AGE), but)
+    return cloud.written
+
+
+def remediate(
+    cloud: Cloud,
+    reading: Reading,
+    found: t.Iterable[Finding],
+    but: t.Collection[str] = (),
+) -> None:
+    """Make the changes of all orphans in `found` and all swaps, but not those of some kinds."""
+    newest = types.SimpleNamespace(max_microversion=(1, 37))
+    adapter = types.SimpleNamespace(
+        get_endpoint=lambda: "http://placement",
+        get_endpoint_data=lambda: newest,
+        request=cloud.request,
+    )
+    journal = types.SimpleNamespace(
+        record_before=lambda steps: None, record_after=lambda outcomes: None
+    )
+    steps = [
+        Step(finding.id, finding.kind, finding.change)
+        for finding in found
+        if isinstance(finding.change, Change)
+        and (finding.verdict == ORPHANED or finding.change.partner)
+        and finding.kind not in but
+    ]
+    writer = allocation_writer.AllocationWriter(Api("Placement", adapter, (1, 28)))
+    outcomes = Remediation(reading, NO_MINIMUM_AGE, writer, t.cast("t.Any", journal)).run(
+        steps, str
+    )
+    assert not [outcome for outcome in outcomes if "unexpected" in outcome.reason]
+
+
+@st.composite
+def races(draw: st.DrawFn) -> Cloud:
+    """Draw a leftover, and the request at which an operation begins or continues.
+
+    It then makes a step from time to time.
+    """
+    life = left_over(*draw(st.sampled_from(leftovers())))
+    first, stride = draw(st.integers(1, 2 * LONGEST)), draw(st.sampled_from([1, 1, 2, 4, 8]))
+    script = dict.fromkeys(range(first, 3 * LONGEST, stride), "go on")
+    script[draw(st.integers(1, 3 * LONGEST))] = draw(
+        st.sampled_from(["go on", "fail", "cut", "reset", "start"])
+    )
+    if possible := sorted(life.possible()):
+        script[first] = f"begin {draw(st.sampled_from(possible))}"
+    return Cloud(life, script)
+
+
+@hypothesis.settings(max_examples=count_examples(800))
+@hypothesis.given(races())
+def test_needed_allocations_survive_while_nova_continues(cloud: Cloud) -> None:
+    for change in run(cloud):
+        hypothesis.event(change.action)
+    assert not cloud.wrong, "\n".join(cloud.wrong)
+
+
+def test_generated_races_end_in_changes() -> None:
+    """Otherwise the property would prove nothing."""
+    hypothesis.find(
+        races().filter(lambda cloud: len(cloud.script) > 10),
+        lambda cloud: bool(run(cloud)),
+        settings=hypothesis.settings(max_examples=2000, phases=[hypothesis.Phase.generate]),
+    )
+
+
+def begun_swap(operation: str) -> Life:
+    """Return a life in which a move was reverted, and its allocations were not."""
+    return left_over(operation, "refuses", 3, ("fail", "finish", "reset"))
+
+
+@pytest.mark.parametrize("operation", ["resize", "migrate"])
+def test_swap_is_written_wherever_nova_does_nothing(operation: str) -> None:
+    cloud = Cloud(begun_swap(operation), {})
+
+    assert [change.action for change in run(cloud)] != []
+    assert not cloud.wrong
+
+
+@pytest.mark.parametrize("operation", ["resize", "migrate"])
+def test_swap_takes_nothing_needed_whatever_nova_begins_meanwhile(operation: str) -> None:
+    names = sorted(begun_swap(operation).possible())
+    assert names
+    for first in range(1, 2 * LONGEST, 3):
+        for name in names:
+            script = dict.fromkeys(range(first, 3 * LONGEST), "go on")
+            cloud = Cloud(begun_swap(operation), {**script, first: f"begin {name}"})
+            run(cloud)
+            assert not cloud.wrong, (first, name, cloud.wrong)

@@ -1,0 +1,409 @@
+# Copyright (c) 2026, osops.placement contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""When the tree of a provider is deleted, and what is said of one that is not.
+
+Placement does not guard a deletion by a generation, so everything depends on what is read before.
+"""
+
+from __future__ import annotations
+
+import dataclasses as d
+import types
+import typing as t
+
+import pytest
+
+from ansible_collections.osops.placement.plugins.module_utils._common.errors import (
+    CloudError,
+    InvalidInput,
+    JournalError,
+)
+from ansible_collections.osops.placement.plugins.module_utils._core.changes import provider_trees
+from ansible_collections.osops.placement.plugins.module_utils._core.changes.group_check import (
+    EVERY_HOST,
+)
+from ansible_collections.osops.placement.plugins.module_utils._core.models.change import (
+    ProviderRemoval,
+)
+from ansible_collections.osops.placement.plugins.module_utils._core.models.nova import (
+    Hypervisor,
+    Service,
+)
+from ansible_collections.osops.placement.plugins.module_utils._core.models.snapshot import Scope
+from ansible_collections.osops.placement.plugins.module_utils._core.plan.steps import TreeStep
+from ansible_collections.osops.placement.tests.unit.plugins.module_utils.judging import (
+    NO_MINIMUM_AGE,
+    judge,
+)
+from ansible_collections.osops.placement.tests.unit.plugins.module_utils.world import (
+    World,
+    answer,
+)
+
+if t.TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from ansible_collections.osops.placement.plugins.module_utils._core.changes.outcomes import (
+        Outcome,
+    )
+    from ansible_collections.osops.placement.plugins.module_utils._core.models.placement import (
+        Provider,
+    )
+
+
+class Site:
+    """A cloud with trees of hosts that are gone, and everything that a run asks and writes there.
+
+    reading: what a reading has instead of its own listings.
+    generations: those that Placement shows instead of the true ones, by provider; None for a
+        provider that it does not have.
+    refusal: what Placement says to the deletion of the last provider of a tree.
+    """
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, trees: int = 1) -> None:
+        self.world = World()
+        self.here = self.world.host("compute-1")
+        self.world.server(self.here, self.here)
+        self.roots = []
+        for number in range(trees):
+            root = self.world.provider(f"compute-9{number}")
+            self.world.provider(f"compute-9{number}_child", root)
+            self.world.were_novas.add(root)
+            self.roots.append(root)
+        self.reading: dict[str, t.Any] = {}
+        self.scopes: list[Scope] = []
+        self.generations: dict[str, int | None] = {}
+        self.meanwhile: Callable[[], object] = lambda: None
+        self.refusal: str | Exception = ""
+        self.refuses_all = False
+        self.unreadable_after: int | None = None
+        self.breaks = False
+        self.read: list[str] = []
+        self.deleted: list[str] = []
+        self.records: list[tuple[str, t.Any]] = []
+        self.details: dict[str, t.Any] = {}
+        fakes: dict[str, t.Any] = {
+            "Collector": types.SimpleNamespace(collect=self._collect),
+            "ProviderStateReader": types.SimpleNamespace(read=self._read),
+            "ProviderWriter": types.SimpleNamespace(delete_tree=self._delete),
+        }
+        for name, fake in fakes.items():
+            monkeypatch.setattr(provider_trees, name, lambda _session, fake=fake: fake)
+        self.steps = []
+        for finding in judge(self.world.snapshot(), NO_MINIMUM_AGE):
+            assert isinstance(finding.change, ProviderRemoval)
+            assert len(finding.change.providers) == 2
+            self.steps.append(TreeStep(finding.id, finding.kind, finding.change))
+        assert [step.subject for step in self.steps] == self.roots
+
+    def remove(
+        self,
+        check_mode: bool = False,
+        max_failures: int = 5,
+        failed_before: int = 0,
+        stopped: Callable[[], str] = str,
+        group_check: t.Any = EVERY_HOST,
+    ) -> list[Outcome]:
+        session: t.Any = types.SimpleNamespace(placement=None)
+        ours: t.Any = self
+        remover = provider_trees.TreeRemover(
+            session, NO_MINIMUM_AGE, None if check_mode else ours, max_failures, group_check
+        )
+        outcomes = remover.remove_trees(self.steps, stopped, failed_before)
+        assert [outcome.step for outcome in outcomes] == self.steps
+        return outcomes
+
+    def _collect(self, scope: Scope) -> t.Any:
+        self.scopes.append(scope)
+        return self.world.snapshot(scope=scope, **self.reading)
+
+    def _read(self, uuid: str) -> t.Any:
+        if self.unreadable_after is not None and len(self.read) >= self.unreadable_after:
+            raise CloudError("Placement answered 500.")
+        self.read.append(uuid)
+        known = self.world.providers.get(uuid)
+        generation = self.generations.get(uuid, known.generation if known else None)
+        if generation is None:
+            return None
+        return types.SimpleNamespace(generation=generation, as_dict=lambda: {"uuid": uuid})
+
+    def _delete(self, providers: t.Sequence[Provider]) -> tuple[list[Provider], str]:
+        if isinstance(self.refusal, Exception):
+            raise self.refusal
+        gone = list(providers)
+        if self.refusal:
+            gone = [] if self.refuses_all else gone[:-1]
+        self.deleted += [provider.uuid for provider in gone]
+        return gone, self.refusal
+
+    # The journal
+
+    def record_before(self, steps: Iterable[TreeStep], details: dict[str, t.Any]) -> None:
+        self.records += [("before", step.finding) for step in steps]
+        self.details |= details
+        self.meanwhile()
+
+    def record_after(self, outcomes: Iterable[Outcome]) -> None:
+        if self.breaks:
+            raise JournalError("The disk is full.")
+        self.records += [("after", outcome.outcome) for outcome in outcomes]
+
+
+@pytest.fixture(name="site")
+def _site(monkeypatch: pytest.MonkeyPatch) -> Site:
+    return Site(monkeypatch)
+
+
+def _summarize(outcomes: Iterable[Outcome]) -> list[tuple[str, bool]]:
+    return [(outcome.outcome, outcome.partly) for outcome in outcomes]
+
+
+def test_tree_is_proven_journaled_and_deleted(site: Site) -> None:
+    [outcome] = site.remove()
+
+    assert (outcome.outcome, outcome.reason, outcome.partly) == ("removed", "", False)
+    [child, root] = site.steps[0].change.providers
+    assert site.deleted == [child.uuid, root.uuid]
+    assert site.scopes == [Scope(hosts=(root.uuid,), kinds=("orphaned_provider",))]
+    assert site.records == [("before", site.steps[0].finding), ("after", "removed")]
+    # What is needed to restore them.
+    assert site.details == {known.uuid: {"uuid": known.uuid} for known in (child, root)}
+
+
+def test_check_mode_proves_and_deletes_nothing(site: Site) -> None:
+    [outcome] = site.remove(check_mode=True)
+
+    assert (outcome.outcome, len(site.scopes)) == ("removed", 1)
+    assert (site.records, site.read, site.deleted) == ([], [], [])
+
+
+def _register(site: Site, uuid: str) -> None:
+    """Let a compute node have the name of the first root."""
+    site.world.nodes[uuid] = Hypervisor(uuid, "compute-90", "compute-90", "up", "enabled", ())
+    site.world.services.append(Service("nova-compute", "compute-90", "enabled", "up"))
+
+
+def _come_back(site: Site) -> None:
+    _register(site, site.roots[0])
+
+
+def _allocate(site: Site) -> None:
+    site.world.stranger(site.roots[0])
+
+
+def _add_child(site: Site) -> None:
+    site.world.provider("compute-90_other", site.roots[0])
+
+
+def _write_inventory(site: Site) -> None:
+    root = site.roots[0]
+    site.world.providers[root] = d.replace(site.world.providers[root], generation=2)
+
+
+@pytest.mark.parametrize("check_mode", [False, True])
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        pytest.param(_come_back, "It is no longer found.", id="its host is back"),
+        pytest.param(_allocate, "It is no longer proven: ", id="it has an allocation"),
+        pytest.param(_add_child, "What would be deleted is no longer ", id="it has a new child"),
+        pytest.param(_write_inventory, "What would be deleted is no longer ", id="it was written"),
+    ],
+)
+def test_tree_that_is_no_longer_as_at_detection_stays(
+    site: Site, change: Callable[[Site], None], reason: str, check_mode: bool
+) -> None:
+    change(site)
+
+    [outcome] = site.remove(check_mode)
+
+    assert outcome.outcome == "skipped" and outcome.reason.startswith(reason)
+    assert (site.records, site.deleted) == ([], [])
+
+
+def test_tree_of_another_kind_now_stays(site: Site) -> None:
+    """Its name is now that of a compute node with another UUID."""
+    _register(site, site.world.uuid())
+
+    [outcome] = site.remove()
+
+    assert outcome.outcome == "skipped"
+    assert outcome.reason.startswith("It is no longer proven: ")
+    assert site.deleted == []
+
+
+def test_tree_that_is_gone_is_left_out(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(_scope: Scope) -> t.NoReturn:
+        raise InvalidInput("hosts: neither Nova nor Placement has it.")
+
+    monkeypatch.setattr(
+        provider_trees, "Collector", lambda _session: types.SimpleNamespace(collect=refuse)
+    )
+
+    [outcome] = site.remove()
+
+    assert (outcome.outcome, outcome.reason) == ("skipped", "It no longer exists.")
+    assert site.deleted == []
+
+
+@pytest.mark.parametrize(
+    "reading",
+    [
+        pytest.param({"services": answer("GET /os-services", 500)}, id="services"),
+        pytest.param({"samples": (answer("GET /servers/a", 403),)}, id="credentials"),
+        pytest.param({"hypervisors": answer("GET /os-hypervisors", 500)}, id="compute nodes"),
+    ],
+)
+def test_unsound_reading_ends_the_run(
+    reading: dict[str, t.Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    site = Site(monkeypatch, trees=2)
+    site.reading = reading
+
+    outcomes = site.remove()
+
+    assert _summarize(outcomes) == [("failed", False)] * 2
+    assert outcomes[0].reason.startswith("Nothing may be deleted now.")
+    assert (len(site.scopes), site.records, site.deleted) == (1, [], [])
+
+
+def test_silent_cell_ends_the_run(site: Site) -> None:
+    """The compute node may be in the cell that does not answer."""
+    services = [d.replace(service, status="UNKNOWN") for service in site.world.services]
+    site.reading = {"services_after": answer("GET /os-services", 200, tuple(services))}
+
+    [outcome] = site.remove()
+
+    assert outcome.outcome == "failed"
+    assert outcome.reason.startswith("Nothing may be deleted now. A cell is not answering")
+    assert site.deleted == []
+
+
+def test_host_that_left_the_groups_of_the_plan_keeps_its_tree(site: Site) -> None:
+    asked = []
+
+    def explain(provider: str, listings: t.Any) -> str:
+        asked.append((provider, listings.scope))
+        return "It is not in rack 7."
+
+    [outcome] = site.remove(group_check=types.SimpleNamespace(explain_provider=explain))
+
+    assert (outcome.outcome, outcome.reason) == ("skipped", "It is not in rack 7.")
+    assert asked == [(site.roots[0], site.scopes[0])]
+    assert (site.records, site.deleted) == ([], [])
+
+
+@pytest.mark.parametrize("generation", [None, 0, 2])
+@pytest.mark.parametrize("position", [0, 1])
+def test_provider_that_changes_after_the_proof_keeps_its_tree(
+    site: Site, generation: int | None, position: int
+) -> None:
+    changed = site.steps[0].change.providers[position]
+    site.generations[changed.uuid] = generation
+
+    [outcome] = site.remove()
+
+    assert outcome.outcome == "skipped"
+    assert outcome.reason == f"Provider {changed.name} changed just now: run again."
+    assert (site.records, site.deleted) == ([], [])
+
+
+def test_provider_that_cannot_be_read_after_the_journal_keeps_its_tree(site: Site) -> None:
+    site.unreadable_after = 2
+
+    [outcome] = site.remove()
+
+    assert (outcome.outcome, outcome.reason) == ("failed", "Placement answered 500.")
+    assert (site.deleted, outcome.partly) == ([], False)
+    assert site.records[-1] == ("after", "failed")
+
+
+@pytest.mark.parametrize(("seconds", "expected"), [(60, "removed"), (60.1, "failed")])
+def test_proof_may_be_a_minute_old(
+    site: Site, seconds: float, expected: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now = [1000.0]
+    monkeypatch.setattr(provider_trees, "read_monotonic_clock", lambda: now[0])
+    site.meanwhile = lambda: now.append(now.pop() + seconds)
+
+    assert [outcome.outcome for outcome in site.remove()] == [expected]
+
+
+def test_deletion_without_an_answer_may_have_changed_something(site: Site) -> None:
+    site.refusal = CloudError("Placement did not answer.")
+
+    [outcome] = site.remove()
+
+    assert (outcome.outcome, outcome.partly) == ("failed", True)
+    assert outcome.reason == "Placement did not answer."
+    assert site.records[-1] == ("after", "failed")
+
+
+def test_refused_deletion_has_changed_nothing(site: Site) -> None:
+    site.refusal, site.refuses_all = "It has allocations.", True
+
+    [outcome] = site.remove()
+
+    assert (outcome.outcome, outcome.reason) == ("failed", "It has allocations.")
+    assert outcome.partly is False
+
+
+def test_deletion_that_is_refused_halfway_is_told(site: Site) -> None:
+    site.refusal = "It has allocations."
+
+    [outcome] = site.remove()
+
+    assert outcome.outcome == "failed" and outcome.partly is True
+    assert outcome.reason == "It has allocations. 1 of its 2 providers were deleted."
+
+
+def test_deleted_tree_is_told_although_the_journal_breaks(site: Site) -> None:
+    site.breaks = True
+
+    [outcome] = site.remove()
+
+    assert (outcome.outcome, outcome.reason) == ("removed", "The disk is full.")
+    assert len(site.deleted) == 2
+
+
+def test_failure_does_not_keep_the_other_trees(monkeypatch: pytest.MonkeyPatch) -> None:
+    site = Site(monkeypatch, trees=3)
+    site.generations[site.roots[0]] = 7
+
+    outcomes = site.remove()
+
+    assert [outcome.outcome for outcome in outcomes] == ["skipped", "removed", "removed"]
+    assert len(site.deleted) == 4
+
+
+@pytest.mark.parametrize(
+    ("failed_before", "expected"),
+    [
+        (0, ["failed", "failed", "skipped"]),
+        (1, ["failed", "skipped", "skipped"]),
+        (2, ["skipped"] * 3),
+    ],
+)
+def test_failures_of_the_whole_run_count(
+    failed_before: int, expected: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    site = Site(monkeypatch, trees=3)
+    site.refusal, site.refuses_all = "No.", True
+
+    outcomes = site.remove(max_failures=2, failed_before=failed_before)
+
+    assert [outcome.outcome for outcome in outcomes] == expected
+
+
+def test_run_that_is_told_to_end_deletes_no_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    site = Site(monkeypatch, trees=2)
+
+    def explain_stop() -> str:
+        return "The run was told to end." if site.deleted else ""
+
+    outcomes = site.remove(stopped=explain_stop)
+
+    assert [outcome.outcome for outcome in outcomes] == ["removed", "skipped"]
+    assert outcomes[1].reason == "The run was told to end."

@@ -1,0 +1,274 @@
+# Copyright (c) 2026, osops.placement contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""How many changes one proof is for, and what ends a run between two writes."""
+
+from __future__ import annotations
+
+import dataclasses as d
+import typing as t
+
+import pytest
+
+from ansible_collections.osops.placement.plugins.module_utils._common.errors import (
+    AllocationConflict,
+    CloudError,
+    UnsoundReading,
+)
+from ansible_collections.osops.placement.plugins.module_utils._core.changes import remediation
+from ansible_collections.osops.placement.plugins.module_utils._core.changes.remediation import (
+    Remediation,
+)
+from ansible_collections.osops.placement.plugins.module_utils._core.models.change import Change
+from ansible_collections.osops.placement.plugins.module_utils._core.models.nova import Service
+from ansible_collections.osops.placement.plugins.module_utils._core.plan.steps import Step
+from ansible_collections.osops.placement.tests.unit.plugins.module_utils.judging import (
+    NO_MINIMUM_AGE,
+    judge,
+)
+from ansible_collections.osops.placement.tests.unit.plugins.module_utils.world import (
+    World,
+    answer,
+)
+
+MANY_SERVICES = 7000
+
+
+@d.dataclass
+class Run:
+    """A run over the orphans of one host, and everything that it asks for and writes.
+
+    `seconds` pass with each proof, and `seconds_of_write` with each write. The consumers in
+    `moved` change after they were proven, those in `unreadable` cannot be looked up, and of those
+    in `contradicted` Placement says different things. After `sound_proofs` proofs, a reading has
+    the listings in `unsound` instead of its own. The hosts of the consumers in `outside` have left
+    the groups of the plan.
+    """
+
+    orphans: int
+    services: int = 1
+    seconds: float = 0
+    seconds_of_write: float = 0
+    moved: t.Collection[str] = ()
+    unreadable: t.Collection[str] = ()
+    contradicted: t.Collection[str] = ()
+    failing: bool = False
+    writes_until_stop: int | None = None
+    check_mode: bool = False
+    sound_proofs: int | None = None
+    unsound: t.Mapping[str, t.Any] = d.field(default_factory=dict)
+    outside: t.Collection[str] = ()
+    proofs: list[int] = d.field(default_factory=list)
+    looks: list[int] = d.field(default_factory=list)
+    writes: list[int] = d.field(default_factory=list)
+    ages: list[float] = d.field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.clock = self.proven_at = 0.0
+        self.world = World()
+        host = self.world.host("a")
+        self.world.server(host, host)
+        for number in range(1, self.services):
+            service = Service("nova-conductor", f"conductor-{number}", "enabled", "up")
+            self.world.services.append(service)
+        for _number in range(self.orphans):
+            self.world.delete(self.world.server(host, host))
+        self.steps = []
+        for finding in judge(self.world.snapshot(), NO_MINIMUM_AGE):
+            assert isinstance(finding.change, Change)
+            self.steps.append(Step(finding.id, finding.kind, finding.change))
+        assert len(self.steps) == self.orphans
+
+    def run(self, monkeypatch: pytest.MonkeyPatch, max_failures: int = 5) -> dict[str, int]:
+        """Return how many changes have which outcome."""
+        monkeypatch.setattr(remediation, "read_monotonic_clock", lambda: self.clock)
+        ours: t.Any = self
+        journal = None if self.check_mode else ours
+        run = Remediation(ours, NO_MINIMUM_AGE, ours, journal, max_failures, ours)
+        outcomes = run.run(self.steps, self.explain_stop)
+        assert [outcome.step for outcome in outcomes] == self.steps
+        tally: dict[str, int] = {}
+        for outcome in outcomes:
+            tally[outcome.outcome] = tally.get(outcome.outcome, 0) + 1
+        return tally
+
+    def explain_stop(self) -> str:
+        stop = self.writes_until_stop is not None and len(self.writes) >= self.writes_until_stop
+        return "The run was told to end." if stop else ""
+
+    # What reads the cloud
+
+    def begin_renewal(self, consumers: object, providers: object) -> t.Any:
+        return self.read()
+
+    def read(self) -> t.Any:
+        if self.sound_proofs is not None and len(self.proofs) > self.sound_proofs:
+            return self.world.snapshot(**self.unsound)
+        return self.world.snapshot()
+
+    def renew(self, consumers: t.Sequence[str]) -> t.Any:
+        self.proofs.append(len(consumers))
+        self.proven_at = self.clock
+        self.clock += self.seconds
+        if not set(consumers).isdisjoint(self.unreadable):
+            raise CloudError("Nova answered 500.")
+        return self.read()
+
+    def explain_contradictions(self, snapshot: object) -> dict[str, str]:
+        return dict.fromkeys(self.contradicted, "Placement contradicts itself.")
+
+    def explain_changes(self, changes: t.Sequence[Change], listings: t.Any) -> list[str]:
+        assert listings.providers == self.world.providers
+        return ["It left." if change.consumer in self.outside else "" for change in changes]
+
+    # What writes
+
+    def find_conflicts(self, changes: t.Sequence[Change]) -> dict[str, AllocationConflict]:
+        self.looks.append(len(changes))
+        found = {change.consumer for change in changes} & set(self.moved)
+        return {consumer: AllocationConflict("It has just changed.") for consumer in found}
+
+    def write(self, changes: t.Sequence[Change]) -> list[CloudError | None]:
+        self.writes.append(len(changes))
+        self.ages.append(self.clock - self.proven_at)
+        self.clock += self.seconds_of_write
+        if self.failing:
+            return [CloudError("Placement answered 500.") for _change in changes]
+        for change in changes:
+            self.world.apply(change)
+        return [None] * len(changes)
+
+    def record_before(self, steps: object) -> None:
+        """Keep nothing."""
+
+    record_after = record_before
+
+
+@pytest.mark.parametrize(
+    ("services", "proofs"),
+    [
+        pytest.param(1, [8] * 10, id="small cloud"),
+        pytest.param(999, [8] * 10, id="just small"),
+        pytest.param(1000, [16] * 5, id="medium"),
+        pytest.param(MANY_SERVICES, [64, 16], id="very large"),
+    ],
+)
+def test_one_listing_of_many_services_is_for_more_changes(
+    services: int, proofs: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = Run(80, services)
+
+    assert run.run(monkeypatch) == {"removed": 80}
+    assert (run.proofs, run.writes) == (proofs, [8] * 10)
+
+
+def test_check_mode_proves_more_at_once_and_writes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    run = Run(80, check_mode=True)
+
+    assert run.run(monkeypatch) == {"removed": 80}
+    assert (run.proofs, run.writes) == ([32, 32, 16], [])
+    assert run.looks == run.proofs
+
+
+def test_what_changes_after_the_proof_is_not_written(monkeypatch: pytest.MonkeyPatch) -> None:
+    run = Run(64, MANY_SERVICES)
+    run.moved = {run.steps[60].change.consumer}
+
+    assert run.run(monkeypatch) == {"removed": 63, "skipped": 1}
+    assert run.writes == [8] * 7 + [7]
+
+
+def test_consumer_of_which_placement_says_different_things_is_not_written(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    run = Run(8)
+    run.contradicted = {run.steps[3].change.consumer}
+
+    assert run.run(monkeypatch) == {"removed": 7, "skipped": 1}
+    assert run.writes == [7]
+
+
+def test_proof_that_grows_old_during_the_writes_is_renewed(monkeypatch: pytest.MonkeyPatch) -> None:
+    run = Run(64, MANY_SERVICES, seconds=30, seconds_of_write=10)
+
+    assert run.run(monkeypatch) == {"removed": 64}
+    # After four writes it is 70 seconds old.
+    assert run.proofs == [64, 8, 8, 8, 8]
+    assert max(run.ages) <= 60
+
+
+def test_proof_that_is_always_too_old_ends_the_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    run = Run(64, MANY_SERVICES, seconds=61)
+
+    assert run.run(monkeypatch) == {"failed": 5, "skipped": 59}
+    assert run.writes == []
+
+
+def test_consumer_that_cannot_be_read_costs_only_its_own_change(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    run = Run(64, MANY_SERVICES)
+    run.unreadable = {run.steps[20].change.consumer}
+
+    assert run.run(monkeypatch) == {"removed": 63, "failed": 1}
+
+
+def test_too_many_failures_end_the_run_before_the_next_write(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    run = Run(64, MANY_SERVICES, failing=True)
+
+    assert run.run(monkeypatch) == {"failed": 8, "skipped": 56}
+    assert run.writes == [8]
+
+
+def test_run_that_is_told_to_end_writes_no_more_of_what_is_proven(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    run = Run(64, MANY_SERVICES, writes_until_stop=2)
+
+    assert run.run(monkeypatch) == {"removed": 16, "skipped": 48}
+
+
+# None of these is an answer about a consumer, so each proof alone would still hold.
+UNSOUND = [
+    pytest.param({"services": answer("GET /os-services", 500)}, id="services before"),
+    pytest.param({"services_after": answer("GET /os-services", 500)}, id="services after"),
+    pytest.param({"samples": (answer("GET /servers/a", 403),)}, id="credentials"),
+    pytest.param({"control": answer("GET /servers/detail", 200, (None,))}, id="filter"),
+]
+
+
+@pytest.mark.parametrize("check_mode", [False, True])
+@pytest.mark.parametrize("unsound", UNSOUND)
+def test_unsound_reading_ends_the_run_before_its_changes_are_written(
+    unsound: dict[str, t.Any], check_mode: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = Run(80, sound_proofs=1, unsound=unsound, check_mode=check_mode)
+    size = 32 if check_mode else 8
+
+    assert run.run(monkeypatch) == {"removed": size, "failed": 80 - size}
+    assert run.proofs == [size, size]
+    assert run.writes == ([] if check_mode else [8])
+
+
+@pytest.mark.parametrize("unsound", UNSOUND)
+def test_cloud_that_is_unsound_at_the_beginning_is_not_changed(
+    unsound: dict[str, t.Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = Run(8, sound_proofs=-1, unsound=unsound)
+
+    with pytest.raises(UnsoundReading):
+        run.run(monkeypatch)
+    assert (run.proofs, run.writes) == ([], [])
+
+
+def test_only_the_hosts_in_the_groups_of_the_plan_are_changed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    run = Run(8)
+    run.outside = {run.steps[number].change.consumer for number in (0, 5)}
+
+    assert run.run(monkeypatch) == {"removed": 6, "skipped": 2}
+    assert (run.proofs, run.writes) == ([6], [6])

@@ -1,0 +1,980 @@
+# Copyright (c) 2026, osops.placement contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""What a run removed is restored from the journal, and nothing else.
+
+Only as far as nobody loses anything.
+"""
+
+from __future__ import annotations
+
+import collections
+import copy
+import dataclasses as d
+import json
+import typing as t
+
+import hypothesis
+import hypothesis.strategies as st
+import pytest
+
+from ansible_collections.osops.placement.plugins.module_utils._common.errors import InvalidInput
+from ansible_collections.osops.placement.plugins.module_utils._core.changes.journal import (
+    BEFORE,
+    PLANNED,
+    Journal,
+    build_record,
+    read_journal,
+)
+from ansible_collections.osops.placement.plugins.module_utils._core.changes.nova_check import (
+    RestoreCheck,
+)
+from ansible_collections.osops.placement.plugins.module_utils._core.changes.outcomes import Outcome
+from ansible_collections.osops.placement.plugins.module_utils._core.changes.recorded_changes import (  # noqa: E501
+    find_changes,
+)
+from ansible_collections.osops.placement.plugins.module_utils._core.changes.restore import (
+    Restoration,
+    find_restore_steps,
+    invert_change,
+    restore,
+)
+from ansible_collections.osops.placement.plugins.module_utils._core.changes.tree_records import (
+    find_deleted_providers,
+)
+from ansible_collections.osops.placement.plugins.module_utils._core.changes.tree_restore import (
+    TreeRestorer,
+)
+from ansible_collections.osops.placement.plugins.module_utils._core.clients.allocation_writer import (  # noqa: E501
+    AllocationWriter,
+)
+from ansible_collections.osops.placement.plugins.module_utils._core.clients.nova import NovaReader
+from ansible_collections.osops.placement.plugins.module_utils._core.clients.placement import (
+    PlacementReader,
+)
+from ansible_collections.osops.placement.plugins.module_utils._core.models.change import (
+    Change,
+    ProviderRemoval,
+    build_body,
+    build_change,
+    is_same_allocation,
+)
+from ansible_collections.osops.placement.plugins.module_utils._core.models.placement import (
+    Allocation,
+    Provider,
+)
+from ansible_collections.osops.placement.plugins.module_utils._core.options.policy_options import (
+    parse_policy,
+)
+from ansible_collections.osops.placement.plugins.module_utils._core.plan.steps import Step, TreeStep
+from ansible_collections.osops.placement.tests.unit.examples import count_examples
+from ansible_collections.osops.placement.tests.unit.plugins.module_utils.placement import (
+    HERE,
+    THERE,
+    Placement,
+    uuid,
+)
+from ansible_collections.osops.placement.tests.unit.plugins.module_utils.service import Service
+
+if t.TYPE_CHECKING:
+    import pathlib
+
+ENDPOINT = "http://placement"
+A, B, C = (f"aaaaaaa{number}-0000-4000-8000-000000000000" for number in range(3))
+SERVER, MIGRATION = "bbbbbbb0-0000-4000-8000-000000000000", "bbbbbbb1-0000-4000-8000-000000000000"
+
+
+def _held(
+    consumer: str = SERVER,
+    generation: int | None = 3,
+    type: str | None = None,
+    **resources: dict[str, int],
+) -> Allocation:
+    """Return an allocation of `consumer` on the providers a, b and c.
+
+    An empty one has no generation and no owner.
+    """
+    named = {{"a": A, "b": B, "c": C}[name]: share for name, share in resources.items()}
+    if not named:
+        return Allocation(consumer, None, None, None, None, {}, None)
+    return Allocation(consumer, generation, "project", "user", type, named, 7200)
+
+
+def _change(before: Allocation, partner: Change | None = None, **after: dict[str, int]) -> Change:
+    owner = {} if before.project else {"project": "project", "user": "user"}
+    return build_change(before, partner, resources=_held(**after).resources, **owner)
+
+
+def _now(*allocations: Allocation) -> dict[str, dict[str, t.Any]]:
+    return {allocation.consumer: build_body(allocation) for allocation in allocations}
+
+
+def _step(change: Change, kind: str = "deleted_server") -> Step:
+    return Step(f"{kind}/{change.consumer}", kind, change)
+
+
+VCPU = {"VCPU": 2}
+NOTHING = _held()
+REMOVED = _change(_held(a=VCPU))
+REDUCED = _change(_held(a=VCPU, b=VCPU), b=VCPU)
+REDUCED_AMOUNT = _change(_held(a={"VCPU": 2, "DISK_GB": 5}), a={"VCPU": 1, "DISK_GB": 5})
+MOVED = _change(_held(a=VCPU), b=VCPU)
+CREATED = _change(NOTHING, a=VCPU)
+SWAPPED = _change(_held(a=VCPU), _change(_held(MIGRATION, b=VCPU)), b=VCPU)
+SWAPPED_FROM_NOTHING = _change(NOTHING, _change(_held(MIGRATION, b=VCPU)), b=VCPU)
+
+
+def _left(change: Change, generation: int | None = None) -> dict[str, dict[str, t.Any]]:
+    """Return the allocations of the consumers of `change` after it was made.
+
+    generation: by default, the one that the write left.
+    """
+    return _now(
+        *(_of(part, part.after, generation or (part.generation or 0) + 1) for part in change.parts)
+    )
+
+
+def _of(part: Change, side: t.Mapping[str, t.Any], generation: int) -> Allocation:
+    if not side["allocations"]:
+        return Allocation(part.consumer, None, None, None, None, {}, None)
+    held = {provider: share["resources"] for provider, share in side["allocations"].items()}
+    return Allocation(
+        part.consumer,
+        generation,
+        side["project_id"],
+        side["user_id"],
+        side.get("consumer_type"),
+        held,
+        7200,
+    )
+
+
+def _inverse(change: Change, held: t.Mapping[str, t.Mapping[str, t.Any]]) -> Change:
+    inverse, why = invert_change(change, held)
+    assert inverse is not None and why == ""
+    return inverse
+
+
+def test_removed_consumer_is_restored_completely_as_a_new_one() -> None:
+    inverse = _inverse(REMOVED, _left(REMOVED))
+
+    assert (inverse.action, inverse.generation, inverse.partner) == ("create", None, None)
+    assert inverse.after == {**REMOVED.before, "consumer_generation": None}
+
+
+def test_removed_consumer_gets_its_type_back() -> None:
+    typed = _change(_held(a=VCPU, type="INSTANCE"))
+
+    assert _inverse(typed, _left(typed)).after["consumer_type"] == "INSTANCE"
+
+
+@pytest.mark.parametrize("change", [REDUCED, REDUCED_AMOUNT])
+def test_reduced_consumer_gets_its_loss_back_at_its_current_generation(
+    change: Change,
+) -> None:
+    inverse = _inverse(change, _left(change, 7))
+
+    assert (
+        inverse.generation,
+        inverse.before["consumer_generation"],
+        inverse.after["consumer_generation"],
+    ) == (7, 7, 7)
+    assert inverse.after == {**change.before, "consumer_generation": 7}
+    assert (inverse.frees, inverse.allocates) == ({}, change.frees)
+
+
+def test_corrected_owner_is_reverted() -> None:
+    change = build_change(_held(a=VCPU), project="theirs")
+    inverse = _inverse(change, _left(change))
+
+    assert (inverse.after["project_id"], inverse.frees, inverse.allocates) == ("project", {}, {})
+
+
+@pytest.mark.parametrize("change", [MOVED, CREATED, _change(_held(a={"VCPU": 1}), a={"VCPU": 2})])
+def test_allocation_given_to_a_server_is_not_taken_back(change: Change) -> None:
+    inverse, why = invert_change(change, _left(change))
+
+    assert inverse is None
+    assert (
+        f"{SERVER} would lose its allocations on {B if change is MOVED else A}, which its server "
+        "may need"
+    ) in why
+
+
+@pytest.mark.parametrize("change", [SWAPPED, SWAPPED_FROM_NOTHING])
+def test_pair_of_an_unreverted_allocation_is_restored_as_a_whole(change: Change) -> None:
+    """The migration gets what the server loses: the two together free nothing."""
+    inverse = _inverse(change, _left(change))
+
+    assert inverse.frees == {} and inverse.partner
+    assert [part.consumer for part in inverse.parts] == [SERVER, MIGRATION]
+    for undoing, made in zip(inverse.parts, change.parts, strict=True):
+        assert is_same_allocation(undoing.before, made.after) and is_same_allocation(
+            undoing.after, made.before
+        )
+
+
+@pytest.mark.parametrize("moved", [SERVER, MIGRATION])
+def test_pair_of_an_unreverted_allocation_with_a_changed_consumer_is_left_alone(moved: str) -> None:
+    held = _left(SWAPPED)
+    inverse, why = invert_change(
+        SWAPPED, {**held, moved: {**held[moved], "allocations": {C: {"resources": dict(VCPU)}}}}
+    )
+
+    assert inverse is None and f"{moved} now has other allocations" in why
+
+
+@pytest.mark.parametrize(
+    "held",
+    [
+        _held(c=VCPU),
+        _held(b=VCPU, c=VCPU),
+        _held(b={"VCPU": 1}),
+        _held(b={"VCPU": 3}),
+        _held(b={"VCPU": 2, "DISK_GB": 1}),
+        NOTHING,
+    ],
+    ids=lambda held: str(held.resources),
+)
+def test_reduced_consumer_with_other_allocations_is_left_alone(held: Allocation) -> None:
+    inverse, why = invert_change(REDUCED, _now(held))
+
+    assert inverse is None and why.startswith(f"{SERVER} now has other allocations, on ")
+
+
+@pytest.mark.parametrize(
+    "held", [_held(b=VCPU), _held(a={"VCPU": 1})], ids=lambda held: str(held.resources)
+)
+def test_removed_consumer_with_new_allocations_is_left_alone(held: Allocation) -> None:
+    inverse, why = invert_change(REMOVED, _now(held))
+
+    assert inverse is None and why.startswith(
+        f"{SERVER} now has other allocations, on {next(iter(held.resources))}"
+    )
+
+
+@pytest.mark.parametrize("field", ["project_id", "user_id", "consumer_type"])
+def test_reduced_consumer_with_another_owner_is_left_alone(field: str) -> None:
+    held = {SERVER: {**_left(REDUCED)[SERVER], field: "ANOTHER"}}
+
+    assert invert_change(REDUCED, held)[0] is None
+
+
+def test_pair_with_a_changed_consumer_is_left_alone() -> None:
+    held = _left(SWAPPED) | _now(_held(MIGRATION, c=VCPU))
+
+    assert invert_change(SWAPPED, held) == (
+        None,
+        f"{MIGRATION} now has other allocations, on {C}.",
+    )
+
+
+@pytest.mark.parametrize("change", [REMOVED, REDUCED, MOVED, SWAPPED])
+def test_consumer_with_its_old_allocations_needs_nothing(change: Change) -> None:
+    """The change was never made, or was restored already."""
+    held = _now(*(_of(part, part.before, 9) for part in change.parts))
+    inverse, why = invert_change(change, held)
+
+    assert inverse is None and why.endswith(
+        "has the allocations that it had before: there is nothing to restore."
+    )
+
+
+def test_restored_change_is_not_restored_twice() -> None:
+    inverse = _inverse(REDUCED, _left(REDUCED))
+    held = _now(_of(inverse, inverse.after, 8))
+
+    assert invert_change(REDUCED, held)[0] is None
+
+
+def test_restoration_is_not_restored_itself() -> None:
+    inverse = _inverse(REMOVED, _left(REMOVED))
+
+    assert invert_change(inverse, _left(inverse))[0] is None
+
+
+AMOUNTS = st.dictionaries(st.sampled_from(["VCPU", "DISK_GB"]), st.integers(1, 3), min_size=1)
+HOLDINGS = st.dictionaries(st.sampled_from(["a", "b", "c"]), AMOUNTS, max_size=3)
+
+
+@st.composite
+def made(draw: st.DrawFn) -> tuple[Change, dict[str, dict[str, t.Any]]]:
+    """Draw a change of one consumer or two, and their current allocations.
+
+    Mostly these are what the change left.
+    """
+    partner = (
+        _change(_held(MIGRATION, **before), **draw(HOLDINGS))
+        if (before := draw(HOLDINGS)) and draw(st.booleans())
+        else None
+    )
+    change = _change(_held(**draw(HOLDINGS)), partner, **draw(HOLDINGS))
+    held = _left(change, draw(st.none() | st.integers(1, 9)))
+    if draw(st.booleans()):
+        held |= _now(
+            _held(draw(st.sampled_from(list(held))), draw(st.integers(1, 9)), **draw(HOLDINGS))
+        )
+    return change, held
+
+
+@hypothesis.settings(max_examples=count_examples(500))
+@hypothesis.given(made())
+def test_no_consumer_loses_anything_in_any_combination(
+    view: tuple[Change, dict[str, dict[str, t.Any]]],
+) -> None:
+    change, held = view
+    untouched = copy.deepcopy(held)
+    inverse, why = invert_change(change, held)
+    hypothesis.event("taken back" if inverse else why.partition(" ")[2][:20])
+
+    assert held == untouched
+    assert (inverse is None) == bool(why)
+    if inverse is None:
+        return
+    for part in inverse.parts:
+        assert (
+            part.generation
+            == held[part.consumer]["consumer_generation"]
+            == part.after["consumer_generation"]
+        )
+    now, then = (
+        _sums(held[part.consumer] for part in inverse.parts),
+        _sums(part.after for part in inverse.parts),
+    )
+    # One of a pair has afterwards what the other loses.
+    assert all(then[share] >= amount for share, amount in now.items())
+
+
+def _sums(documents: t.Iterable[t.Mapping[str, t.Any]]) -> collections.Counter[tuple[str, str]]:
+    """Return the amounts in all documents together, by provider and resource class."""
+    sums: collections.Counter[tuple[str, str]] = collections.Counter()
+    for held in documents:
+        for provider, share in held["allocations"].items():
+            for resource_class, amount in share["resources"].items():
+                sums[provider, resource_class] += amount
+    return sums
+
+
+# The changes in a journal
+
+
+def _records(*steps: Step | TreeStep, event: str = BEFORE) -> list[dict[str, t.Any]]:
+    return t.cast(
+        "list[dict[str, t.Any]]",
+        json.loads(json.dumps([build_record(event, step, ENDPOINT) for step in steps])),
+    )
+
+
+def _find(records: t.Sequence[t.Any], endpoint: str, consumers: t.Sequence[str]) -> list[Step]:
+    """Return the changes in a journal without their times."""
+    return [
+        Step(step.finding, step.kind, step.change)
+        for step in find_changes(records, endpoint, consumers)
+    ]
+
+
+REMOVAL, REDUCTION = (
+    _step(REMOVED),
+    _step(_change(_held(MIGRATION, a=VCPU, b=VCPU), b=VCPU), "evacuated_source"),
+)
+
+
+@pytest.mark.parametrize("event", [BEFORE, PLANNED])
+def test_newest_change_is_restored_first(event: str) -> None:
+    assert _find(_records(REMOVAL, REDUCTION, event=event), ENDPOINT, []) == [
+        REDUCTION,
+        REMOVAL,
+    ]
+
+
+TREE = TreeStep(
+    f"orphaned_provider/{A}",
+    "orphaned_provider",
+    ProviderRemoval((Provider(A, "compute-9", 4, A, None),)),
+)
+
+
+def test_deleted_trees_come_before_allocations() -> None:
+    records = [*_records(REMOVAL, TREE, event=PLANNED), *_records(TREE)]
+
+    tree, change = find_restore_steps(records, ENDPOINT, [], [])
+
+    assert (tree.finding, change.finding) == (TREE.finding, REMOVAL.finding)
+    assert _find(records, ENDPOINT, []) == [REMOVAL]
+    assert find_deleted_providers(records, ENDPOINT) == {A: "compute-9"}
+
+
+@pytest.mark.parametrize(
+    ("consumers", "providers", "chosen"),
+    [
+        ([], [], [TREE.finding, REMOVAL.finding]),
+        ([SERVER], [], [REMOVAL.finding]),
+        ([], ["compute-9"], [TREE.finding]),
+        ([], [A.upper()], [TREE.finding]),
+        ([SERVER], [A], [TREE.finding, REMOVAL.finding]),
+    ],
+)
+def test_unnamed_consumers_are_left_alone(
+    consumers: list[str], providers: list[str], chosen: list[str]
+) -> None:
+    assert [
+        step.finding
+        for step in find_restore_steps(_records(REMOVAL, TREE), ENDPOINT, consumers, providers)
+    ] == chosen
+
+
+def test_unknown_trees_are_refused() -> None:
+    with pytest.raises(InvalidInput, match="has no deletion of provider compute-1"):
+        find_restore_steps(_records(REMOVAL, TREE), ENDPOINT, [], ["compute-9", "compute-1"])
+
+
+def test_only_chosen_consumers_are_restored() -> None:
+    assert _find(_records(REMOVAL, REDUCTION), ENDPOINT, [SERVER]) == [REMOVAL]
+
+
+def test_pair_is_chosen_by_either_consumer() -> None:
+    pair = _step(SWAPPED, "unreverted_allocation")
+
+    assert (
+        _find(_records(pair), ENDPOINT, [SERVER])
+        == _find(_records(pair), ENDPOINT, [MIGRATION])
+        == [pair]
+    )
+
+
+def test_empty_journal_has_nothing_to_restore() -> None:
+    assert _find([], ENDPOINT, []) == []
+
+
+def test_unknown_consumers_are_refused() -> None:
+    with pytest.raises(InvalidInput, match=f"The journal has no change of consumer {C}"):
+        _find(_records(REMOVAL), ENDPOINT, [SERVER, C])
+
+
+@pytest.mark.parametrize("there", ["http://elsewhere", "", None, 7])
+def test_journal_of_another_cloud_is_refused_as_a_whole(there: t.Any) -> None:
+    records = [*_records(REMOVAL), {**_records(REDUCTION)[0], "placement_endpoint": there}]
+
+    with pytest.raises(InvalidInput, match="is from another cloud"):
+        _find(records, ENDPOINT, [SERVER])
+
+
+@pytest.mark.parametrize("missing", [*REMOVAL.as_dict(), "placement_endpoint"])
+def test_incomplete_record_is_refused(missing: str) -> None:
+    (told,) = _records(REMOVAL)
+    del told[missing]
+
+    with pytest.raises(InvalidInput, match="does not have the form that orphan_remediate writes"):
+        _find([told], ENDPOINT, [])
+
+
+@pytest.mark.parametrize(
+    "edit",
+    [{"consumer": "nobody"}, {"consumer": None}, {"generation": 9}, {"before": []}, {"frees": {}}],
+    ids=str,
+)
+def test_contradictory_record_is_refused(edit: dict[str, t.Any]) -> None:
+    with pytest.raises(InvalidInput):
+        _find([{**_records(REMOVAL)[0], **edit}], ENDPOINT, [])
+
+
+@pytest.mark.parametrize(
+    ("outcome", "taken_back"), [("removed", True), ("failed", True), ("skipped", False)]
+)
+def test_conflicting_change_is_not_restored_and_a_failed_one_is(
+    tmp_path: pathlib.Path, outcome: str, taken_back: bool
+) -> None:
+    """Nova emptied the consumer meanwhile.
+
+    It now has what the run would have left, and gets nothing back. A failed write may have been
+    made.
+    """
+    journal = Journal(str(tmp_path), ENDPOINT)
+    journal.record_before([REMOVAL, REDUCTION])
+    journal.record_after([Outcome(REMOVAL, outcome), Outcome(REDUCTION, "reduced")])
+    records, _torn = read_journal(journal.path)
+
+    assert _find(records, ENDPOINT, []) == [REDUCTION, REMOVAL][: 1 + taken_back]
+    if not taken_back:
+        with pytest.raises(InvalidInput, match=f"The journal has no change of consumer {SERVER}"):
+            _find(records, ENDPOINT, [SERVER])
+
+
+def test_change_refused_once_and_made_later_is_restored(
+    tmp_path: pathlib.Path,
+) -> None:
+    journal = Journal(str(tmp_path), ENDPOINT)
+    for outcome in ("skipped", "removed"):
+        journal.record_before([REMOVAL])
+        journal.record_after([Outcome(REMOVAL, outcome)])
+    records, _torn = read_journal(journal.path)
+
+    assert _find(records, ENDPOINT, []) == [REMOVAL]
+
+
+def test_journal_of_a_restoration_is_readable(tmp_path: pathlib.Path) -> None:
+    inverse = _step(_inverse(REMOVED, _left(REMOVED)))
+    journal = Journal(str(tmp_path), ENDPOINT)
+    journal.record_before([inverse])
+    journal.record_after([Restoration(inverse, "restored", write=inverse.change)])
+    records, _torn = read_journal(journal.path)
+
+    assert _find(records, ENDPOINT, []) == [inverse]
+
+
+# Restoring it
+
+
+class Site:
+    """A Placement from which three consumers were removed."""
+
+    def __init__(self, folder: pathlib.Path) -> None:
+        self.placement = Placement()
+        # A Nova that has none of the consumers.
+        self.nova = Service({}, newest=(2, 90))
+        self.excluded: dict[str, t.Any] = {}
+        self.journal = Journal(str(folder), ENDPOINT)
+        self.steps: list[Step] = []
+        for number in range(3):
+            held = (
+                PlacementReader(self.placement.api())
+                .get_allocation(self.placement.give(number, VCPU=2))
+                .value
+            )
+            assert held
+            self.steps.append(_step(build_change(held, resources={})))
+            self.placement.give(number)
+
+    def restored(
+        self,
+        check_mode: bool = False,
+        stopped: t.Callable[[], str] = str,
+        deleted: t.Mapping[str, str] | None = None,
+        max_failures: int = 5,
+    ) -> list[Restoration]:
+        api, journal = self.placement.api(), None if check_mode else self.journal
+        trees = TreeRestorer(api, api, journal)
+        nova = NovaReader(self.nova.open("Nova", (2, 53)))
+        return restore(
+            self.steps,
+            PlacementReader(api),
+            AllocationWriter(api),
+            RestoreCheck(nova, parse_policy(self.excluded)),
+            trees,
+            deleted or {},
+            journal,
+            stopped,
+            max_failures,
+        )
+
+
+@pytest.fixture(name="site")
+def _site(tmp_path: pathlib.Path) -> Site:
+    return Site(tmp_path)
+
+
+def _outcomes(done: t.Iterable[Restoration]) -> list[str]:
+    return [restoration.outcome for restoration in done]
+
+
+def test_everything_is_restored_and_journaled(site: Site) -> None:
+    assert _outcomes(site.restored()) == ["restored"] * 3
+    assert {consumer: held["allocations"] for consumer, held in site.placement.held.items()} == {
+        step.change.consumer: step.change.before["allocations"] for step in site.steps
+    }
+    assert [known["event"] for known in read_journal(site.journal.path)[0]] == [
+        "before",
+        "after",
+    ] * 3
+
+
+def test_second_restore_does_nothing(site: Site) -> None:
+    site.restored()
+    held = copy.deepcopy(site.placement.held)
+
+    assert _outcomes(site.restored()) == ["skipped"] * 3
+    assert site.placement.held == held
+
+
+def test_check_mode_shows_the_writes_and_makes_none(site: Site) -> None:
+    done = site.restored(check_mode=True)
+
+    assert _outcomes(done) == ["restored"] * 3 and all(known.write for known in done)
+    assert site.placement.posts == [] and site.placement.held == {}
+
+
+def test_consumer_that_returns_at_the_last_moment_keeps_its_allocations(site: Site) -> None:
+    site.placement.faults = [None, lambda _body: site.placement.give(1, VCPU=7) and None]
+
+    assert _outcomes(site.restored()) == ["restored", "skipped", "restored"]
+    assert [
+        share["resources"] for share in site.placement.held[uuid(1)]["allocations"].values()
+    ] == [{"VCPU": 7}]
+
+
+def test_nothing_is_restored_without_a_journal(site: Site, tmp_path: pathlib.Path) -> None:
+    (tmp_path / "occupied").write_text("")
+    site.journal = Journal(str(tmp_path / "occupied"), ENDPOINT)
+
+    assert _outcomes(site.restored()) == ["failed"] * 3
+    assert site.placement.posts == []
+
+
+def test_stopped_restore_leaves_the_rest(site: Site) -> None:
+    done = site.restored(stopped=lambda: "Stopped." if site.placement.held else "")
+
+    assert _outcomes(done) == ["restored", "skipped", "skipped"] and done[-1].reason == "Stopped."
+
+
+def test_restored_allocations_are_reported_even_after_an_unexpected_error(site: Site) -> None:
+    def breaks(_body: t.Any) -> int:
+        raise RuntimeError("no thread")
+
+    site.placement.faults = [None, breaks]
+    done = site.restored()
+
+    assert _outcomes(done) == ["restored", "failed", "restored"]
+    assert "RuntimeError: no thread" in done[1].reason
+
+
+def test_deleted_provider_is_not_even_requested(site: Site) -> None:
+    """Placement would keep an empty record of the consumer.
+
+    It would refuse later allocations for it.
+    """
+    site.placement.providers = [THERE]
+
+    assert _outcomes(site.restored()) == ["failed"] * 3
+    assert site.placement.posts == [] and site.placement.held == {}
+
+
+def test_allocation_on_a_provider_deleted_by_the_journal_waits_for_nova_compute(
+    site: Site,
+) -> None:
+    site.placement.providers = [THERE]
+    done = site.restored(deleted={HERE: "compute-9"})
+
+    assert _outcomes(done) == ["skipped"] * 3
+    assert {known.reason for known in done} == {
+        f"Provider compute-9 ({HERE}), on which it had an allocation, was deleted and does not "
+        "exist: "
+        "nova-compute creates it again when it "
+        "starts; restore again after that."
+    }
+    assert site.placement.posts == [] and site.placement.held == {}
+
+
+def test_allocation_is_not_moved_to_another_provider_of_the_same_name(site: Site) -> None:
+    site.placement.providers = [THERE]
+    done = site.restored(deleted={HERE: THERE})
+
+    assert _outcomes(done) == ["skipped"] * 3
+    assert (
+        f"The provider with that name is now {THERE}, "
+        "and an allocation on the old provider is not moved to the new one." in done[0].reason
+    )
+    assert site.placement.posts == [] and site.placement.held == {}
+
+
+def test_rest_is_not_tried_after_too_many_failures(site: Site) -> None:
+    def breaks(_body: t.Any) -> int:
+        raise RuntimeError("no thread")
+
+    site.placement.faults = [breaks] * 3
+    done = site.restored(max_failures=2)
+
+    assert _outcomes(done) == ["failed", "failed", "skipped"]
+    assert done[-1].reason == (
+        "It was not tried: 2 changes failed before it, and max_failures "
+        "(orphan_cleanup_max_failures) is 2."
+    )
+
+
+def test_deleted_provider_does_not_block_the_rest(site: Site) -> None:
+    site.placement.providers = [THERE]
+
+    assert _outcomes(site.restored(max_failures=1)) == ["failed"] * 3
+
+
+def test_consumer_that_changes_while_the_journal_is_written_is_left_alone(
+    site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It was emptied and claimed anew meanwhile, so its generation is the same again."""
+    consumer = site.placement.give(0, VCPU=2)
+    held = PlacementReader(site.placement.api()).get_allocation(consumer).value
+    assert held
+    change = build_change(held, resources={HERE: {"VCPU": 1}})
+    site.steps = [_step(change, "unknown_consumer")]
+    site.placement.give(0, VCPU=1)
+    monkeypatch.setattr(site.journal, "record_before", lambda steps: site.placement.give(0, VCPU=8))
+
+    assert _outcomes(site.restored()) == ["skipped"]
+    assert site.placement.held[consumer]["allocations"] == {HERE: {"resources": {"VCPU": 8}}}
+
+
+class Swap:
+    """A server whose failed resize left its allocation to the migration, and which got it back."""
+
+    def __init__(self, site: Site) -> None:
+        self.site, self.placement = site, site.placement
+        self.server, self.migration, self.later_migration = map(uuid, (7, 8, 9))
+        self.placement.held.clear()
+        self.claim(self.server, HERE)
+        # The resize: Nova gives the source to the migration, and claims the destination.
+        self.write({self.migration: HERE, self.server: None})
+        self.claim(self.server, THERE)
+        reader = PlacementReader(self.placement.api())
+        held, of_migration = map(reader.get_allocation, (self.server, self.migration))
+        assert held.value and of_migration.value
+        partner = build_change(of_migration.value, resources={})
+        change = build_change(held.value, partner=partner, resources=of_migration.value.resources)
+        AllocationWriter(self.placement.api()).replace(change)
+        self.step = _step(change, "unreverted_allocation")
+        self.row = {
+            "uuid": self.migration,
+            "instance_uuid": self.server,
+            "migration_type": "resize",
+            "status": "error",
+            "source_compute": "here",
+            "source_node": HERE,
+            "dest_compute": "there",
+            "dest_node": THERE,
+            "created_at": "2026-11-01T00:00:00.000000",
+            "updated_at": "2026-11-01T00:01:00.000000",
+        }
+        self.show([self.row])
+
+    def show(
+        self, migrations: list[dict[str, t.Any]], actions: t.Sequence[str] = (), **server: t.Any
+    ) -> None:
+        """Let Nova have the server with these migrations, and these actions since the first."""
+        row = {
+            "id": self.server,
+            "status": "ACTIVE",
+            "tenant_id": "p",
+            "user_id": "u",
+            "OS-EXT-SRV-ATTR:host": "here",
+            "OS-EXT-SRV-ATTR:hypervisor_hostname": HERE,
+            "OS-EXT-STS:task_state": None,
+            **server,
+        }
+        events = [
+            {
+                "action": name,
+                "request_id": f"req-{name}",
+                "user_id": "u",
+                "message": None,
+                "start_time": "2026-11-02T00:00:00.000000",
+            }
+            for name in actions
+        ]
+        self.site.nova.answers |= {
+            f"/servers/{self.server}": {"server": row},
+            "/os-migrations": {"migrations": migrations},
+            f"/servers/{self.server}/os-instance-actions": {"instanceActions": events},
+        }
+
+    def claim(self, consumer: str, provider: str) -> None:
+        self.write({consumer: provider})
+
+    def write(self, holders: dict[str, str | None]) -> None:
+        body = {
+            consumer: {
+                "allocations": {provider: {"resources": dict(VCPU)}} if provider else {},
+                "consumer_generation": self.placement.held.get(consumer, {}).get("generation"),
+                "project_id": "p",
+                "user_id": "u",
+            }
+            for consumer, provider in holders.items()
+        }
+        assert self.placement.take(body, "1.28")[0] == 204
+
+    def move_away_and_back(self) -> None:
+        self.write({self.later_migration: HERE, self.server: None})
+        self.claim(self.server, "aaaaaaa2-0000-4000-8000-000000000000")
+        self.write({self.server: HERE, self.later_migration: None})
+
+    def restore(self) -> tuple[str, str]:
+        """Return the outcome and the reason."""
+        self.site.steps = [self.step]
+        (done,) = self.site.restored()
+        return done.outcome, done.reason
+
+
+def test_server_that_was_moved_away_and_back_keeps_its_allocation(site: Site) -> None:
+    """Nova empties the server and claims again, which gives the generation of the change."""
+    swap = Swap(site)
+    changed = copy.deepcopy(swap.placement.held)
+    swap.move_away_and_back()
+    assert swap.placement.held == changed
+
+    moves = [(uuid(20), "2026-11-03"), (uuid(21), "2026-11-04")]
+    swap.show(
+        [
+            {**swap.row, "uuid": name, "created_at": f"{day}T00:00:00", "status": "confirmed"}
+            for name, day in moves
+        ]
+        + [swap.row]
+    )
+
+    outcome, why = swap.restore()
+
+    assert outcome == "skipped" and "was moved again since" in why
+    assert swap.placement.held == changed
+
+
+LATER = {"uuid": uuid(20), "created_at": "2026-11-03T00:00:00.000000", "status": "error"}
+
+
+@pytest.mark.parametrize(
+    ("migrations", "shown", "said"),
+    [
+        ([], {}, "Nova lists no migration"),
+        ([{"uuid": uuid(21)}], {}, "Nova lists no migration"),
+        ([{"status": "confirmed"}], {}, "did not fail"),
+        ([{"migration_type": "live-migration"}], {}, "did not fail"),
+        ([{"source_node": THERE, "dest_node": HERE}], {}, "the journal has other hosts"),
+        ([{"dest_node": "elsewhere"}], {}, "the journal has other hosts"),
+        ([{}], {"OS-EXT-SRV-ATTR:hypervisor_hostname": THERE}, "the journal has other hosts"),
+        ([{**LATER, "status": "completed"}, {}], {}, "was moved again since"),
+        ([{**LATER, "status": "reverted"}, {}], {}, "was moved again since"),
+        ([{**LATER, "status": "running"}, {}], {}, "Nova is changing server"),
+        ([{}], {"OS-EXT-STS:task_state": "rebuilding"}, "Nova is changing server"),
+        ([{}], {"status": "VERIFY_RESIZE"}, "Nova is changing server"),
+        ([{}], {"actions": ["unshelve"]}, "was moved again since (unshelve)"),
+    ],
+)
+def test_pair_that_nova_does_not_bear_out_is_left_alone(
+    site: Site, migrations: list[dict[str, t.Any]], shown: dict[str, t.Any], said: str
+) -> None:
+    """The journal itself has no fault: its generations and times are right."""
+    swap = Swap(site)
+    swap.show([{**swap.row, **row} for row in migrations], **shown)
+    before = copy.deepcopy(swap.placement.held)
+
+    outcome, why = swap.restore()
+
+    assert (outcome, swap.placement.held) == ("skipped", before)
+    assert said in why
+
+
+def test_pair_is_restored_after_later_moves_that_failed(site: Site) -> None:
+    swap = Swap(site)
+    swap.show([{**swap.row, **LATER}, swap.row], actions=["reboot", "stop"])
+
+    assert swap.restore()[0] == "restored"
+
+
+@pytest.mark.parametrize("status", [403, 500])
+def test_pair_of_a_server_that_nova_does_not_show_is_left_alone(site: Site, status: int) -> None:
+    swap = Swap(site)
+    swap.site.nova.answers[f"/servers/{swap.server}"] = status
+    swap.site.nova.believes_errors = True
+
+    assert swap.restore()[0] == "skipped"
+
+
+@pytest.mark.parametrize(
+    ("kind", "status", "marker", "outcome"),
+    [
+        ("deleted_server", 404, 400, "restored"),
+        ("unknown_consumer", 404, 400, "restored"),
+        ("deleted_server", 500, 400, "skipped"),
+        ("deleted_server", 403, 400, "skipped"),
+        ("ended_migration", 404, 200, "restored"),
+        ("deleted_migration", 404, 400, "skipped"),
+        ("ended_migration", 404, 400, "skipped"),
+        ("extra_host", 404, 200, "skipped"),
+    ],
+)
+def test_consumer_gets_back_only_what_fits_to_the_answer_of_nova(
+    site: Site, kind: str, status: int, marker: int, outcome: str
+) -> None:
+    step = _step(site.steps[0].change, kind)
+    site.steps = [step]
+    site.nova.answers[f"/servers/{step.subject}"] = status
+    site.nova.answers["/os-migrations"] = {"migrations": []} if marker == 200 else marker
+
+    (done,) = site.restored(check_mode=True)
+
+    assert (done.outcome, done.write is not None) == (outcome, outcome == "restored"), done.reason
+
+
+@pytest.mark.parametrize(
+    ("kind", "shown", "said"),
+    [
+        ("extra_host", {}, ""),
+        # It was removed in error, or Nova has found the server again.
+        ("deleted_server", {"OS-EXT-SRV-ATTR:hypervisor_hostname": THERE}, ""),
+        # The kind of a journal that was made by hand.
+        ("deleted_server", {}, "Nova has it on"),
+        ("unknown_consumer", {}, "Nova has it on"),
+        ("deleted_server", {"OS-EXT-SRV-ATTR:hypervisor_hostname": None}, "Nova has it on"),
+        ("ended_migration", {}, "Nova has it as a server"),
+        ("extra_host", {"tenant_id": "other"}, "another project or user"),
+        ("extra_host", {"OS-EXT-STS:task_state": "migrating"}, "Nova is changing server"),
+        ("extra_host", {"status": "BUILD"}, "Nova is changing server"),
+    ],
+)
+def test_live_server_gets_back_only_what_is_its_own(
+    site: Site, kind: str, shown: dict[str, t.Any], said: str
+) -> None:
+    swap = Swap(site)
+    swap.show([swap.row], **shown)
+    held = Allocation(swap.server, 3, "p", "u", None, {THERE: VCPU}, 7200)
+    swap.placement.held.clear()
+    site.steps = [_step(build_change(held, resources={}), kind)]
+
+    (done,) = site.restored(check_mode=True)
+
+    assert done.outcome == ("skipped" if said else "restored"), done.reason
+    assert said in done.reason
+
+
+@pytest.mark.parametrize(("nova", "outcome"), [("p", "skipped"), ("former", "restored")])
+def test_live_server_is_not_given_to_an_owner_that_nova_does_not_have(
+    site: Site, nova: str, outcome: str
+) -> None:
+    """The kind `wrong_owner` of a journal says nothing about whose server it is."""
+    swap = Swap(site)
+    swap.show([swap.row], tenant_id=nova)
+    held = PlacementReader(swap.placement.api()).get_allocation(swap.server).value
+    assert held and held.generation
+    had = d.replace(held, project="former", generation=held.generation - 1)
+    change = build_change(had, resources=held.resources, project="p", user="u")
+    site.steps = [_step(change, "wrong_owner")]
+
+    (done,) = site.restored(check_mode=True)
+
+    assert done.outcome == outcome, done.reason
+
+
+@pytest.mark.parametrize(
+    "excluded",
+    [
+        {"exclude_consumers": [uuid(0)]},
+        {"exclude_providers": [HERE]},
+        {"exclude_providers": [{"name": HERE, "reason": "in repair"}]},
+    ],
+)
+def test_excluded_consumers_and_providers_are_left_alone(
+    site: Site, excluded: dict[str, t.Any]
+) -> None:
+    site.excluded = excluded
+    site.steps = site.steps[:1]
+
+    (done,) = site.restored(check_mode=True)
+
+    assert done.outcome == "skipped" and "excluded by name" in done.reason
+
+
+def test_migration_of_an_excluded_server_is_left_alone(site: Site) -> None:
+    swap = Swap(site)
+    held = Allocation(swap.migration, 3, "p", "u", None, {HERE: VCPU}, 7200)
+    site.excluded = {"exclude_consumers": [swap.server]}
+    site.steps = [_step(build_change(held, resources={}), "ended_migration")]
+
+    (done,) = site.restored(check_mode=True)
+
+    assert done.outcome == "skipped" and "excluded by name" in done.reason

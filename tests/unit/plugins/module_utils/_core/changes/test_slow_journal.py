@@ -1,0 +1,241 @@
+# Copyright (c) 2026, osops.placement contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""What happens while the journal is being written, after the proof and before the write.
+
+A network file system can take minutes for that, and a laptop can be closed.
+"""
+
+from __future__ import annotations
+
+import dataclasses as d
+import types
+import typing as t
+
+import pytest
+
+from ansible_collections.osops.placement.plugins.module_utils._common.errors import CloudError
+from ansible_collections.osops.placement.plugins.module_utils._core.changes import (
+    provider_trees,
+    remediation,
+)
+from ansible_collections.osops.placement.plugins.module_utils._core.clients import allocation_writer
+from ansible_collections.osops.placement.plugins.module_utils._core.clients.api import Api
+from ansible_collections.osops.placement.plugins.module_utils._core.models.change import (
+    Change,
+    ProviderRemoval,
+)
+from ansible_collections.osops.placement.plugins.module_utils._core.models.snapshot import Scope
+from ansible_collections.osops.placement.plugins.module_utils._core.plan.steps import Step, TreeStep
+from ansible_collections.osops.placement.tests.unit.plugins.module_utils import nova_moves
+from ansible_collections.osops.placement.tests.unit.plugins.module_utils._core.changes.test_nova_races import (  # noqa: E501
+    Cloud,
+    open_collector,
+)
+from ansible_collections.osops.placement.tests.unit.plugins.module_utils.judging import (
+    NO_MINIMUM_AGE,
+    judge,
+)
+from ansible_collections.osops.placement.tests.unit.plugins.module_utils.nova_lives import (
+    Life,
+    booted,
+)
+from ansible_collections.osops.placement.tests.unit.plugins.module_utils.nova_model import Nova
+from ansible_collections.osops.placement.tests.unit.plugins.module_utils.world import World
+
+if t.TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from ansible_collections.osops.placement.plugins.module_utils._core.changes.outcomes import (
+        Outcome,
+    )
+
+
+class SlowJournal:
+    """A journal that keeps its records, and lets something happen while it writes one."""
+
+    def __init__(self, meanwhile: Callable[[], object]) -> None:
+        self.meanwhile = meanwhile
+        self.before: list[Step] = []
+        self.after: list[Outcome] = []
+
+    def record_before(self, steps: Iterable[Step], **_facts: t.Any) -> None:
+        self.before += steps
+        self.meanwhile()
+
+    def record_after(self, outcomes: Iterable[Outcome]) -> None:
+        self.after += outcomes
+
+
+def _live_on_two_hosts() -> Life:
+    """Return the life of a server with an allocation on a second host, at generation 1."""
+    life = booted(Nova())
+    nova, world = life.nova, life.nova.world
+    first, second, _third = nova.hosts
+    nova.put(life.server, {**nova.share(first, large=False), **nova.share(second, large=False)})
+    world.allocations[life.server] = d.replace(world.allocations[life.server], generation=1)
+    return life
+
+
+def _remediate(cloud: Cloud, journal: SlowJournal) -> list[Outcome]:
+    newest = types.SimpleNamespace(max_microversion=(1, 37))
+    adapter = types.SimpleNamespace(
+        get_endpoint=lambda: "http://placement",
+        get_endpoint_data=lambda: newest,
+        request=cloud.request,
+    )
+    writer = allocation_writer.AllocationWriter(Api("Placement", adapter, (1, 28)))
+    with open_collector(cloud) as reading:
+        found = judge(reading.collect(Scope()), NO_MINIMUM_AGE)
+        steps = [
+            Step(finding.id, finding.kind, finding.change)
+            for finding in found
+            if isinstance(finding.change, Change)
+        ]
+        assert [step.kind for step in steps] == ["extra_host"]
+        run = remediation.Remediation(reading, NO_MINIMUM_AGE, writer, t.cast("t.Any", journal))
+        return run.run(steps, str)
+
+
+def test_change_is_made_after_a_quick_journal() -> None:
+    life = _live_on_two_hosts()
+    journal = SlowJournal(lambda: None)
+
+    (outcome,) = _remediate(Cloud(life, {}), journal)
+
+    assert outcome.changed
+    assert journal.after == [outcome]
+
+
+def test_move_that_brings_the_generation_back_is_not_overwritten() -> None:
+    """A cold migration empties the server's consumer, and the claim makes it anew.
+
+    Its generation is then 1 again (placement/objects/consumer.py), as it was at detection, and
+    would let the write pass.
+    """
+    life = _live_on_two_hosts()
+    nova, cloud = life.nova, Cloud(life, {})
+    third = nova.hosts[2]
+    move = nova_moves.resize(nova, life.server, (third,), larger=False)
+    journal = SlowJournal(
+        lambda: life.go(life.start("migrate", move, life.server), until="claimed")
+    )
+
+    (outcome,) = _remediate(cloud, journal)
+
+    assert nova.world.allocations[life.server].generation == 1
+    assert list(nova.held(life.server)) == [third]
+    assert (cloud.written, outcome.changed) == ([], False)
+    assert "has just changed" in outcome.reason
+    assert journal.after == [outcome]
+
+
+def test_proof_that_grew_old_while_the_journal_was_written_is_not_relied_on(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    life = _live_on_two_hosts()
+    now = [0.0]
+    monkeypatch.setattr(remediation, "read_monotonic_clock", lambda: now[0])
+    cloud, journal = Cloud(life, {}), SlowJournal(lambda: now.append(now.pop() + 61))
+
+    (outcome,) = _remediate(cloud, journal)
+
+    assert (cloud.written, outcome.outcome) == ([], "failed")
+    assert "too old" in outcome.reason
+    assert journal.after == [outcome]
+
+
+def test_silent_placement_after_the_journal_leaves_everything_as_it_is(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    life = _live_on_two_hosts()
+    cloud = Cloud(life, {})
+
+    def silence() -> None:
+        def refuse(*_arguments: t.Any) -> t.Any:
+            raise CloudError("Placement does not answer.")
+
+        monkeypatch.setattr(allocation_writer.AllocationWriter, "find_conflicts", refuse)
+
+    (outcome,) = _remediate(cloud, SlowJournal(silence))
+
+    assert (cloud.written, outcome.outcome) == ([], "failed")
+    assert "Placement does not answer." in outcome.reason
+
+
+# Deletions of providers, which Placement does not guard by a generation
+
+
+class Site:
+    """A provider of a host that is gone, and its deletion."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, meanwhile: Callable[[], object]) -> None:
+        world = World()
+        world.server(*[world.host("compute-1")] * 2)
+        self.root = world.provider("compute-9")
+        world.were_novas.add(self.root)
+        self.generation = 1
+        self.deleted: list[str] = []
+        self.journal = SlowJournal(meanwhile)
+        snapshot = world.snapshot()
+        readers = types.SimpleNamespace(collect=lambda scope: snapshot, read=self._read)
+        writer = types.SimpleNamespace(delete_tree=self._delete)
+        for name, fake in (
+            ("Collector", readers),
+            ("ProviderStateReader", readers),
+            ("ProviderWriter", writer),
+        ):
+            monkeypatch.setattr(provider_trees, name, lambda _session, fake=fake: fake)
+        session: t.Any = types.SimpleNamespace(placement=None)
+        self.remover = provider_trees.TreeRemover(
+            session, NO_MINIMUM_AGE, t.cast("t.Any", self.journal)
+        )
+        (change,) = (
+            found.change
+            for found in judge(snapshot, NO_MINIMUM_AGE)
+            if isinstance(found.change, ProviderRemoval)
+        )
+        self.step = TreeStep(f"orphaned_provider/{self.root}", "orphaned_provider", change)
+
+    def remove(self) -> Outcome:
+        (outcome,) = self.remover.remove_trees([self.step], str)
+        return outcome
+
+    def _read(self, uuid: str) -> t.Any:
+        return types.SimpleNamespace(generation=self.generation, as_dict=lambda: {"uuid": uuid})
+
+    def _delete(self, providers: Iterable[t.Any]) -> tuple[list[str], str]:
+        self.deleted += [provider.uuid for provider in providers]
+        return self.deleted, ""
+
+
+def test_provider_is_deleted_after_a_quick_journal(monkeypatch: pytest.MonkeyPatch) -> None:
+    site = Site(monkeypatch, lambda: None)
+
+    assert site.remove().changed
+    assert site.deleted == [site.root]
+
+
+def test_provider_that_changes_while_the_journal_is_written_stays(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A nova-compute of that name has come back, and has written its inventory."""
+    site = Site(monkeypatch, lambda: setattr(site, "generation", 2))
+
+    outcome = site.remove()
+
+    assert (site.deleted, outcome.outcome) == ([], "skipped")
+    assert site.journal.after == [outcome]
+
+
+def test_provider_stays_after_a_journal_that_took_minutes(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = [0.0]
+    monkeypatch.setattr(provider_trees, "read_monotonic_clock", lambda: now[0])
+    site = Site(monkeypatch, lambda: now.append(now.pop() + 61))
+
+    outcome = site.remove()
+
+    assert (site.deleted, outcome.outcome) == ([], "failed")
+    assert "too old" in outcome.reason
+    assert site.journal.after == [outcome]

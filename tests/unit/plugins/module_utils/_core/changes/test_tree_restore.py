@@ -1,0 +1,688 @@
+# Copyright (c) 2026, osops.placement contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Providers that nova-compute has created again get their aggregates back.
+
+They get the operators' traits too, and nothing else changes.
+"""
+
+from __future__ import annotations
+
+import copy
+import json
+import pathlib
+import typing as t
+
+import hypothesis
+import hypothesis.strategies as st
+import pytest
+
+from ansible_collections.osops.placement.plugins.module_utils._common.errors import (
+    CloudError,
+    InvalidInput,
+    JournalError,
+    ProviderConflict,
+)
+from ansible_collections.osops.placement.plugins.module_utils._core.changes.journal import (
+    BEFORE,
+    PLANNED,
+    Journal,
+    build_record,
+    read_journal,
+)
+from ansible_collections.osops.placement.plugins.module_utils._core.changes.recorded_changes import (  # noqa: E501
+    find_changes,
+)
+from ansible_collections.osops.placement.plugins.module_utils._core.changes.restore import (
+    Restoration,
+)
+from ansible_collections.osops.placement.plugins.module_utils._core.changes.tree_additions import (
+    describe_inventory_changes,
+    find_lost_aggregates,
+    find_lost_traits,
+)
+from ansible_collections.osops.placement.plugins.module_utils._core.changes.tree_records import (
+    find_deleted_trees,
+)
+from ansible_collections.osops.placement.plugins.module_utils._core.changes.tree_restore import (
+    TreeOutcome,
+    TreeRestorer,
+)
+from ansible_collections.osops.placement.plugins.module_utils._core.clients import provider_writer
+from ansible_collections.osops.placement.plugins.module_utils._core.clients.placement import (
+    PlacementReader,
+)
+from ansible_collections.osops.placement.plugins.module_utils._core.clients.provider_state import (
+    ProviderState,
+    ProviderStateReader,
+    parse_provider_state,
+)
+from ansible_collections.osops.placement.plugins.module_utils._core.clients.provider_writer import (
+    ProviderWriter,
+)
+from ansible_collections.osops.placement.plugins.module_utils._core.models.change import (
+    ProviderRemoval,
+)
+from ansible_collections.osops.placement.plugins.module_utils._core.models.nova import Aggregate
+from ansible_collections.osops.placement.plugins.module_utils._core.models.placement import (
+    Inventory,
+    Provider,
+)
+from ansible_collections.osops.placement.plugins.module_utils._core.plan.steps import TreeStep
+from ansible_collections.osops.placement.tests.unit.plugins.module_utils.trees import (
+    CHILD,
+    DISKS,
+    OTHER,
+    RACK,
+    ROOT,
+    Trees,
+    inventory,
+    lost,
+    refused,
+)
+
+ENDPOINT = "http://placement/"
+OLD_JOURNAL = pathlib.Path(__file__).parents[5] / "fixtures" / "journal" / "1.0.0.jsonl"
+
+CPU = {"VCPU": Inventory(**inventory())}
+TREE = TreeStep(
+    f"orphaned_provider/{ROOT}",
+    "orphaned_provider",
+    ProviderRemoval(
+        (
+            Provider(CHILD, "compute-9_card", 3, ROOT, ROOT),
+            Provider(ROOT, "compute-9", 7, ROOT, None),
+        )
+    ),
+)
+HAD = {
+    ROOT: ProviderState(CPU, frozenset({"COMPUTE_NODE", "CUSTOM_A"}), frozenset({RACK, DISKS}), 7),
+    CHILD: ProviderState(CPU, frozenset({"CUSTOM_B"}), frozenset(), 3),
+}
+
+
+def _records(
+    step: TreeStep = TREE, states: t.Mapping[str, ProviderState] | None = None, event: str = BEFORE
+) -> list[dict[str, t.Any]]:
+    details = {uuid: known.as_dict() for uuid, known in (HAD if states is None else states).items()}
+    told = {
+        **build_record(event, step, ENDPOINT),
+        **({"details": details} if event == BEFORE else {}),
+    }
+    return [json.loads(json.dumps(told))]
+
+
+# The contents of a journal
+
+
+def test_written_tree_is_read_back_unchanged() -> None:
+    (tree,) = find_deleted_trees(_records(), ENDPOINT)
+
+    assert (tree.step, tree.states, tree.root.name) == (TREE, HAD, "compute-9")
+    assert [provider.uuid for provider in tree.providers] == [ROOT, CHILD]
+
+
+def test_outcome_of_a_tree_names_its_root_and_no_consumer() -> None:
+    (tree,) = find_deleted_trees(_records(), ENDPOINT)
+
+    assert Restoration(tree, "skipped", "It is gone.").as_dict() == {
+        "finding": f"orphaned_provider/{ROOT}",
+        "kind": "orphaned_provider",
+        "consumer": None,
+        "provider": {"uuid": ROOT, "name": "compute-9"},
+        "outcome": "skipped",
+        "reason": "It is gone.",
+        "write": None,
+    }
+
+
+def test_journal_of_version_1_0_is_read() -> None:
+    records, torn = read_journal(str(OLD_JOURNAL))
+    (tree,) = find_deleted_trees(records, "http://127.0.0.1:29106/")
+    (change,) = find_changes(records, "http://127.0.0.1:29106/", [])
+
+    assert not torn and change.kind == "unknown_consumer" and tree.deleted
+    assert [provider.name for provider in tree.providers] == ["compute-10", "compute-10_pgpu"]
+    root, child = (tree.states[provider.uuid] for provider in tree.providers)
+    assert {
+        "CUSTOM_LICENSED",
+        "STORAGE_DISK_SSD",
+        "COMPUTE_NODE",
+    } <= root.traits and child.traits == {"CUSTOM_VGPU_A"}
+    assert len(root.aggregates) == 1 and {"VCPU", "MEMORY_MB", "DISK_GB"} == set(root.inventories)
+    assert (root.generation, child.generation, tree.root.generation) == (None, None, 6)
+
+
+@pytest.mark.parametrize("order", [1, -1])
+def test_plan_record_does_not_hide_the_run_record(order: int) -> None:
+    (tree,) = find_deleted_trees([*_records(event=PLANNED), *_records()][::order], ENDPOINT)
+
+    assert tree.states == HAD
+
+
+def test_newest_tree_comes_first() -> None:
+    other = TreeStep(
+        f"name_conflict/{OTHER}",
+        "name_conflict",
+        ProviderRemoval((Provider(OTHER, "compute-8", 1, OTHER, None),)),
+    )
+
+    assert [
+        tree.subject for tree in find_deleted_trees([*_records(), *_records(other, {})], ENDPOINT)
+    ] == [OTHER, ROOT]
+
+
+def test_journal_of_another_cloud_is_refused() -> None:
+    with pytest.raises(InvalidInput, match="is from another cloud"):
+        find_deleted_trees(_records(), "http://elsewhere/")
+
+
+@pytest.mark.parametrize("key", ["finding", "kind", "providers", "placement_endpoint"])
+def test_incomplete_record_is_refused(key: str) -> None:
+    (entry,) = _records()
+    del entry[key]
+
+    with pytest.raises(InvalidInput):
+        find_deleted_trees([entry], ENDPOINT)
+
+
+@pytest.mark.parametrize(
+    "edit",
+    [
+        {"traits": ["../../allocations/x"]},
+        {"traits": ["custom_a"]},
+        {"traits": [7]},
+        {"traits": None},
+        {"aggregates": ["rack-1"]},
+        {"aggregates": [RACK.upper()]},
+        {"inventories": {"VCPU": {"total": 1}}},
+        {"inventories": []},
+        {"generation": "x"},
+    ],
+    ids=str,
+)
+def test_impossible_names_are_refused(edit: dict[str, t.Any]) -> None:
+    """They would become part of a request."""
+    (entry,) = _records()
+    entry["details"][ROOT] |= edit
+
+    with pytest.raises(InvalidInput, match="does not have the form that orphan_remediate writes"):
+        find_deleted_trees([entry], ENDPOINT)
+
+
+def test_written_state_is_read_back_unchanged() -> None:
+    assert parse_provider_state(json.loads(json.dumps(HAD[ROOT].as_dict()))) == HAD[ROOT]
+
+
+# What is restored
+
+
+def _state(*traits: str, aggregates: t.Iterable[str] = ()) -> ProviderState:
+    return ProviderState(CPU, frozenset(traits), frozenset(aggregates), 1)
+
+
+@pytest.mark.parametrize(
+    ("trait", "back"),
+    [
+        ("CUSTOM_LICENSED", True),
+        ("STORAGE_DISK_SSD", True),
+        ("HW_GPU_API_VULKAN", True),
+        ("HW_NIC_SRIOV", True),
+        ("COMPUTE_STATUS_DISABLED", False),
+        ("COMPUTE_NODE", False),
+        ("COMPUTE_NET_VIF_MODEL_E1000", False),
+        ("COMPUTE_VOLUME_MULTI_ATTACH", False),
+        ("HW_CPU_X86_AVX2", False),
+        ("HW_CPU_HYPERTHREADING", False),
+        ("HW_ARCH_X86_64", False),
+        ("HW_PCI_LIVE_MIGRATABLE", False),
+        ("HW_NUMA_ROOT", False),
+        ("OWNER_NOVA", False),
+        ("MISC_SHARES_VIA_AGGREGATE", False),
+        ("A_NAMESPACE_OF_TOMORROW", False),
+    ],
+)
+def test_only_traits_not_reported_by_a_service_are_restored(trait: str, back: bool) -> None:
+    assert find_lost_traits(_state(trait), _state("CUSTOM_B")) == (
+        ({trait}, set()) if back else (set(), {trait})
+    )
+    assert find_lost_traits(_state(trait), _state(trait)) == (set(), set())
+
+
+@pytest.mark.parametrize(
+    "mark",
+    ["COMPUTE_MANAGED_PCI_DEVICE", "OWNER_CYBORG", "CUSTOM_PHYSNET_A", "CUSTOM_VNIC_TYPE_NORMAL"],
+)
+@pytest.mark.parametrize("since", [True, False])
+def test_provider_whose_service_replaces_all_traits_gets_none(mark: str, since: bool) -> None:
+    then, now = ("CUSTOM_A",) if since else ("CUSTOM_A", mark), (mark,) if since else ()
+
+    assert find_lost_traits(_state(*then), _state(*now))[0] == set()
+
+
+TRAITS = st.frozensets(
+    st.sampled_from(
+        [
+            "CUSTOM_A",
+            "CUSTOM_B",
+            "COMPUTE_NODE",
+            "COMPUTE_STATUS_DISABLED",
+            "HW_CPU_X86_AVX2",
+            "OWNER_NOVA",
+        ]
+    )
+)
+
+
+@hypothesis.given(TRAITS, TRAITS)
+def test_restored_traits_never_promise_more_than_before(
+    then: frozenset[str], now: frozenset[str]
+) -> None:
+    back, left = find_lost_traits(_state(*then), _state(*now))
+
+    assert back | left == then - now and not back & left
+    assert all(trait.startswith("CUSTOM_") for trait in back)
+
+
+@pytest.mark.parametrize(
+    ("hosts", "back", "left"),
+    [(("compute-9",), {RACK}, set()), (("compute-1",), set(), {RACK}), ((), set(), {RACK})],
+)
+def test_nova_aggregate_is_restored_if_nova_still_has_the_host_in_it(
+    hosts: tuple[str, ...], back: set[str], left: set[str]
+) -> None:
+    known = {RACK: Aggregate(RACK, "rack-1", None, hosts)}
+
+    assert find_lost_aggregates(_state(aggregates=[RACK]), _state(), "compute-9", known) == (
+        back,
+        left,
+    )
+
+
+def test_aggregate_known_only_to_placement_is_restored() -> None:
+    known = {RACK: Aggregate(RACK, "rack-1", None, ())}
+
+    assert find_lost_aggregates(
+        _state(aggregates=[DISKS]), _state(aggregates=[RACK]), "compute-9", known
+    ) == ({DISKS}, set())
+
+
+def test_inventory_possibly_set_by_an_operator_is_reported() -> None:
+    then = {
+        "VCPU": Inventory(**inventory(8, 2, 16.0)),
+        "CUSTOM_GOLD": Inventory(**inventory(3)),
+        "DISK_GB": Inventory(**inventory()),
+    }
+    now = {
+        "VCPU": Inventory(**inventory(4, 0, 4.0)),
+        "DISK_GB": Inventory(**inventory(9)),
+        "PCPU": Inventory(**inventory()),
+    }
+
+    assert describe_inventory_changes(ProviderState(then), ProviderState(now)) == [
+        "no CUSTOM_GOLD (it was 3)",
+        "reserved of VCPU 0 (it was 2)",
+        "allocation_ratio of VCPU 4.0 (it was 16.0)",
+    ]
+
+
+# Reading a provider
+
+
+def test_state_is_read_at_one_generation() -> None:
+    trees = Trees()
+    trees.make(ROOT, "compute-9", traits={"CUSTOM_A"})
+    trees.while_read = [
+        lambda: trees.give(ROOT, "aggregates", RACK),
+        lambda: None,
+        lambda: trees.give(ROOT, "traits", "CUSTOM_B"),
+    ]
+
+    assert ProviderStateReader(trees.placement()).read(ROOT) == ProviderState(
+        CPU, frozenset({"CUSTOM_A", "CUSTOM_B"}), frozenset({RACK}), 3
+    )
+
+
+def test_provider_that_keeps_changing_cannot_be_read() -> None:
+    trees = Trees()
+    trees.make(ROOT, "compute-9")
+    trees.while_read = [lambda: trees.give(ROOT, "traits", "CUSTOM_A") for _request in range(99)]
+
+    with pytest.raises(CloudError, match="changed 5 times while it was read"):
+        ProviderStateReader(trees.placement()).read(ROOT)
+
+
+def test_provider_deleted_during_the_reading_does_not_exist() -> None:
+    trees = Trees()
+    trees.make(ROOT, "compute-9")
+    trees.while_read = [lambda: None, trees.providers.clear]
+
+    assert ProviderStateReader(trees.placement()).read(ROOT) is None
+
+
+# Writing to it
+
+
+@pytest.fixture(name="trees")
+def _trees(monkeypatch: pytest.MonkeyPatch) -> Trees:
+    """Return a host that nova-compute has created again, without its card."""
+    monkeypatch.setattr(provider_writer, "_PAUSE", 0)
+    trees = Trees()
+    trees.make(ROOT, "compute-9", traits={"COMPUTE_NODE"})
+    trees.node(ROOT, "compute-9")
+    trees.rack("compute-9")
+    return trees
+
+
+NOW = Provider(ROOT, "compute-9", 1, ROOT, None)
+
+
+def _added(trees: Trees) -> tuple[set[str], CloudError | None]:
+    return ProviderWriter(trees.placement()).add_traits_and_aggregates(NOW, ["CUSTOM_A"], [RACK])
+
+
+def test_existing_traits_and_aggregates_are_kept(trees: Trees) -> None:
+    trees.give(ROOT, "aggregates", DISKS)
+
+    assert _added(trees) == (set(), None)
+    assert trees.providers[ROOT]["traits"] == {"COMPUTE_NODE", "CUSTOM_A"}
+    assert trees.providers[ROOT]["aggregates"] == {DISKS, RACK}
+
+
+def test_existing_traits_and_aggregates_are_not_written_again(trees: Trees) -> None:
+    trees.give(ROOT, "traits", "CUSTOM_A")
+    trees.give(ROOT, "aggregates", RACK)
+
+    assert _added(trees) == (set(), None) and trees.puts == []
+
+
+@pytest.mark.parametrize("position", [0, 1])
+def test_traits_added_meanwhile_are_kept(trees: Trees, position: int) -> None:
+    trees.faults = [*[None] * position, lambda: trees.give(ROOT, "traits", "CUSTOM_B")]
+    lacking, _refusal = _added(trees)
+
+    assert lacking == set()
+    assert trees.providers[ROOT]["traits"] == {"COMPUTE_NODE", "CUSTOM_A", "CUSTOM_B"}
+    assert trees.providers[ROOT]["aggregates"] == {RACK}
+
+
+def test_provider_that_changes_before_each_write_is_given_up(trees: Trees) -> None:
+    trees.faults = [refused] * 9
+    lacking, refusal = _added(trees)
+
+    assert lacking == {"CUSTOM_A", RACK} and isinstance(refusal, ProviderConflict)
+    assert trees.puts == ["traits"] * 4
+
+
+def test_write_with_a_lost_answer_is_read_back(trees: Trees) -> None:
+    def unanswered() -> int:
+        trees.give(ROOT, "traits", "CUSTOM_A")
+        trees.give(ROOT, "aggregates", RACK)
+        return lost()
+
+    trees.faults = [unanswered]
+
+    assert _added(trees)[0] == set()
+
+
+def test_write_that_never_arrives_is_not_counted(trees: Trees) -> None:
+    trees.faults = [None, lost]
+    lacking, refusal = _added(trees)
+
+    assert lacking == {RACK} and refusal is not None
+    assert trees.puts == ["traits", "aggregates"]
+
+
+def test_custom_trait_deleted_with_its_last_provider_is_created(trees: Trees) -> None:
+    trees.traits.clear()
+
+    assert _added(trees) == (set(), None) and trees.traits == {"CUSTOM_A"}
+
+
+def test_refusal_is_passed_on(trees: Trees) -> None:
+    trees.faults = [lambda: 403]
+    lacking, refusal = _added(trees)
+
+    assert (
+        lacking == {"CUSTOM_A", RACK}
+        and "answered 403" in str(refusal)
+        and trees.puts == ["traits"]
+    )
+
+
+# A whole tree
+
+
+def _restored(
+    trees: Trees,
+    journal: Journal | None = None,
+    states: t.Mapping[str, ProviderState] | None = None,
+    outcome: str = "removed",
+) -> TreeOutcome:
+    """Restore a tree with this outcome in the journal; None when the run was killed."""
+    after = (
+        [{"format": 1, "event": "after", "finding": TREE.finding, "outcome": outcome}]
+        if outcome
+        else []
+    )
+    (tree,) = find_deleted_trees([*_records(states=states), *after], ENDPOINT)
+    placement = trees.placement()
+    return TreeRestorer(placement, trees.nova(), journal).restore_tree(
+        tree, PlacementReader(placement).list_providers()
+    )
+
+
+@pytest.fixture(name="journal")
+def _journal(tmp_path: pathlib.Path) -> Journal:
+    return Journal(str(tmp_path), ENDPOINT)
+
+
+def test_tree_is_journaled_and_restored_once(trees: Trees, journal: Journal) -> None:
+    trees.make(CHILD, "compute-9_card", ROOT)
+    trees.give(ROOT, "aggregates", DISKS)
+    before = copy.deepcopy(trees.providers)
+    done = _restored(trees, journal)
+
+    assert (done.outcome, done.reason) == ("restored", "")
+    assert trees.providers[ROOT] == {
+        **before[ROOT],
+        "traits": {"COMPUTE_NODE", "CUSTOM_A"},
+        "aggregates": {RACK, DISKS},
+        "generation": before[ROOT]["generation"] + 2,
+    }
+    assert trees.providers[CHILD]["traits"] == {"CUSTOM_B"}
+    (entry,) = read_journal(journal.path)[0]
+    assert [provider["name"] for provider in entry["providers"]] == ["compute-9", "compute-9_card"]
+    assert entry["providers"][0]["before"] == {"traits": ["COMPUTE_NODE"], "aggregates": [DISKS]}
+    assert entry["providers"][0]["after"] == {
+        "traits": ["COMPUTE_NODE", "CUSTOM_A"],
+        "aggregates": [RACK, DISKS],
+    }
+    assert find_deleted_trees([entry], ENDPOINT) == [] and find_changes([entry], ENDPOINT, []) == []
+
+    puts = len(trees.puts)
+    again = _restored(trees, journal)
+    assert (again.outcome, again.reason, len(trees.puts)) == (
+        "skipped",
+        "There is nothing to add to compute-9.",
+        puts,
+    )
+
+
+def test_check_mode_shows_the_writes_and_makes_none(trees: Trees) -> None:
+    done = _restored(trees)
+
+    assert done.outcome == "restored" and trees.puts == [] and done.write
+    assert done.write.get_side("before") == {
+        ROOT: {"name": "compute-9", "traits": ["COMPUTE_NODE"], "aggregates": []}
+    }
+    assert done.write.get_side("after")[ROOT]["aggregates"] == [RACK, DISKS]
+    assert done.reason == (
+        f"Provider compute-9_card ({CHILD}) does not exist: the service that it belongs to "
+        "creates it; restore again after that."
+    )
+
+
+def test_nothing_is_written_without_a_journal(trees: Trees, tmp_path: pathlib.Path) -> None:
+    (tmp_path / "occupied").write_text("")
+
+    with pytest.raises(JournalError):
+        _restored(trees, Journal(str(tmp_path / "occupied"), ENDPOINT))
+    assert trees.puts == []
+
+
+def test_missing_provider_is_not_created(trees: Trees, journal: Journal) -> None:
+    trees.providers.clear()
+    done = _restored(trees, journal)
+
+    assert done == TreeOutcome(
+        "skipped",
+        (
+            f"Provider compute-9 ({ROOT}) does not exist: nova-compute creates it again when it "
+            "starts; restore again after that."
+        ),
+    )
+    assert trees.providers == {} and not journal.written
+
+
+def test_same_name_with_another_uuid_is_the_same_host(trees: Trees, journal: Journal) -> None:
+    trees.providers.clear()
+    trees.make(OTHER, "compute-9")
+    trees.nodes = [(OTHER, "compute-9")]
+
+    assert _restored(trees, journal).outcome == "restored"
+    assert trees.providers[OTHER]["aggregates"] == {RACK, DISKS}
+
+
+@pytest.mark.parametrize("nodes", [[], [(OTHER, "compute-9")]])
+def test_provider_that_is_not_a_compute_node_is_left_alone(
+    trees: Trees, journal: Journal, nodes: list[tuple[str, str]]
+) -> None:
+    trees.nodes = nodes
+    done = _restored(trees, journal)
+
+    assert done.outcome == "skipped" and "Nova lists no compute node with that UUID" in done.reason
+    assert trees.puts == [] and not journal.written
+
+
+def test_name_below_another_root_is_left_alone(trees: Trees, journal: Journal) -> None:
+    trees.providers.clear()
+    trees.make(OTHER, "compute-8")
+    trees.make(CHILD, "compute-9", OTHER)
+    done = _restored(trees, journal)
+
+    assert (
+        done.outcome == "skipped"
+        and f"is now a part of the tree of {OTHER}" in done.reason
+        and trees.puts == []
+    )
+
+
+def test_child_in_another_tree_is_left_alone(trees: Trees, journal: Journal) -> None:
+    trees.make(OTHER, "compute-8")
+    trees.make(CHILD, "compute-9_card", OTHER)
+    done = _restored(trees, journal)
+
+    assert done.outcome == "restored" and "compute-9_card" in done.reason
+    assert trees.providers[CHILD]["traits"] == set()
+
+
+def test_silent_cell_proves_nothing(trees: Trees, journal: Journal) -> None:
+    trees.nova_status = 500
+
+    with pytest.raises(CloudError, match="Nova answered 500"):
+        _restored(trees, journal)
+    assert trees.puts == []
+
+
+def test_provider_without_inventory_is_still_being_created(trees: Trees, journal: Journal) -> None:
+    trees.make(ROOT, "compute-9", inventories={})
+    done = _restored(trees, journal)
+
+    assert done.outcome == "skipped" and "has no inventory yet" in done.reason and trees.puts == []
+
+
+def test_bare_metal_node_gets_the_traits_that_ironic_knows(trees: Trees, journal: Journal) -> None:
+    trees.make(ROOT, "compute-9", inventories={"CUSTOM_BAREMETAL": inventory(1)})
+    done = _restored(trees, journal)
+
+    assert (
+        done.outcome == "restored"
+        and "left to the service that reports these traits: COMPUTE_NODE, CUSTOM_A." in done.reason
+    )
+    assert trees.providers[ROOT]["traits"] == set() and trees.providers[ROOT]["aggregates"] == {
+        RACK,
+        DISKS,
+    }
+
+
+def test_host_that_left_its_aggregate_is_not_added_to_it(trees: Trees, journal: Journal) -> None:
+    trees.aggregates[0]["hosts"] = ["compute-1"]
+    done = _restored(trees, journal)
+
+    assert trees.providers[ROOT]["aggregates"] == {DISKS}
+    assert (
+        f"compute-9 is no longer in Nova's aggregate rack-1, so compute-9 is not added to {RACK}."
+        in done.reason
+    )
+
+
+def test_failed_provider_does_not_hide_the_result_of_the_other(
+    trees: Trees, journal: Journal
+) -> None:
+    trees.make(CHILD, "compute-9_card", ROOT)
+    trees.faults = [None, None, lambda: 403]
+    done = _restored(trees, journal)
+
+    assert (done.outcome, done.partly) == ("failed", True) and "answered 403" in done.reason
+    assert trees.providers[ROOT]["aggregates"] == {RACK, DISKS}
+
+
+@pytest.mark.parametrize("outcome", ["failed", ""])
+def test_provider_possibly_never_deleted_is_left_alone(
+    trees: Trees, journal: Journal, outcome: str
+) -> None:
+    """The run failed or was killed there.
+
+    Somebody may have removed meanwhile what it lacks.
+    """
+    trees.providers[ROOT]["generation"] = 7
+    done = _restored(trees, journal, outcome=outcome)
+
+    assert done.outcome == "skipped" and trees.puts == [] and not journal.written
+    assert (
+        f"compute-9 lacks CUSTOM_A, {RACK}, {DISKS}, but the journal does not say that it was "
+        "deleted"
+    ) in done.reason
+
+
+@pytest.mark.parametrize("outcome", ["failed", ""])
+def test_provider_with_a_restarted_generation_was_deleted(
+    trees: Trees, journal: Journal, outcome: str
+) -> None:
+    trees.providers[ROOT]["generation"] = 6
+
+    assert _restored(trees, journal, outcome=outcome).outcome == "restored"
+
+
+def test_provider_seen_to_be_gone_may_have_any_generation(trees: Trees, journal: Journal) -> None:
+    trees.providers[ROOT]["generation"] = 99
+
+    assert _restored(trees, journal).outcome == "restored"
+
+
+def test_lasting_conflict_is_skipped(trees: Trees, journal: Journal) -> None:
+    trees.faults = [refused] * 9
+    done = _restored(trees, journal)
+
+    assert (done.outcome, done.partly) == (
+        "skipped",
+        False,
+    ) and "Placement refused to change the traits of provider compute-9" in done.reason
+
+
+def test_plan_records_do_not_say_what_the_provider_had(trees: Trees, journal: Journal) -> None:
+    done = _restored(trees, journal, {})
+
+    assert done.outcome == "skipped" and "use the journal of the run that deleted it" in done.reason

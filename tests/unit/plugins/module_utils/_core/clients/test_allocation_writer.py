@@ -1,0 +1,560 @@
+# Copyright (c) 2026, osops.placement contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The outcome of a write with a refused part, or without an answer.
+
+Nothing is reported as made that was not.
+"""
+
+from __future__ import annotations
+
+import typing as t
+
+import pytest
+
+from ansible_collections.osops.placement.plugins.module_utils._common.errors import (
+    AllocationConflict,
+    CloudError,
+    WriteRefused,
+)
+from ansible_collections.osops.placement.plugins.module_utils._core.clients import allocation_writer
+from ansible_collections.osops.placement.plugins.module_utils._core.clients.allocation_writer import (  # noqa: E501
+    AllocationWriter,
+)
+from ansible_collections.osops.placement.plugins.module_utils._core.clients.placement import (
+    PlacementReader,
+)
+from ansible_collections.osops.placement.plugins.module_utils._core.models.change import (
+    Change,
+    build_change,
+)
+from ansible_collections.osops.placement.plugins.module_utils._core.models.placement import (
+    Allocation,
+)
+from ansible_collections.osops.placement.tests.unit.plugins.module_utils.placement import (
+    HERE,
+    THERE,
+    Body,
+    Placement,
+    build_error,
+    refuse,
+    uuid,
+)
+
+CLAIM = {"VCPU": 2}
+
+
+class Clock:
+    """Time that passes only when somebody waits, or when the machine sleeps."""
+
+    def __init__(self) -> None:
+        self.now = 1000.0
+        self.asleep = 0.0
+
+    def read(self) -> float:
+        return self.now + self.asleep
+
+    def sleep(self, seconds: float) -> None:
+        self.now += seconds
+
+
+@pytest.fixture(name="placement")
+def _placement() -> Placement:
+    return Placement()
+
+
+@pytest.fixture(name="clock", autouse=True)
+def _clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    clock = Clock()
+    monkeypatch.setattr(allocation_writer, "time", clock)
+    monkeypatch.setattr(allocation_writer, "read_monotonic_clock", clock.read)
+    return clock
+
+
+def _allocation(placement: Placement, consumer: str) -> Allocation:
+    held = PlacementReader(placement.api()).get_allocation(consumer).value
+    assert held
+    return held
+
+
+def _removal(placement: Placement, number: int, type: str | None = None) -> Change:
+    return build_change(_allocation(placement, placement.give(number, type, VCPU=2)), resources={})
+
+
+def _removals(placement: Placement, count: int = 3) -> list[Change]:
+    return [_removal(placement, number) for number in range(count)]
+
+
+def _write(placement: Placement, *changes: Change) -> list[CloudError | None]:
+    return AllocationWriter(placement.api()).write(changes)
+
+
+def _claim_a_change(_body: Body) -> tuple[int, Body]:
+    """Answer that the consumer has changed, although it reads as unchanged."""
+    said = "consumer generation conflict - expected 2 but got 1"
+    return 409, build_error(said, "placement.concurrent_update")
+
+
+def _kinds(errors: t.Iterable[CloudError | None]) -> list[type[CloudError] | None]:
+    return [error and type(error) for error in errors]
+
+
+# One request
+
+
+def test_all_changes_are_sent_in_one_request(placement: Placement) -> None:
+    changes = _removals(placement)
+
+    assert _write(placement, *changes) == [None, None, None]
+    assert placement.posts == [("1.28", [change.consumer for change in changes])]
+    assert placement.held == {}
+
+
+def test_empty_list_of_changes_sends_no_request(placement: Placement) -> None:
+    assert (_write(placement), placement.posts) == ([], [])
+
+
+def test_kept_provider_is_written_unchanged(placement: Placement) -> None:
+    consumer = placement.give(1, VCPU=2, DISK_GB=5)
+    _write(
+        placement, build_change(_allocation(placement, consumer), resources={HERE: {"DISK_GB": 5}})
+    )
+
+    assert placement.held[consumer]["allocations"] == {HERE: {"resources": {"DISK_GB": 5}}}
+    assert placement.held[consumer]["generation"] == 2
+
+
+def test_pair_is_written_completely_or_not_at_all(placement: Placement) -> None:
+    server, migration = (
+        _allocation(placement, placement.give(number, VCPU=2)) for number in (1, 2)
+    )
+    swap = build_change(
+        server, partner=build_change(migration, resources={}), resources={THERE: CLAIM}
+    )
+    placement.give(2, generation=2, VCPU=2)
+    before = dict(placement.held)
+
+    assert _kinds(_write(placement, swap)) == [AllocationConflict]
+    assert placement.held == before
+    assert [consumers for _version, consumers in placement.posts] == [[uuid(1), uuid(2)]]
+
+
+# Refused
+
+
+def test_refused_request_is_split_and_only_changed_consumers_are_refused(
+    placement: Placement,
+) -> None:
+    changes = _removals(placement)
+    moved = placement.give(1, generation=2, VCPU=1)
+
+    assert _kinds(_write(placement, *changes)) == [None, AllocationConflict, None]
+    assert list(placement.held) == [moved] and placement.held[moved]["generation"] == 2
+    assert [len(consumers) for _version, consumers in placement.posts] == [3, 1, 1]
+
+
+def test_consumer_recreated_at_the_same_generation_during_a_split_is_not_written(
+    placement: Placement,
+) -> None:
+    """Nova empties a server and allocates for it again while a request is split.
+
+    Its generation is 1 again.
+    """
+    changes = _removals(placement)
+    placement.give(0, generation=2, VCPU=1)
+
+    def reallocated(body: Body) -> int | tuple[int, Body] | None:
+        placement.give(2, VCPU=7)
+        return refuse(409)(body)
+
+    placement.faults = [reallocated]
+
+    assert _kinds(_write(placement, *changes)) == [AllocationConflict, None, AllocationConflict]
+    assert placement.held[uuid(2)]["allocations"] == {HERE: {"resources": {"VCPU": 7}}}
+
+
+def test_changes_whose_request_a_proxy_sent_twice_are_counted_as_made(
+    placement: Placement,
+) -> None:
+    """The first request makes all changes of a batch, which nobody else does at one moment."""
+
+    def repeat(body: Body) -> None:
+        for consumer in body:
+            placement.held.pop(consumer)
+
+    placement.faults = [repeat]
+
+    assert _write(placement, *_removals(placement)) == [None, None, None]
+    assert len(placement.posts) == 1
+
+
+def test_changes_of_a_repeated_request_of_which_one_has_changed_since_say_so(
+    placement: Placement,
+) -> None:
+    """The others have what was to be written: nobody may say that they were left alone."""
+
+    def repeat(body: Body) -> None:
+        for consumer in body:
+            placement.held.pop(consumer)
+        placement.give(1, VCPU=4)
+
+    placement.faults = [repeat]
+    errors = _write(placement, *_removals(placement))
+
+    assert _kinds(errors) == [CloudError, AllocationConflict, CloudError]
+    said = ["already has what was to be written" in str(error) for error in errors]
+    assert said == [True, False, True]
+
+
+def test_consumer_changed_by_others_in_a_request_without_effect_has_changed(
+    placement: Placement,
+) -> None:
+    """One that is unchanged shows that Placement made nothing of the request."""
+    changes = _removals(placement)
+    placement.give(1)
+    errors = _write(placement, *changes)
+
+    assert _kinds(errors) == [None, AllocationConflict, None]
+    assert "it already has what was to be written" in str(errors[1])
+
+
+def test_only_change_whose_request_a_proxy_sent_twice_says_so(placement: Placement) -> None:
+    def repeat(body: Body) -> None:
+        for consumer in body:
+            placement.held.pop(consumer)
+
+    placement.faults = [repeat]
+    (error,) = _write(placement, _removal(placement, 1))
+
+    assert _kinds([error]) == [CloudError]
+    assert "It is unknown whether" in str(error)
+    assert "already has what was to be written" in str(error)
+
+
+@pytest.mark.parametrize("count", [1, 3])
+def test_repeated_request_whose_effect_a_cache_hides_leaves_the_outcome_unknown(
+    placement: Placement, count: int
+) -> None:
+    """A proxy sends each request twice, and a cache answers with what was there before it."""
+    changes = _removals(placement, count)
+    placement.faults = [_claim_a_change] * (1 + count)
+    errors = _write(placement, *changes)
+
+    assert _kinds(errors) == [CloudError] * count
+    assert all("It is unknown whether" in str(error) for error in errors)
+
+
+def test_conflict_of_a_provider_is_not_taken_for_a_change_of_the_consumer(
+    placement: Placement,
+) -> None:
+    """Its consumer is unchanged, as it should be."""
+    said = "Inventory and/or allocations changed while attempting to allocate"
+    placement.faults = [lambda _body: (409, build_error(said, "placement.concurrent_update"))]
+    (error,) = _write(placement, _removal(placement, 1))
+
+    assert isinstance(error, AllocationConflict) and said in str(error)
+
+
+@pytest.mark.parametrize("status", [400, 401, 403, 404, 406, 409])
+def test_refusal_for_another_cause_is_final_and_not_a_conflict(
+    placement: Placement, status: int
+) -> None:
+    changes = _removals(placement, 2)
+    placement.faults = [refuse(status)] * 3
+
+    assert _kinds(_write(placement, *changes)) == [WriteRefused, WriteRefused]
+    assert len(placement.posts) == 3 and len(placement.held) == 2
+
+
+# Seen before it is written
+
+
+def test_consumer_recreated_at_the_same_generation_has_changed(placement: Placement) -> None:
+    """The generation of an emptied consumer starts again at 1."""
+    change = _removal(placement, 1)
+    placement.give(1, VCPU=4)
+    before = dict(placement.held)
+
+    assert list(AllocationWriter(placement.api()).find_conflicts([change])) == [change.consumer]
+    with pytest.raises(AllocationConflict, match="it no longer has the allocation that was judged"):
+        AllocationWriter(placement.api()).replace(change)
+    assert (placement.posts, placement.held) == ([], before)
+
+
+def test_single_change_is_made_or_raises_the_refusal(placement: Placement) -> None:
+    writer, removal = AllocationWriter(placement.api()), _removal(placement, 1)
+    writer.replace(removal)
+    assert placement.held == {}
+
+    refused = _removal(placement, 2)
+    placement.faults = [refuse(403)]
+    with pytest.raises(WriteRefused, match="answered 403"):
+        writer.replace(refused)
+
+
+def test_pair_has_changed_when_its_partner_has(placement: Placement) -> None:
+    server, migration = (
+        _allocation(placement, placement.give(number, VCPU=2)) for number in (1, 2)
+    )
+    swap = build_change(
+        server, partner=build_change(migration, resources={}), resources={THERE: CLAIM}
+    )
+    placement.give(2)
+
+    assert list(AllocationWriter(placement.api()).find_conflicts([swap])) == [swap.consumer]
+
+
+def test_unchanged_consumer_has_not_changed(placement: Placement) -> None:
+    assert AllocationWriter(placement.api()).find_conflicts(_removals(placement)) == {}
+
+
+def test_unreadable_consumer_is_not_reported_as_unchanged(placement: Placement) -> None:
+    changes = _removals(placement)
+    placement.reads_fail = True
+
+    with pytest.raises(CloudError, match="answered 500"):
+        AllocationWriter(placement.api()).find_conflicts(changes)
+
+
+# Without an answer
+
+
+def test_write_with_a_lost_answer_is_recognized_by_the_allocations(placement: Placement) -> None:
+    placement.faults = [placement.unanswered]
+
+    assert _write(placement, *_removals(placement)) == [None, None, None]
+    assert len(placement.posts) == 1
+
+
+@pytest.mark.parametrize("status", [400, 401, 403, 404, 409, 502])
+def test_write_that_a_proxy_answers_with_an_error_is_recognized_by_the_allocations(
+    placement: Placement, status: int
+) -> None:
+    def take_and_fail(body: Body) -> int:
+        placement.take(body, "1.28")
+        return status
+
+    placement.faults = [take_and_fail]
+
+    assert _write(placement, *_removals(placement)) == [None, None, None]
+    assert len(placement.posts) == 1
+
+
+def test_write_that_is_answered_with_an_impossible_date_is_recognized_by_the_allocations(
+    placement: Placement,
+) -> None:
+    api = placement.api()
+    api.needs_one_clock = True
+    answer = api._adapter.request
+
+    def request(url: str, method: str, **options: t.Any) -> t.Any:
+        reply = answer(url, method, **options)
+        if method == "POST":
+            reply.headers = {"Date": "Mon, 23 Nov 99999 10:00:00 GMT"}
+        return reply
+
+    changes = _removals(placement)
+    api._adapter.request = request
+
+    assert AllocationWriter(api).write(changes) == [None, None, None]
+    assert placement.held == {}
+
+
+def test_write_after_which_no_memory_is_left_is_recognized_by_the_allocations(
+    placement: Placement,
+) -> None:
+    def take_and_fail(body: Body) -> int | None:
+        placement.take(body, "1.28")
+        raise MemoryError
+
+    placement.faults = [take_and_fail]
+
+    assert _write(placement, *_removals(placement)) == [None, None, None]
+    assert len(placement.posts) == 1
+
+
+@pytest.mark.parametrize("status", [None, 404, 408, 429, 500, 502, 503, 504])
+def test_lost_write_is_sent_again(placement: Placement, status: int | None) -> None:
+    placement.faults = [(lambda _body: status) if status else placement.lost] * 2
+
+    assert _write(placement, *_removals(placement)) == [None, None, None]
+    assert len(placement.posts) == 3
+
+
+def test_write_that_stays_lost_is_given_up_and_not_made(placement: Placement, clock: Clock) -> None:
+    placement.faults = [lambda _body: 503] * 1000
+    began = clock.now
+    errors = _write(placement, *_removals(placement))
+
+    assert all(error and "answered 503" in str(error) for error in errors)
+    assert len(placement.held) == 3
+    assert 1 < len(placement.posts) < 20 and clock.now - began < 10
+
+
+def test_write_that_may_take_effect_after_it_is_read_back_says_so(
+    placement: Placement, clock: Clock
+) -> None:
+    """A worker of Placement that waits for its database goes on after the time-out of a proxy."""
+
+    def hangs(_body: Body) -> int:
+        clock.sleep(60)
+        return 504
+
+    placement.faults = [hangs]
+    (error,) = _write(placement, _removal(placement, 1))
+
+    assert "answered 504" in str(error)
+    assert "may still take effect" in str(error)
+
+
+def test_lost_write_is_not_sent_again_after_the_machine_has_slept(
+    placement: Placement, clock: Clock
+) -> None:
+    """Its proof is as old as the sleep."""
+
+    def sleeps_and_is_lost(_body: Body) -> int:
+        clock.asleep += 8 * 3600
+        return 503
+
+    changes = _removals(placement)
+    placement.faults = [sleeps_and_is_lost]
+    errors = _write(placement, *changes)
+
+    assert all(error and "answered 503" in str(error) for error in errors)
+    assert len(placement.posts) == 1 and len(placement.held) == 3
+
+
+def test_lost_write_is_not_sent_again_after_a_change_by_others(
+    placement: Placement,
+) -> None:
+    def moves_and_is_lost(_body: Body) -> int:
+        placement.give(1, generation=2, VCPU=4)
+        return 503
+
+    changes = _removals(placement)
+    placement.faults = [moves_and_is_lost]
+    errors = _write(placement, *changes)
+
+    assert [error is None or isinstance(error, WriteRefused) for error in errors] == [
+        False,
+        False,
+        False,
+    ]
+    assert len(placement.posts) == 1 and len(placement.held) == 3
+    assert ["It is unknown whether" in str(error) for error in errors] == [False, True, False]
+
+
+@pytest.mark.parametrize("count", [1, 3])
+def test_late_write_that_conflicts_with_its_repetition_is_counted_as_made(
+    placement: Placement, count: int
+) -> None:
+    placement.faults = [placement.late]
+
+    assert _write(placement, *_removals(placement, count)) == [None] * count
+    assert len(placement.posts) == 2 and placement.held == {}
+
+
+def test_repetition_refused_for_another_cause_leaves_the_outcome_unknown(
+    placement: Placement,
+) -> None:
+    """It is not a conflict, because that would mean that the run certainly did not change it."""
+
+    def moves(_body: Body) -> None:
+        placement.give(0, generation=2, VCPU=4)
+
+    placement.faults = [placement.lost, moves]
+    errors = _write(placement, *_removals(placement, 1))
+
+    assert _kinds(errors) == [CloudError]
+
+
+def test_write_that_cannot_be_read_back_is_not_counted(placement: Placement) -> None:
+    def unanswered(body: Body) -> int | None:
+        placement.reads_fail = True
+        return placement.unanswered(body)
+
+    changes = _removals(placement, 1)
+    placement.faults = [unanswered]
+    (error,) = _write(placement, *changes)
+
+    assert f"It is unknown whether {changes[0].consumer} was changed" in str(error)
+
+
+def test_accepted_write_missing_afterwards_is_not_counted(
+    placement: Placement,
+) -> None:
+    """For example because a proxy answers for Placement."""
+    placement.faults = [lambda _body: 204]
+    (error,) = _write(placement, *_removals(placement, 1))
+
+    assert "but then returned other allocations" in str(error)
+
+
+def test_writes_delayed_too_long_by_another_are_not_started(
+    placement: Placement, clock: Clock
+) -> None:
+    """Their proof is as old as the wait."""
+
+    def hangs(_body: Body) -> int:
+        clock.sleep(120)
+        return 504
+
+    changes = _removals(placement)
+    placement.give(1, generation=2, VCPU=4)
+    placement.faults = [None, hangs]
+    first, *others = _write(placement, *changes)
+
+    assert "answered 504" in str(first)
+    assert all("has to be proven again" in str(error) for error in others)
+    assert len(placement.posts) == 2 and len(placement.held) == 3
+
+
+# Types
+
+
+@pytest.mark.parametrize("type", [None, "INSTANCE"])
+def test_consumer_keeps_its_type_by_default(placement: Placement, type: str | None) -> None:
+    """From 1.38 on an untyped consumer cannot be written back unchanged."""
+    consumer = placement.give(1, type, VCPU=2, DISK_GB=5)
+
+    assert _write(
+        placement, build_change(_allocation(placement, consumer), resources={THERE: CLAIM})
+    ) == [None]
+    assert [version for version, _consumers in placement.posts] == ["1.28"]
+    assert placement.held[consumer]["type"] == type
+
+
+@pytest.mark.parametrize("held", [0, 2])
+def test_consumer_can_be_given_a_type(placement: Placement, held: int) -> None:
+    consumer = placement.give(1, **({"VCPU": held} if held else {}))
+    before = _allocation(placement, consumer)
+    change = build_change(before, resources={HERE: CLAIM}, project="p", user="u", type="INSTANCE")
+
+    assert _write(placement, change) == [None]
+    assert [version for version, _consumers in placement.posts] == ["1.38"]
+    assert placement.held[consumer]["type"] == "INSTANCE"
+
+
+def test_removed_consumer_needs_no_type(placement: Placement) -> None:
+    assert _write(placement, _removal(placement, 1, "INSTANCE"), _removal(placement, 2)) == [
+        None,
+        None,
+    ]
+    assert placement.posts == [("1.28", [uuid(1), uuid(2)])]
+
+
+def test_results_belong_to_their_changes_across_two_requests(
+    placement: Placement,
+) -> None:
+    typing = build_change(_allocation(placement, placement.give(1, VCPU=2)), type="INSTANCE")
+    removals = [_removal(placement, 2), _removal(placement, 3)]
+    placement.give(3, generation=2, VCPU=2)
+    placement.give(1, generation=2, VCPU=2)
+
+    assert _kinds(_write(placement, removals[1], typing, removals[0])) == [
+        AllocationConflict,
+        AllocationConflict,
+        None,
+    ]
+    assert placement.posts == [("1.28", [uuid(2)])]

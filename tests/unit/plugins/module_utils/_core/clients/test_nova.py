@@ -1,0 +1,445 @@
+# Copyright (c) 2026, osops.placement contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Nova's listings are read completely, whatever Nova drops from a page.
+
+They are read from several markers at once.
+"""
+
+from __future__ import annotations
+
+import threading
+import types
+import typing as t
+
+import pytest
+
+from ansible_collections.osops.placement.plugins.module_utils._common.errors import CloudError
+from ansible_collections.osops.placement.plugins.module_utils._core.clients.api import Api
+from ansible_collections.osops.placement.plugins.module_utils._core.clients.nova import NovaReader
+from ansible_collections.osops.placement.tests.unit.plugins.module_utils.service import (
+    build_compute_node,
+)
+
+if t.TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from ansible_collections.osops.placement.plugins.module_utils._core.models.nova import (
+        Hypervisor,
+    )
+    from ansible_collections.osops.placement.plugins.module_utils._core.models.snapshot import (
+        Answer,
+    )
+
+    Handler = Callable[[dict[str, str]], tuple[int, t.Any]]
+
+
+UNKNOWN_MARKER = {"badRequest": {"code": 400, "message": "Marker could not be found."}}
+
+
+def uuid(number: int) -> str:
+    return f"{number:08x}-0000-4000-8000-000000000000"
+
+
+class Listing:
+    """Nova's compute nodes.
+
+    Nova counts a page first, and then drops those from it that are not discovered yet.
+    """
+
+    def __init__(self, numbers: Iterable[int], undiscovered: Iterable[int] = ()) -> None:
+        self.known = [uuid(number) for number in numbers]
+        self.dropped = {uuid(number) for number in undiscovered}
+        self.pages = 0
+        self._lock = threading.Lock()
+
+    def __call__(self, query: dict[str, str]) -> tuple[int, t.Any]:
+        with self._lock:
+            self.pages += 1
+            if (marker := query.get("marker")) and marker not in self.known:
+                return 400, {"badRequest": {"message": f"Marker {marker} not found."}}
+            start = self.known.index(marker) + 1 if marker else 0
+            page = [
+                row
+                for row in self.known[start : start + int(query["limit"])]
+                if row not in self.dropped
+            ]
+        return 200, {"hypervisors": [build_compute_node(row, row) for row in page]}
+
+
+def _read(handler: Handler, roots: Iterable[int] = ()) -> Answer[tuple[Hypervisor, ...]]:
+    return _reader(handler).list_hypervisors(True, [uuid(root) for root in roots])
+
+
+def _reader(handler: Handler) -> NovaReader:
+    def request(
+        url: str, method: str, params: dict[str, str] | None = None, **options: t.Any
+    ) -> t.Any:
+        status, body = handler(params or {})
+        return types.SimpleNamespace(
+            status_code=status, headers={}, content=b"{}", json=lambda: body
+        )
+
+    newest = types.SimpleNamespace(max_microversion=(2, 96))
+    adapter = types.SimpleNamespace(
+        get_endpoint=lambda: "http://nova", get_endpoint_data=lambda: newest, request=request
+    )
+    return NovaReader(Api("Nova", adapter, (2, 69)))
+
+
+def _numbers(answer: Answer[tuple[Hypervisor, ...]]) -> list[int]:
+    assert (answer.status, answer.value is None) == (200, False)
+    return sorted(int(node.uuid[:8], 16) for node in answer.value or ())
+
+
+@pytest.mark.parametrize("count", [0, 1, 49, 50, 51, 200, 201, 1000])
+@pytest.mark.parametrize(
+    "order",
+    [
+        lambda known: known,
+        lambda known: known[::-1],
+        lambda known: known[1::2] + known[::2],
+        lambda known: [],
+    ],
+)
+def test_each_compute_node_is_read_once_in_any_order_of_placement(
+    count: int, order: Callable[[list[int]], list[int]]
+) -> None:
+    numbers = list(range(count))
+
+    assert _numbers(_read(Listing(numbers), order(numbers))) == numbers
+
+
+def test_nothing_is_read_twice_in_novas_own_order() -> None:
+    listing = Listing(range(1000))
+    _read(listing, range(1000))
+
+    # Seven small parts and those of 25, each of one page, and two requests that look for more.
+    assert listing.pages == 7 + 38 + 2
+
+
+def test_providers_without_a_compute_node_are_not_used_as_markers() -> None:
+    assert _numbers(_read(Listing(range(400)), range(200, 600))) == list(range(400))
+
+
+@pytest.mark.parametrize(
+    ("cells", "undiscovered"),
+    [
+        ([range(200)], range(50, 100)),
+        ([range(400)], range(110, 215)),
+        ([range(120), range(1000, 1120)], range(60, 120)),
+        ([range(120), range(1000, 1120)], range(1000, 1120)),
+        ([range(900)], range(899)),
+    ],
+)
+def test_undiscovered_rack_hides_no_compute_node(cells: list[range], undiscovered: range) -> None:
+    known = [number for cell in cells for number in cell]
+    # Placement returns them in the order of their creation, which differs from Nova's when there
+    # are several cells.
+    created = sorted(known, key=lambda number: (number % 1000 >= 40, number))
+    expected = sorted(set(known) - set(undiscovered))
+
+    assert _numbers(_read(Listing(known, undiscovered), created)) == expected
+    assert _numbers(_read(Listing(known, undiscovered))) == expected
+
+
+def test_listing_in_another_order_is_read_in_large_pages() -> None:
+    """Only its first providers are compute nodes of this Nova, and these come last."""
+    listing = Listing(range(2000))
+    _read(listing, [*range(1999, 1900, -1), *range(5000, 6901)])
+
+    assert listing.pages < 100
+
+
+def test_listing_that_lost_a_marker_is_read_again() -> None:
+    listing, first_page = Listing(range(200)), threading.Event()
+
+    def vanishing(query: dict[str, str]) -> tuple[int, t.Any]:
+        if "marker" not in query:
+            answered = listing(query)
+            if not first_page.is_set():
+                listing.known.remove(uuid(49))
+            first_page.set()
+            return answered
+        first_page.wait(10)
+        return listing(query)
+
+    assert _numbers(_read(vanishing, range(200))) == [
+        number for number in range(200) if number != 49
+    ]
+
+
+@pytest.mark.parametrize("rows", [["x"], [{}], [None], {"a": 1}])
+def test_rows_of_another_shape_are_reported(rows: t.Any) -> None:
+    with pytest.raises(CloudError, match="something unexpected"):
+        _read(lambda query: (200, {"hypervisors": rows}))
+
+
+def test_refused_page_leaves_no_value() -> None:
+    listing = Listing(range(1000))
+
+    def dying(query: dict[str, str]) -> tuple[int, t.Any]:
+        return (500, {}) if query.get("marker") == uuid(494) else listing(query)
+
+    answer = _read(dying, range(1000))
+
+    assert (answer.status, answer.value) == (500, None)
+
+
+def test_refusal_of_one_part_is_that_of_the_listing() -> None:
+    """While a cell is down, Nova refuses every part, and each refusal can take it minutes."""
+    asked: list[t.Any] = []
+    reader = _reader(lambda query: (asked.append(query), (500, {}))[1])
+    reader.believe_errors(True)
+
+    answer = reader.list_hypervisors(True, [uuid(number) for number in range(5000)])
+
+    assert (answer.status, answer.value) == (500, None)
+    assert len(asked) == 1
+
+
+def _servers(*numbers: int, more: bool = False) -> dict[str, t.Any]:
+    links = (
+        {"servers_links": [{"rel": "next", "href": "http://nova/servers?marker=…"}]} if more else {}
+    )
+    return {"servers": [{"id": uuid(number), "status": "ACTIVE"} for number in numbers], **links}
+
+
+def test_server_that_lost_its_cell_ends_a_listing_without_an_error() -> None:
+    """Nova lists it on its host, and does not find it as a marker."""
+    found = _reader(
+        lambda query: (400, UNKNOWN_MARKER) if "marker" in query else (200, _servers(1, 2))
+    ).query_servers_on_host("compute-1")
+
+    assert [server.uuid for server in found.value or ()] == [uuid(1), uuid(2)]
+    assert found.status == 200
+
+
+def test_listing_that_never_accepts_its_own_markers_leaves_no_value() -> None:
+    """One API worker lists them.
+
+    Another one, which answers the request for the next page, does not know their cell.
+    """
+    first_pages = []
+
+    def forgetful(query: dict[str, str]) -> tuple[int, t.Any]:
+        if "marker" in query:
+            return 400, UNKNOWN_MARKER
+        first_pages.append(query)
+        return 200, _servers(1, 2, more=True)
+
+    answer = _reader(forgetful).query_servers_on_host("compute-1")
+
+    assert (answer.status, answer.value) == (400, None)
+    assert len(first_pages) == 3
+
+
+class HostListing:
+    """The servers of one host, as Nova lists them.
+
+    max_limit: `[api]max_limit`. links: whether the links to the next pages arrive.
+    """
+
+    def __init__(self, count: int, max_limit: int = 1000, links: bool = True) -> None:
+        self.numbers = list(range(count))
+        self.max_limit = max_limit
+        self.links = links
+        self.queries: list[dict[str, str]] = []
+
+    def __call__(self, query: dict[str, str]) -> tuple[int, t.Any]:
+        self.queries.append(query)
+        start = 0
+        if "marker" in query:
+            start = int(query["marker"][:8], 16) + 1
+        limit = min(int(query["limit"]), self.max_limit)
+        page = self.numbers[start : start + limit]
+        return 200, _servers(*page, more=self.links and len(page) == limit)
+
+
+@pytest.mark.parametrize(
+    ("count", "max_limit", "links", "requests"),
+    [
+        # The first host takes a request that shows whether links arrive.
+        pytest.param(0, 1000, True, 2, id="no-server"),
+        pytest.param(1, 1000, True, 3, id="one-server"),
+        pytest.param(99, 1000, True, 3, id="one-batch"),
+        # Nova may have read these in two batches, and lost the cell between them.
+        pytest.param(100, 1000, True, 4, id="two-batches"),
+        pytest.param(1000, 1000, True, 4, id="full-page"),
+        # These full pages of 50 have a link, and the page after the last one is empty.
+        pytest.param(50, 50, True, 4, id="full-page-of-max-limit"),
+        pytest.param(70, 50, True, 5, id="second-page-ends"),
+        pytest.param(50, 50, False, 5, id="proxy-without-links-full-page"),
+        pytest.param(70, 50, False, 7, id="proxy-without-links"),
+        pytest.param(1, 1, False, 5, id="proxy-without-links-and-pages-of-one"),
+    ],
+)
+def test_servers_of_a_host_are_complete_with_as_few_requests_as_possible(
+    count: int, max_limit: int, links: bool, requests: int
+) -> None:
+    listing = HostListing(count, max_limit, links)
+    reader = _reader(listing)
+
+    for _host in range(2):
+        found = reader.list_server_uuids_on_host("compute-1")
+        assert list(found.value or ()) == [uuid(number) for number in range(count)]
+    assert len(listing.queries) == requests
+
+
+@pytest.mark.parametrize("read", ["list_server_uuids", "list_server_projects"])
+def test_listing_of_all_servers_does_not_end_with_a_missing_link(read: str) -> None:
+    """Nova dropped a server that had a build request and a row, and the page was full before."""
+
+    def drop(query: dict[str, str]) -> tuple[int, t.Any]:
+        if query["limit"] == "1":
+            return 200, _servers(1, more=True)
+        if "marker" in query:
+            return 200, _servers(*([3] if query["marker"] == uuid(2) else []))
+        return 200, _servers(1, 2)
+
+    reader = _reader(drop)
+    # Links were seen to arrive.
+    reader.list_server_uuids_on_host("compute-1")
+    found: t.Any = getattr(reader, read)()
+    rows = getattr(found, "value", found)
+
+    assert len(rows) == 3
+
+
+def test_host_that_became_empty_says_nothing_of_links() -> None:
+    listing = HostListing(1)
+
+    def leave(query: dict[str, str]) -> tuple[int, t.Any]:
+        if query["limit"] == "1":
+            listing.numbers = []
+        return listing(query)
+
+    assert _reader(leave).list_server_uuids_on_host("compute-1").value == (uuid(0),)
+    assert [query.get("marker") for query in listing.queries] == [None, None, uuid(0)]
+
+
+def _ignore_marker(query: dict[str, str]) -> tuple[int, t.Any]:
+    return 200, _servers(1, 2)
+
+
+def _go_round(query: dict[str, str]) -> tuple[int, t.Any]:
+    if query.get("marker") == uuid(2):
+        return 200, _servers(3, 4)
+    return 200, _servers(1, 2)
+
+
+@pytest.mark.parametrize("pages", [_ignore_marker, _go_round])
+def test_listing_whose_pages_repeat_is_an_error(pages: Handler) -> None:
+    with pytest.raises(CloudError, match="the same rows of /servers on two pages"):
+        _reader(pages).list_server_uuids()
+
+
+def test_parts_that_all_begin_at_the_beginning_are_an_error() -> None:
+    nova = Listing(range(600))
+    reader = _reader(lambda query: nova({**query, "marker": ""}))
+
+    with pytest.raises(CloudError, match="/os-hypervisors/detail on two pages"):
+        reader.list_hypervisors(False, [uuid(number) for number in range(600)])
+
+
+def test_single_500_is_retried_and_counted() -> None:
+    statuses = [200, 200, 500]
+    reader = _reader(lambda query: (statuses.pop(), {"hypervisors": []}))
+
+    assert reader.list_hypervisors(False).status == 200
+    assert reader.retried == 1
+
+
+def test_persistent_500_is_final_after_retries_and_at_once_while_a_cell_is_down() -> None:
+    asked: list[t.Any] = []
+    reader = _reader(lambda query: (asked.append(query), (500, {}))[1])
+
+    assert reader.get_server(uuid(1)).status == 500
+    assert (len(asked), reader.retried) == (3, 2)
+
+    reader.believe_errors(True)
+    assert reader.get_server(uuid(1)).status == 500
+    assert len(asked) == 4
+
+
+@pytest.mark.parametrize("body", [{}, {"error": {"message": "not found"}}, {"servers": []}])
+def test_foreign_404_proves_nothing(body: t.Any) -> None:
+    with pytest.raises(CloudError, match="with a 404 that is not its own: is a proxy in the way"):
+        _reader(lambda query: (404, body)).get_server(uuid(1))
+
+
+def test_novas_own_404_is_an_answer() -> None:
+    body = {"itemNotFound": {"code": 404, "message": "Instance could not be found."}}
+
+    assert _reader(lambda query: (404, body)).get_server(uuid(1)).status == 404
+
+
+def test_answer_of_another_shape_is_retried() -> None:
+    bodies = iter([{}, {"servers": []}])
+    reader = _reader(lambda query: (200, next(bodies)))
+
+    assert reader.list_newest_servers(1).value == ()
+    assert reader.retried == 1
+
+
+def _actions_in_pages(count: int, size: int, broken_from: int | None = None) -> Handler:
+    """Return Nova's answer about a server with `count` actions.
+
+    It shows at most `size` of them at once, [api]max_limit.
+    """
+    rows = [
+        {
+            "action": "create" if number == count - 1 else "reboot",
+            "request_id": f"req-{number}",
+            "user_id": "u",
+            "start_time": "",
+            "message": None,
+        }
+        for number in range(count)
+    ]
+
+    def answer(query: dict[str, str]) -> tuple[int, t.Any]:
+        start = int(query["marker"].removeprefix("req-")) + 1 if "marker" in query else 0
+        if broken_from is not None and start >= broken_from:
+            return 404, {"itemNotFound": {"message": "Instance could not be found."}}
+        page = rows[start : start + size]
+        return 200, {
+            "instanceActions": page,
+            **({"links": [{"rel": "next"}]} if len(page) >= size else {}),
+        }
+
+    return answer
+
+
+@pytest.mark.parametrize(("count", "size"), [(0, 2), (1, 2), (2, 2), (5, 2), (1001, 1000)])
+def test_all_actions_of_a_server_are_read(count: int, size: int) -> None:
+    """Their list proves that a server was never moved.
+
+    The oldest of them are on its last page.
+    """
+    found = _reader(_actions_in_pages(count, size)).list_instance_actions(uuid(1))
+
+    assert [action.request_id for action in found.value or ()] == [
+        f"req-{number}" for number in range(count)
+    ]
+
+
+def test_actions_with_an_unreadable_page_are_unknown() -> None:
+    found = _reader(_actions_in_pages(5, 2, broken_from=2)).list_instance_actions(uuid(1))
+
+    assert (found.status, found.value) == (404, None)
+
+
+def test_endless_actions_are_unknown() -> None:
+    row = {
+        "action": "reboot",
+        "request_id": "req-1",
+        "user_id": "u",
+        "start_time": "",
+        "message": None,
+    }
+    found = _reader(
+        lambda query: (200, {"instanceActions": [row], "links": [{"rel": "next"}]})
+    ).list_instance_actions(uuid(1))
+
+    assert found.value is None

@@ -1,0 +1,188 @@
+# Copyright (c) 2026, osops.placement contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Trees as evidence: all of their providers, or the first answer that is not one."""
+
+from __future__ import annotations
+
+import typing as t
+
+import pytest
+
+from ansible_collections.osops.placement.plugins.module_utils._common.errors import (
+    MalformedResponse,
+)
+from ansible_collections.osops.placement.plugins.module_utils._core.clients.placement import (
+    PlacementReader,
+)
+from ansible_collections.osops.placement.plugins.module_utils._core.models.snapshot import Answer
+from ansible_collections.osops.placement.tests.unit.plugins.module_utils.service import Service
+
+ROOT, CHILD = "aaaaaaa0-0000-4000-8000-000000000000", "aaaaaaa1-0000-4000-8000-000000000000"
+OTHER_ROOT = "aaaaaaa3-0000-4000-8000-000000000000"
+CPU, VF = {"resources": {"VCPU": 1}}, {"resources": {"CUSTOM_VF": 1}}
+
+
+class _Reply(t.NamedTuple):
+    body: t.Any
+
+
+class Placement:
+    """Allocations by provider; a number stands for the status of an answer without a value."""
+
+    newest = (1, 39)
+    workers = 1
+
+    def __init__(self, **answers: t.Any) -> None:
+        self._answers = {ROOT: answers["root"], CHILD: answers["child"]}
+
+    def choose_microversion(self, major: int, minor: int) -> str:
+        return f"{major}.{minor}"
+
+    def ask(self, path: str, microversion: str, parse: t.Any) -> Answer[t.Any]:
+        found = self._answers[path.split("/")[2]]
+        if isinstance(found, int):
+            return Answer(path, microversion, found, "", None)
+        return Answer(path, microversion, 200, "", parse(_Reply({"allocations": found})))
+
+
+def _query(**answers: t.Any) -> Answer[t.Any]:
+    reader = PlacementReader(t.cast("t.Any", Placement(**answers)))
+    return reader.query_tree_allocations(ROOT, [ROOT, CHILD])
+
+
+def test_consumers_have_what_they_have_on_each_provider() -> None:
+    answer = _query(root={"a": CPU, "b": CPU}, child={"b": VF})
+
+    assert answer.status == 200
+    assert answer.value == {
+        "a": {ROOT: {"VCPU": 1}},
+        "b": {ROOT: {"VCPU": 1}, CHILD: {"CUSTOM_VF": 1}},
+    }
+
+
+def test_one_provider_that_cannot_be_read_leaves_the_tree_unread() -> None:
+    assert _query(root=503, child={}).value is None
+    assert _query(root={"a": CPU}, child=404).value is None
+
+
+@pytest.mark.parametrize("entry", [{}, None, []])
+def test_consumer_without_its_amounts_is_one_sentence(
+    monkeypatch: pytest.MonkeyPatch, entry: t.Any
+) -> None:
+    monkeypatch.setattr("time.sleep", lambda _seconds: None)
+    service = Service({f"/resource_providers/{ROOT}/allocations": {"allocations": {CHILD: entry}}})
+    reader = PlacementReader(service.open("Placement", (1, 20)))
+
+    with pytest.raises(MalformedResponse, match="something unexpected"):
+        reader.query_tree_allocations(ROOT, [ROOT])
+
+
+SHARING = "aaaaaaa2-0000-4000-8000-000000000000"
+INVENTORY = {
+    "total": 8,
+    "reserved": 0,
+    "min_unit": 1,
+    "max_unit": 8,
+    "step_size": 1,
+    "allocation_ratio": 1.0,
+}
+
+
+def _entry(uuid: str, parent: str | None = None) -> dict[str, t.Any]:
+    root = ROOT if parent else uuid
+    names = {"uuid": uuid, "name": uuid[:8], "generation": 1}
+    return {**names, "root_provider_uuid": root, "parent_provider_uuid": parent}
+
+
+def _tree() -> dict[str, t.Any]:
+    """A host with a child; the aggregate of the child has a sharing provider."""
+    answers: dict[str, t.Any] = {
+        f"/resource_providers?in_tree={ROOT}": {
+            "resource_providers": [_entry(ROOT), _entry(CHILD, ROOT)]
+        },
+        "/resource_providers?required=MISC_SHARES_VIA_AGGREGATE&member_of=in:agg": {
+            "resource_providers": [_entry(SHARING)]
+        },
+    }
+    parts = {ROOT: ("VCPU", [], []), CHILD: ("VGPU", ["T"], ["agg"])}
+    parts[SHARING] = ("DISK_GB", ["MISC_SHARES_VIA_AGGREGATE"], ["agg"])
+    for uuid, (cls, traits, aggregates) in parts.items():
+        path = f"/resource_providers/{uuid}"
+        answers[f"{path}/inventories"] = {"inventories": {cls: INVENTORY}}
+        answers[f"{path}/traits"] = {"traits": traits}
+        answers[f"{path}/aggregates"] = {"aggregates": aggregates}
+    return answers
+
+
+def test_tree_of_a_host_has_what_shares_with_any_provider_of_it() -> None:
+    service = Service(_tree())
+    answer = PlacementReader(service.open("Placement", (1, 20))).query_host_tree(ROOT)
+
+    assert answer.value is not None and answer.request == f"GET /resource_providers?in_tree={ROOT}"
+    tree = answer.value.providers
+    assert {uuid: sorted(row.inventories) for uuid, row in tree.items()} == {
+        ROOT: ["VCPU"],
+        CHILD: ["VGPU"],
+        SHARING: ["DISK_GB"],
+    }
+    assert [row.sharing for row in tree.values()] == [False, False, True]
+    assert (tree[CHILD].parent, tree[CHILD].traits) == (ROOT, frozenset({"T"}))
+
+
+@pytest.mark.parametrize("part", ["inventories", "traits", "aggregates"])
+@pytest.mark.parametrize("uuid", [ROOT, CHILD, SHARING])
+@pytest.mark.parametrize("status", [403, 404])
+def test_tree_with_a_provider_that_cannot_be_read_is_unread(
+    uuid: str, part: str, status: int
+) -> None:
+    path = f"/resource_providers/{uuid}/{part}"
+    service = Service({**_tree(), path: status})
+    answer = PlacementReader(service.open("Placement", (1, 20))).query_host_tree(ROOT)
+
+    assert (answer.request, answer.status, answer.value) == (f"GET {path}", status, None)
+
+
+def test_tree_that_is_gone_or_too_large_is_unread() -> None:
+    path = f"/resource_providers?in_tree={ROOT}"
+    children = [_entry(f"{number:08}-0000-4000-8000-000000000000", ROOT) for number in range(200)]
+    for entries in ([], [_entry(ROOT), *children]):
+        service = Service({**_tree(), path: {"resource_providers": entries}})
+        answer = PlacementReader(service.open("Placement", (1, 20))).query_host_tree(ROOT)
+
+        assert (answer.status, answer.value, service.asked) == (200, None, [path])
+
+
+def test_tree_of_another_host_is_unread() -> None:
+    """A cache has answered with what it keeps of another request."""
+    path = f"/resource_providers?in_tree={ROOT}"
+    service = Service({**_tree(), path: {"resource_providers": [_entry(OTHER_ROOT)]}})
+    answer = PlacementReader(service.open("Placement", (1, 20))).query_host_tree(ROOT)
+
+    assert (answer.status, answer.value, service.asked) == (200, None, [path])
+
+
+@pytest.mark.parametrize("wanted", [ROOT, ROOT[:8]])
+@pytest.mark.parametrize("mixed_up", ["match", "tree"])
+def test_answer_about_another_provider_than_the_wanted_one_is_refused(
+    wanted: str, mixed_up: str
+) -> None:
+    match, tree = [_entry(ROOT)], [_entry(ROOT), _entry(CHILD, ROOT)]
+    if mixed_up == "match":
+        match = tree = [_entry(OTHER_ROOT)]
+    else:
+        tree = [_entry(OTHER_ROOT)]
+    name = "uuid" if wanted == ROOT else "name"
+    service = Service(
+        {
+            "/resource_providers?required=MISC_SHARES_VIA_AGGREGATE": {"resource_providers": []},
+            f"/resource_providers?{name}={wanted}": {"resource_providers": match},
+            f"/resource_providers?in_tree={ROOT}": {"resource_providers": tree},
+            f"/resource_providers?in_tree={OTHER_ROOT}": {"resource_providers": tree},
+        }
+    )
+    reader = PlacementReader(service.open("Placement", (1, 20)))
+
+    with pytest.raises(MalformedResponse, match="is a proxy in the way"):
+        reader.list_providers_in_trees([wanted])

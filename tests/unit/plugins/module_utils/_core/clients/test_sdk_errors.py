@@ -1,0 +1,31 @@
+# Copyright (c) 2026, osops.placement contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The errors of the libraries as sentences."""
+
+from __future__ import annotations
+
+import pytest
+from keystoneauth1 import exceptions
+from urllib3.exceptions import IncompleteRead, ProtocolError
+
+from ansible_collections.osops.placement.plugins.module_utils._common.errors import (
+    MalformedResponse,
+)
+from ansible_collections.osops.placement.plugins.module_utils._core.clients.sdk_errors import (
+    translate_sdk_errors,
+)
+
+
+def test_answer_that_broke_off_is_named_once_by_its_address() -> None:
+    broken = ProtocolError("Connection broken: IncompleteRead(675)", IncompleteRead(675, 219))
+    url = "http://nova.example/v2.1/os-migrations"
+    error = exceptions.UnknownConnectionError(f"Unexpected exception for {url}: {broken}", broken)
+
+    with pytest.raises(MalformedResponse) as raised, translate_sdk_errors("Nova at http://nova"):
+        raise error
+
+    assert str(raised.value) == (
+        f"Nova at http://nova sent an incomplete answer to {url}. Is a proxy in the way?"
+    )

@@ -1,0 +1,211 @@
+# Copyright (c) 2026, osops.placement contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Versions and messages of a service.
+
+Everything else about a session is tested with the real services.
+"""
+
+from __future__ import annotations
+
+import os
+import types
+import typing as t
+
+import pytest
+
+from ansible_collections.osops.placement.plugins.module_utils._common.errors import (
+    CloudError,
+    InvalidInput,
+)
+from ansible_collections.osops.placement.plugins.module_utils._core.clients.api import Api, Reply
+from ansible_collections.osops.placement.plugins.module_utils._core.clients.session import (
+    connect,
+    find_other_novas,
+)
+
+
+def _placement(newest: tuple[int, int]) -> Api:
+    """Return Placement as the SDK discovers it at that version."""
+    adapter = types.SimpleNamespace(
+        get_endpoint=lambda: "http://placement",
+        get_endpoint_data=lambda: types.SimpleNamespace(max_microversion=newest),
+    )
+    return Api("Placement", adapter, (1, 28))
+
+
+@pytest.mark.parametrize("newest", [(1, 31), (1, 39), (2, 0)])
+def test_offered_microversion_is_used(newest: tuple[int, int]) -> None:
+    assert _placement(newest).require_microversion(1, 31) == "1.31"
+
+
+def test_service_too_old_for_one_request_says_so() -> None:
+    with pytest.raises(CloudError) as error:
+        _placement((1, 30)).require_microversion(1, 31)
+
+    assert str(error.value) == (
+        "Placement at http://placement/ offers microversions up to 1.30, "
+        "but 1.31 or newer is required."
+    )
+
+
+def test_service_too_old_for_everything_is_refused_at_once() -> None:
+    with pytest.raises(CloudError, match=r"1\.28 or newer is required"):
+        _placement((1, 27))
+
+
+@pytest.mark.parametrize(
+    ("body", "said"),
+    [
+        (
+            {"errors": [{"detail": "Access was denied.\n\n Policy does not allow it.  "}]},
+            "Access was denied. Policy does not allow it.",
+        ),
+        (
+            {"badRequest": {"message": "Marker could not be found", "code": 400}},
+            "Marker could not be found",
+        ),
+        ({}, ""),
+    ],
+)
+def test_message_of_a_service_becomes_one_line(body: t.Any, said: str) -> None:
+    assert Reply(400, {}, body).detail == said
+
+
+PLACEMENTS = {
+    "north": "http://placement",
+    "south": "http://placement/",
+    "east": "http://placement.east",
+}
+CATALOGUE = [
+    {
+        "type": "compute",
+        "endpoints": [
+            {"region": region, "url": f"http://nova.{region}/v2.1"} for region in PLACEMENTS
+        ],
+    },
+    {
+        "type": "placement",
+        "endpoints": [{"region": region, "url": url} for region, url in PLACEMENTS.items()],
+    },
+    {"type": "image", "endpoints": [{"region": "west", "url": "http://placement"}]},
+]
+
+
+@pytest.mark.parametrize(
+    ("compute", "region", "others"),
+    [
+        ("http://nova.south/v2.1/", "south", ("north",)),
+        ("http://nova.north/v2.1/project", "south", ("south",)),
+        ("http://an.override:8774/v2.1/", "south", ("north",)),
+        ("http://an.override:8774/v2.1/", None, ("north", "south")),
+    ],
+)
+def test_another_nova_on_the_same_placement_is_found_in_the_catalogue(
+    compute: str, region: str | None, others: tuple[str, ...]
+) -> None:
+    assert find_other_novas(CATALOGUE, compute, "http://placement/", region) == others
+
+
+def test_region_with_its_own_placement_does_not_count() -> None:
+    assert (
+        find_other_novas(CATALOGUE, "http://nova.east/v2.1/", "http://placement.east/", "east")
+        == ()
+    )
+
+
+@pytest.mark.parametrize(("here", "there"), [("one", "two"), ("two", "one")])
+@pytest.mark.parametrize(
+    "urls",
+    [
+        {
+            "one": "https://api.example.org/compute",
+            "two": "https://api.example.org/compute-two/v2.1",
+        },
+        {"one": "https://api.example.org/compute", "two": "https://api.example.org/compute/two"},
+        {
+            "one": "https://api.example.org/v1/one/compute/v2.1",
+            "two": "https://api.example.org/v1/two/compute/v2.1",
+        },
+        {"one": "https://api.example.org/v2.1/one", "two": "https://api.example.org/v2.1/two"},
+    ],
+)
+def test_nova_whose_url_starts_like_ours_is_another(
+    urls: dict[str, str], here: str, there: str
+) -> None:
+    catalogue = [
+        {
+            "type": "compute",
+            "endpoints": [{"region": region, "url": url} for region, url in urls.items()],
+        },
+        {
+            "type": "placement",
+            "endpoints": [
+                {"region": region, "url": "https://api.example.org/placement"} for region in urls
+            ],
+        },
+    ]
+    # The version is discovered if the catalogue does not have it.
+    endpoint = f"{urls[here]}/" if "/v2.1" in urls[here] else f"{urls[here]}/v2.1/"
+    assert find_other_novas(catalogue, endpoint, "https://api.example.org/placement/", here) == (
+        there,
+    )
+
+
+def test_endpoint_without_region_and_custom_url_count_as_one_region() -> None:
+    catalogue = [
+        {"type": "compute", "endpoints": [{"region": None, "url": "http://nova/v2.1"}]},
+        {"type": "placement", "endpoints": [{"region": None, "url": "http://placement"}]},
+    ]
+    assert (
+        find_other_novas(catalogue, "http://an.override:8774/v2.1/", "http://placement/", None)
+        == ()
+    )
+
+
+@pytest.mark.parametrize(
+    ("given", "sentence"),
+    [
+        (
+            {"auth_type": "none", "auth": {"endpoint": "http://127.0.0.1:9"}},
+            "auth_type none does not ask Keystone",
+        ),
+        (
+            {"auth_type": "admin_token", "auth": {"endpoint": "http://127.0.0.1:9", "token": "x"}},
+            "auth_type admin_token does not ask Keystone",
+        ),
+        ({"cloud": ["a"]}, "cloud must be the name of a cloud"),
+        ({"cloud": {1: 2}}, "cloud has a key that is not text"),
+        ({"cloud": {"auth": "text"}}, "auth must be a dictionary"),
+        (
+            {"auth": {"auth_url": 5, "username": "u", "password": "p", "project_name": "p"}},
+            "auth_url in auth must be text",
+        ),
+        (
+            {"cloud": {"auth": {"auth_url": "http://127.0.0.1:9"}, "api_timeout": "soon"}},
+            "api_timeout is 'soon'",
+        ),
+    ],
+)
+def test_impossible_connection_options_are_one_sentence(
+    given: dict[str, t.Any], sentence: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in [name for name in os.environ if name.startswith("OS_")]:
+        monkeypatch.delenv(name)
+    options = dict.fromkeys(
+        (
+            "cloud",
+            "auth",
+            "auth_type",
+            "region_name",
+            "interface",
+            "validate_certs",
+            "ca_cert",
+            "client_cert",
+            "client_key",
+        )
+    )
+    with pytest.raises(InvalidInput) as error:
+        connect({**options, "api_timeout": 5, **given})
+    assert sentence in str(error.value)

@@ -1,0 +1,446 @@
+# Copyright (c) 2026, osops.placement contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Live servers compared with what Nova would allocate for them, and attempts to falsify them."""
+
+from __future__ import annotations
+
+import dataclasses as d
+import typing as t
+
+import pytest
+
+from ansible_collections.osops.placement.plugins.module_utils._core.expected.amounts import (
+    AmountCounts,
+    count_amounts,
+)
+from ansible_collections.osops.placement.plugins.module_utils._core.facts.index import SnapshotIndex
+from ansible_collections.osops.placement.plugins.module_utils._core.models.nova import Action
+from ansible_collections.osops.placement.plugins.module_utils._core.models.resource_request import (
+    AcceleratorRequest,
+    DeviceProfile,
+    PciAlias,
+    PortGroup,
+    ServerPort,
+)
+from ansible_collections.osops.placement.plugins.module_utils._core.models.snapshot import (
+    NOT_ASKED,
+    ListedAmounts,
+)
+from ansible_collections.osops.placement.plugins.module_utils._core.options.policy import Policy
+from ansible_collections.osops.placement.tests.unit.plugins.module_utils.judging import (
+    NO_MINIMUM_AGE,
+    judge,
+)
+from ansible_collections.osops.placement.tests.unit.plugins.module_utils.world import (
+    CLAIM,
+    FLAVOR,
+    NOW,
+    PLENTY,
+    World,
+    answer,
+)
+
+if t.TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from ansible_collections.osops.placement.plugins.module_utils._core.models.snapshot import (
+        Evidence,
+    )
+    from ansible_collections.osops.placement.plugins.module_utils._core.models.verdict import (
+        Finding,
+    )
+
+    Situation = Callable[["Cloud"], str]
+
+BANDWIDTH = "NET_BW_EGR_KILOBIT_PER_SEC"
+NO_DISK = {"VCPU": 1, "MEMORY_MB": 512}
+ALIASES = Policy(min_age=0, unknown_min_age=0, pci_aliases={"gpu": PciAlias("gpu", "CUSTOM_GPU")})
+
+
+class Cloud(World):
+    """A host with a vGPU, a PCI device, pinned processors and two shared pools of disk."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.here, self.there = self.host("compute-1"), self.host("compute-2")
+        self.stock[self.here] = dict.fromkeys((*CLAIM, "PCPU"), PLENTY)
+        self.gpu = self._child("vgpu", "VGPU")
+        self.pci = self._child("pci", "CUSTOM_GPU")
+        self.traits[self.pci] = frozenset({"COMPUTE_MANAGED_PCI_DEVICE"})
+        self.nic = self._child("nic", BANDWIDTH)
+        self.pools = [self.provider(f"pool-{number}", sharing=True) for number in range(2)]
+        self.answered: dict[str, dict[str, t.Any]] = {}
+
+    def _child(self, name: str, cls: str) -> str:
+        child = self.provider(f"compute-1_{name}", self.here)
+        self.stock[child] = {cls: PLENTY}
+        return child
+
+    def made(self, *held: tuple[str, dict[str, int]], **fields: t.Any) -> str:
+        """Add a server on the host, with amounts on providers."""
+        server = self.server(self.here, **fields)
+        for provider, amounts in held:
+            self.hold(server, provider, amounts=amounts)
+        return server
+
+    def finding(self, consumer: str, policy: Policy = NO_MINIMUM_AGE) -> Finding | None:
+        found = [row for row in judge(self.read(), policy) if row.consumer == consumer]
+        return found[0] if found else None
+
+    def read(self) -> t.Any:
+        snapshot = self.snapshot()
+        evidence: dict[str, Evidence] = dict(snapshot.evidence)
+        for uuid, answers in self.answered.items():
+            evidence[uuid] = d.replace(evidence[uuid], **answers)
+        return d.replace(snapshot, evidence=evidence)
+
+
+def _specs(**specs: str) -> dict[str, t.Any]:
+    named = {key.replace("__", ":"): value for key, value in specs.items()}
+    return {"flavor": d.replace(FLAVOR, extra_specs=named)}
+
+
+VGPU = _specs(resources__VGPU="1")
+PINNED = _specs(hw__cpu_policy="dedicated")
+PCI = _specs(pci_passthrough__alias="gpu:1")
+BOOTED = {"image": None, "image_properties": None, "volumes": ("v",)}
+
+
+def pinned_on_shared_processors(cloud: Cloud) -> str:
+    return cloud.made((cloud.here, dict(CLAIM)), **PINNED)
+
+
+def without_its_vgpu(cloud: Cloud) -> str:
+    return cloud.made((cloud.here, dict(CLAIM)), **VGPU)
+
+
+def with_too_many_vgpus(cloud: Cloud) -> str:
+    return cloud.made((cloud.here, {**CLAIM, "VCPU": 3}), (cloud.gpu, {"VGPU": 2}), **VGPU)
+
+
+def without_its_pci_device(cloud: Cloud) -> str:
+    return cloud.made((cloud.here, dict(CLAIM)), **PCI)
+
+
+@pytest.mark.parametrize(
+    ("situation", "after"),
+    [
+        (without_its_vgpu, lambda c: {c.here: dict(CLAIM), c.gpu: {"VGPU": 1}}),
+        # The vGPU too many may be used: only the host can say.
+        (with_too_many_vgpus, lambda c: {c.here: dict(CLAIM), c.gpu: {"VGPU": 2}}),
+        (without_its_pci_device, lambda c: {c.here: dict(CLAIM), c.pci: {"CUSTOM_GPU": 1}}),
+    ],
+)
+def test_amounts_on_children_are_corrected(
+    situation: Situation, after: Callable[[Cloud], dict[str, t.Any]]
+) -> None:
+    cloud = Cloud()
+    finding = cloud.finding(situation(cloud), ALIASES)
+
+    assert finding and finding.kind == "wrong_amount" and finding.change
+    written = finding.change.get_side("after")[finding.subject]["allocations"]
+    assert {uuid: row["resources"] for uuid, row in written.items()} == after(cloud)
+
+
+def test_reason_says_where_each_amount_comes_from() -> None:
+    cloud = Cloud()
+    finding = cloud.finding(without_its_vgpu(cloud))
+
+    assert finding and finding.reason.endswith(
+        "has 1 DISK_GB, 512 MEMORY_MB, 1 VCPU on compute-1 allocated, but needs "
+        "1 VGPU (extra spec resources:VGPU), 1 VCPU (the VCPUs of the flavor), "
+        "512 MEMORY_MB (the memory of the flavor), 1 DISK_GB (the root disk of the flavor)."
+    )
+
+
+@pytest.mark.parametrize("situation", [without_its_vgpu, with_too_many_vgpus])
+def test_correction_leaves_nothing_to_correct(situation: Situation) -> None:
+    cloud = Cloud()
+    consumer = situation(cloud)
+    finding = cloud.finding(consumer)
+    assert finding and finding.change
+    cloud.apply(finding.change)
+    again = cloud.finding(consumer)
+
+    assert again is None or again.kind == "leaked_child"
+
+
+def with_its_vgpu(cloud: Cloud) -> str:
+    return cloud.made((cloud.here, dict(CLAIM)), (cloud.gpu, {"VGPU": 1}), **VGPU)
+
+
+def with_its_vgpu_missing(cloud: Cloud) -> str:
+    return cloud.made(**VGPU)
+
+
+def pinned_where_the_host_had_no_dedicated_ones(cloud: Cloud) -> str:
+    """Nova requests VCPU where no host has PCPU (select_destinations)."""
+    cloud.stock[cloud.here] = dict.fromkeys(CLAIM, PLENTY)
+    return cloud.made((cloud.here, dict(CLAIM)), **PINNED)
+
+
+def pinned(cloud: Cloud) -> str:
+    return cloud.made((cloud.here, {"PCPU": 1, "MEMORY_MB": 512, "DISK_GB": 1}), **PINNED)
+
+
+def with_the_disk_in_a_pool(cloud: Cloud) -> str:
+    cloud.stock[cloud.here] = dict.fromkeys(NO_DISK, PLENTY)
+    return cloud.made((cloud.here, NO_DISK), (cloud.pools[0], {"DISK_GB": 1}))
+
+
+def with_bandwidth_of_its_port(cloud: Cloud) -> str:
+    server = cloud.made((cloud.here, dict(CLAIM)), (cloud.nic, {BANDWIDTH: 5}))
+    group = PortGroup("g", {BANDWIDTH: 5})
+    cloud.ports[server] = (ServerPort("p", "normal", (group,), {"g": cloud.nic}),)
+    return server
+
+
+def with_an_accelerator(cloud: Cloud) -> str:
+    cloud.stock[cloud.gpu] = {"FPGA": PLENTY}
+    server = cloud.made(
+        (cloud.here, dict(CLAIM)), (cloud.gpu, {"FPGA": 1}), **_specs(accel__device_profile="x")
+    )
+    profile = DeviceProfile("x", ({"resources:FPGA": "1"},))
+    request = AcceleratorRequest("arq", "x", 0, cloud.gpu)
+    cloud.answered[server] = {
+        "device_profiles": (answer("GET", 200, profile),),
+        "accelerators": answer("GET", 200, (request,)),
+    }
+    return server
+
+
+def booted_from_a_volume(cloud: Cloud) -> str:
+    return cloud.made((cloud.here, NO_DISK), **BOOTED)
+
+
+def pinned_by_the_image_of_its_volume(cloud: Cloud) -> str:
+    cloud.volume_properties["v"] = {"hw_cpu_policy": "dedicated"}
+    return cloud.made((cloud.here, {"PCPU": 1, "MEMORY_MB": 512}), **BOOTED)
+
+
+@pytest.mark.parametrize(
+    "situation",
+    [
+        with_its_vgpu,
+        pinned,
+        pinned_where_the_host_had_no_dedicated_ones,
+        with_the_disk_in_a_pool,
+        with_bandwidth_of_its_port,
+        with_an_accelerator,
+        booted_from_a_volume,
+        pinned_by_the_image_of_its_volume,
+    ],
+)
+def test_right_amounts_are_no_finding(situation: Situation) -> None:
+    cloud = Cloud()
+    consumer = situation(cloud)
+
+    assert cloud.finding(consumer) is None
+    assert count_amounts(SnapshotIndex(cloud.read()), NO_MINIMUM_AGE).by_server == 1
+
+
+@pytest.mark.parametrize(
+    ("inventories", "after"),
+    [
+        # Its volume may have asked for dedicated CPUs when it was created.
+        (("PCPU",), None),
+        ((), NO_DISK),
+    ],
+)
+def test_volume_says_what_is_missing_only_where_its_properties_do_not_matter(
+    inventories: tuple[str, ...], after: dict[str, int] | None
+) -> None:
+    cloud = Cloud()
+    cloud.stock[cloud.here] = dict.fromkeys((*CLAIM, *inventories), PLENTY)
+    server = cloud.made(**BOOTED)
+    finding = cloud.finding(server)
+
+    assert finding and finding.kind == "missing_allocation"
+    if after is None:
+        assert finding.change is None and "may have changed" in finding.reason
+    else:
+        assert finding.change
+        assert finding.change.after["allocations"][cloud.here]["resources"] == after
+
+
+def unread_image(cloud: Cloud) -> str:
+    """Pinned by its image, which this Nova does not show."""
+    server = {"PCPU": 1, "MEMORY_MB": 512, "DISK_GB": 1}
+    return cloud.made((cloud.here, server), image_properties=None)
+
+
+def hidden_ports(cloud: Cloud) -> str:
+    server = with_bandwidth_of_its_port(cloud)
+    cloud.answered[server] = {"server_ports": answer("GET", 200, ())}
+    return server
+
+
+def hidden_request_of_a_port(cloud: Cloud) -> str:
+    server = with_bandwidth_of_its_port(cloud)
+    cloud.ports[server] = (ServerPort("p", "normal", None, {"g": cloud.nic}),)
+    return server
+
+
+def swapped_volume(cloud: Cloud) -> str:
+    """The volume that it boots from now has other properties."""
+    server = cloud.made((cloud.here, {"PCPU": 1, "MEMORY_MB": 512}), **BOOTED)
+    cloud.actions[server] = (Action("swap_volume", "req", None, NOW, None),)
+    return server
+
+
+def volume_with_other_properties(cloud: Cloud) -> str:
+    """Somebody removed the properties from the volume after the server was created."""
+    return cloud.made((cloud.here, {"PCPU": 1, "MEMORY_MB": 512}), **BOOTED)
+
+
+def unread_volume(cloud: Cloud) -> str:
+    server = cloud.made((cloud.here, {"PCPU": 1, "MEMORY_MB": 512}), **BOOTED)
+    cloud.answered[server] = {"root_volume": NOT_ASKED}
+    return server
+
+
+def unread_tree(cloud: Cloud) -> str:
+    cloud.answers("host_tree", cloud.here, 503)
+    return cloud.made((cloud.here, {**CLAIM, "VCPU": 7}))
+
+
+def unread_profile(cloud: Cloud) -> str:
+    server = with_an_accelerator(cloud)
+    cloud.answered[server] = {"device_profiles": (answer("GET", 403),)}
+    return server
+
+
+def unnamed_alias(cloud: Cloud) -> str:
+    return cloud.made((cloud.here, dict(CLAIM)), (cloud.pci, {"CUSTOM_GPU": 1}), **PCI)
+
+
+@pytest.mark.parametrize(
+    ("attack", "name", "said"),
+    [
+        (unread_image, "image", "2.98"),
+        (hidden_ports, "ports", "Neutron"),
+        (hidden_request_of_a_port, "ports", "may not see"),
+        (swapped_volume, "volume_image", "swapped"),
+        (volume_with_other_properties, "", "may have changed"),
+        (unread_volume, "volume_image", "Cinder"),
+        (unread_tree, "tree", "503"),
+        (unread_profile, "device_profile", "Cyborg answered 403"),
+        (unnamed_alias, "pci_alias", "alias gpu"),
+    ],
+)
+def test_nothing_is_taken_while_something_unread_may_explain_it(
+    attack: Situation, name: str, said: str
+) -> None:
+    cloud = Cloud()
+    finding = cloud.finding(attack(cloud))
+
+    assert finding and (finding.kind, finding.verdict) == ("wrong_amount", "undecided")
+    assert finding.change is None and said in finding.reason
+    if name:
+        counts = count_amounts(SnapshotIndex(cloud.read()), NO_MINIMUM_AGE)
+        assert counts == AmountCounts(0, 0, {name: 1})
+
+
+def two_pools_have_room_for_the_disk(cloud: Cloud) -> str:
+    cloud.stock[cloud.here] = dict.fromkeys(NO_DISK, PLENTY)
+    for pool in cloud.pools:
+        cloud.stock[pool] = {"DISK_GB": PLENTY}
+    return cloud.made((cloud.here, NO_DISK))
+
+
+def vgpu_on_another_child_than_it_should_be(cloud: Cloud) -> str:
+    cloud.stock[cloud.nic] = {"CUSTOM_VF": PLENTY}
+    return cloud.made((cloud.here, dict(CLAIM)), (cloud.nic, {"CUSTOM_VF": 1}), **VGPU)
+
+
+def disk_in_a_pool_and_on_the_host(cloud: Cloud) -> str:
+    return cloud.made((cloud.here, dict(CLAIM)), (cloud.pools[0], {"DISK_GB": 1}))
+
+
+@pytest.mark.parametrize(
+    ("situation", "said"),
+    [
+        (two_pools_have_room_for_the_disk, "pool-"),
+        (vgpu_on_another_child_than_it_should_be, "other devices"),
+    ],
+)
+def test_finding_without_one_certain_allocation_has_no_change(
+    situation: Situation, said: str
+) -> None:
+    cloud = Cloud()
+    finding = cloud.finding(situation(cloud))
+
+    assert finding and (finding.kind, finding.verdict) == ("wrong_amount", "drifted")
+    assert finding.change is None and said in finding.reason
+    assert "heal_allocations" in finding.reason
+
+
+def test_sharing_provider_is_never_stripped_from_a_live_server() -> None:
+    cloud = Cloud()
+    finding = cloud.finding(disk_in_a_pool_and_on_the_host(cloud))
+
+    assert finding
+    if finding.change:
+        assert cloud.pools[0] in finding.change.get_side("after")[finding.subject]["allocations"]
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [{"task_state": "resize_prep"}, {"status": "VERIFY_RESIZE"}, {"status": "ERROR"}],
+    ids=str,
+)
+def test_resized_server_with_its_new_flavor_is_left_alone(fields: dict[str, t.Any]) -> None:
+    cloud = Cloud()
+    bigger = d.replace(FLAVOR, vcpus=8)
+    server = cloud.made((cloud.here, dict(CLAIM)), flavor=bigger, **fields)
+
+    assert cloud.finding(server) is None
+    assert count_amounts(SnapshotIndex(cloud.read()), NO_MINIMUM_AGE).unchecked == {"unsettled": 1}
+
+
+def test_server_that_is_being_evacuated_is_left_alone() -> None:
+    cloud = Cloud()
+    server = cloud.made((cloud.here, {**CLAIM, "VCPU": 9}))
+    cloud.migration(server, cloud.there, cloud.here, "pre-migrating", type="evacuation")
+    finding = cloud.finding(server)
+
+    assert finding is None or finding.verdict == "protected"
+
+
+def test_wrong_owner_is_found_though_the_amounts_are_unknown() -> None:
+    cloud = Cloud()
+    server = unnamed_alias(cloud)
+    cloud.servers[server] = d.replace(cloud.servers[server], project="another")
+    finding = cloud.finding(server)
+
+    assert finding and finding.kind == "wrong_owner" and finding.change
+
+
+def test_lost_allocation_with_a_vgpu_is_made_again() -> None:
+    cloud = Cloud()
+    finding = cloud.finding(with_its_vgpu_missing(cloud))
+
+    assert finding and finding.kind == "missing_allocation" and finding.change
+    assert finding.change.allocates == {cloud.here: dict(CLAIM), cloud.gpu: {"VGPU": 1}}
+
+
+def test_what_the_listings_say_is_counted_with_what_was_looked_up() -> None:
+    cloud = Cloud()
+    looked_up, settled, alias = with_its_vgpu(cloud), pinned(cloud), pinned(cloud)
+    snapshot = cloud.read()
+    evidence = dict(snapshot.evidence)
+    for uuid in (settled, alias):
+        evidence[uuid] = d.replace(evidence[uuid], shape=NOT_ASKED)
+    listed = ListedAmounts(
+        by_server=10,
+        by_host=100,
+        unchecked={"pci_alias": 3},
+        candidates={settled: "", alias: "pci_alias"},
+    )
+    index = SnapshotIndex(d.replace(snapshot, evidence=evidence, listed_amounts=listed))
+
+    assert looked_up and count_amounts(index, NO_MINIMUM_AGE) == AmountCounts(
+        12, 100, {"pci_alias": 4}
+    )

@@ -1,0 +1,205 @@
+# Copyright (c) 2026, osops.placement contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""What decides on a request, and why a part of it is unknown."""
+
+from __future__ import annotations
+
+import dataclasses as d
+import typing as t
+
+import pytest
+
+from ansible_collections.osops.placement.plugins.module_utils._core.expected.inputs import (
+    build_inputs,
+    find_root_volume,
+    list_device_profiles,
+)
+from ansible_collections.osops.placement.plugins.module_utils._core.models.nova import Action
+from ansible_collections.osops.placement.plugins.module_utils._core.models.resource_request import (
+    Attachment,
+    DeviceProfile,
+    PortGroup,
+    RootVolume,
+    ServerPort,
+)
+from ansible_collections.osops.placement.plugins.module_utils._core.models.snapshot import (
+    NOT_ASKED,
+    Answer,
+)
+from ansible_collections.osops.placement.tests.unit.plugins.module_utils.world import (
+    FLAVOR,
+    NOW,
+    World,
+    answer,
+)
+
+if t.TYPE_CHECKING:
+    from ansible_collections.osops.placement.plugins.module_utils._core.models.snapshot import (
+        Evidence,
+    )
+
+QOS = ServerPort("p", "normal", (PortGroup("g", {"NET": 1}),))
+
+
+def _evidence(server: dict[str, t.Any] | None = None, **answers: t.Any) -> Evidence:
+    """Return the evidence about a server, with other answers than its own."""
+    world = World()
+    uuid = world.server(world.host("compute-1"), **(server or {}))
+    return d.replace(world.snapshot().evidence[uuid], **answers)
+
+
+def _volume(*actions: str, **answers: t.Any) -> Evidence:
+    did = tuple(Action(action, "req", None, NOW, None) for action in actions)
+    server = {"image": None, "image_properties": None, "volumes": ("v",)}
+    return _evidence(server, **{"actions": answer("actions", 200, did), **answers})
+
+
+def _ports(*ports: ServerPort, **answers: t.Any) -> Evidence:
+    given: dict[str, t.Any] = {
+        "interfaces": answer("GET /os-interface", 200, tuple(port.uuid for port in ports)),
+        "server_ports": answer("GET /v2.0/ports", 200, ports),
+    }
+    return _evidence(None, **{**given, **answers})
+
+
+@pytest.mark.parametrize(
+    ("evidence", "volume_backed", "properties", "unread"),
+    [
+        (_evidence(), False, {}, {}),
+        (_evidence({"image_properties": {"a": "b"}}), False, {"a": "b"}, {}),
+        (_evidence({"image_properties": None}), False, None, {"image_properties": "2.98"}),
+        (_evidence(shape=answer("GET", 503)), None, None, {"volume_backed": "503"}),
+        (_evidence({"volumes": ("v",)}), False, {}, {}),
+        (
+            _evidence({"volumes": ("v",)}, attachments=answer("GET", 403)),
+            None,
+            {},
+            {"volume_backed": "403"},
+        ),
+        (
+            _evidence(
+                {"volumes": ("v",)},
+                attachments=answer("GET", 200, (Attachment("v", "/dev/vda"),)),
+            ),
+            True,
+            {},
+            {},
+        ),
+        (
+            _evidence({"volumes": ("v",), "root_device": None}),
+            None,
+            {},
+            {"volume_backed": "does not show which"},
+        ),
+        (
+            _evidence(
+                {"volumes": ("v",)}, attachments=answer("GET", 200, (Attachment("v", None),))
+            ),
+            None,
+            {},
+            {"volume_backed": "does not show which"},
+        ),
+        (_volume(), True, {}, {}),
+        (
+            _volume(root_volume=answer("GET", 200, RootVolume("v", {"a": "b"}))),
+            True,
+            {"a": "b"},
+            {},
+        ),
+        (_volume(root_volume=answer("GET", 403)), True, None, {"image_properties": "Cinder"}),
+        (_volume(root_volume=NOT_ASKED), True, None, {"image_properties": "catalogue has no"}),
+        (
+            _volume(root_volume=Answer("GET /volumes/v", "", 0, NOW)),
+            True,
+            None,
+            {"image_properties": "did not answer"},
+        ),
+        (_volume("swap_volume"), True, None, {"image_properties": "swapped"}),
+        (_volume(actions=answer("GET", 403)), True, None, {"image_properties": "actions"}),
+    ],
+)
+def test_image_and_root_disk(
+    evidence: Evidence,
+    volume_backed: bool | None,
+    properties: t.Any,
+    unread: dict[str, str],
+) -> None:
+    inputs = build_inputs(FLAVOR, evidence, {})
+
+    assert inputs.volume_backed is volume_backed
+    assert inputs.image_properties == properties
+    for name, said in unread.items():
+        assert said in inputs.unread[name]
+    assert bool(unread) is bool(inputs.unread)
+
+
+@pytest.mark.parametrize(
+    ("evidence", "said"),
+    [
+        (_ports(), ""),
+        (_ports(ServerPort("p", "normal", ())), ""),
+        (_ports(d.replace(QOS, providers={"g": "rp"})), ""),
+        (_ports(d.replace(QOS, providers={"": "rp"})), ""),
+        # What the credentials may not see is for the request to say.
+        (_ports(ServerPort("p", "normal", None)), ""),
+        # The port got its policy after the server was created.
+        (_ports(QOS), "requests resources"),
+        (_ports(d.replace(QOS, providers={"other": "rp"})), "requests resources"),
+        # Neutron hides the ports of other projects.
+        (_ports(interfaces=answer("GET", 200, ("p",))), "not all"),
+        (_ports(QOS, interfaces=answer("GET", 200, ())), "not all"),
+        (_ports(server_ports=NOT_ASKED), "catalogue has no Neutron"),
+        (_ports(server_ports=answer("GET", 403)), "Neutron answered 403"),
+        (_ports(interfaces=answer("GET", 503)), "Nova answered 503"),
+    ],
+)
+def test_ports_count_only_if_all_of_them_are_shown(evidence: Evidence, said: str) -> None:
+    inputs = build_inputs(FLAVOR, evidence, {})
+
+    assert (inputs.ports is None) is bool(said)
+    assert said in inputs.unread.get("ports", "")
+
+
+def test_device_profiles_are_those_that_cyborg_shows() -> None:
+    profile = DeviceProfile("fpga", ({"resources:FPGA": "1"},))
+    evidence = _evidence(
+        device_profiles=(answer("GET", 200, profile), answer("GET", 404)),
+        accelerators=answer("GET", 403),
+    )
+    inputs = build_inputs(FLAVOR, evidence, {})
+
+    assert inputs.device_profiles == {"fpga": profile.groups}
+    assert inputs.accelerators is None
+    assert set(inputs.unread) == {"device_profiles", "accelerators"}
+
+
+@pytest.mark.parametrize(
+    ("fields", "attachments", "root"),
+    [
+        ({"volumes": ()}, [], None),
+        ({"volumes": ("v",), "image": None}, None, "v"),
+        ({"volumes": ("v",)}, None, None),
+        ({"volumes": ("v", "w"), "image": None}, None, None),
+        ({"volumes": ("v", "w"), "image": None}, [("v", "/dev/vdb"), ("w", "/dev/vda")], "w"),
+        ({"volumes": ("v", "w"), "image": None}, [("v", "vdb"), ("w", "vda")], "w"),
+        ({"volumes": ("v",), "root_device": None}, [("v", "/dev/vda")], None),
+        ({"volumes": ("v",)}, [("v", None)], None),
+    ],
+)
+def test_root_volume_is_the_one_at_the_root_device(
+    fields: dict[str, t.Any], attachments: t.Any, root: str | None
+) -> None:
+    world = World()
+    server = world.servers[world.server(world.host("compute-1"), **fields)]
+    rows = None if attachments is None else tuple(Attachment(*row) for row in attachments)
+
+    assert find_root_volume(server, rows) == root
+
+
+def test_device_profiles_of_the_flavor_and_of_ports_are_named_once() -> None:
+    ports = [ServerPort("p", None, (), device_profile=name) for name in ("b", None, "b")]
+
+    assert list_device_profiles({"accel:device_profile": "a"}, ports) == ["a", "b"]
+    assert list_device_profiles(None, []) == []

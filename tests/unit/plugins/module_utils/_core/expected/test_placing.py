@@ -1,0 +1,678 @@
+# Copyright (c) 2026, osops.placement contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""What a server should have on its host, and all that makes it uncertain."""
+
+from __future__ import annotations
+
+import dataclasses as d
+import typing as t
+
+import pytest
+
+from ansible_collections.osops.placement.plugins.module_utils._core.expected.placing import (
+    Expectation,
+    compare,
+)
+from ansible_collections.osops.placement.plugins.module_utils._core.expected.request import (
+    build_requests,
+)
+from ansible_collections.osops.placement.plugins.module_utils._core.models.resource_request import (
+    AcceleratorRequest,
+    HostTree,
+    PciAlias,
+    ServerInputs,
+)
+from ansible_collections.osops.placement.tests.unit.plugins.module_utils.shapes_of_requests import (
+    PCI,
+    PLAIN_AMOUNTS,
+    ROOT,
+    make_inputs,
+    make_inventory,
+    make_pool,
+    make_port,
+    make_provider,
+    make_tree,
+)
+
+if t.TYPE_CHECKING:
+    from collections.abc import Mapping
+
+BANDWIDTH = "NET_BW_EGR_KILOBIT_PER_SEC"
+PACKETS = "NET_PACKET_RATE_KILOPACKET_PER_SEC"
+PLAIN = {ROOT: PLAIN_AMOUNTS}
+GPU_1 = make_provider("gpu-1", {"VGPU": 8})
+GPU_2 = make_provider("gpu-2", {"VGPU": 8})
+VGPU = {"resources1:VGPU": "1"}
+NIC = {"nic": PciAlias("nic", "CUSTOM_NIC")}
+PINNED = {"hw:cpu_policy": "dedicated"}
+
+
+def expect(
+    inputs: ServerInputs, tree: HostTree, present: Mapping[str, Mapping[str, int]]
+) -> Expectation:
+    return compare(build_requests(inputs), tree, present)
+
+
+def without(amounts: Mapping[str, int], *classes: str) -> dict[str, int]:
+    return {cls: amount for cls, amount in amounts.items() if cls not in classes}
+
+
+@pytest.mark.parametrize(
+    ("specs", "tree", "present"),
+    [
+        pytest.param({}, make_tree(), PLAIN, id="plain"),
+        pytest.param(
+            VGPU, make_tree(GPU_1, GPU_2), {**PLAIN, "gpu-2": {"VGPU": 1}}, id="either-of-two-gpus"
+        ),
+        pytest.param(
+            {"resources1:VGPU": "1", "resources2:VGPU": "1"},
+            make_tree(GPU_1, GPU_2),
+            {**PLAIN, "gpu-2": {"VGPU": 2}},
+            id="two-groups-of-one-provider",
+        ),
+        pytest.param(
+            {},
+            make_tree(make_pool("pool", {"DISK_GB": 900})),
+            {ROOT: {"VCPU": 4, "MEMORY_MB": 1024}, "pool": {"DISK_GB": 20}},
+            id="disk-of-a-shared-pool",
+        ),
+        pytest.param(
+            {"resources1:VGPU": "1", "trait1:CUSTOM_FAST": "required"},
+            make_tree(GPU_1),
+            {**PLAIN, "gpu-1": {"VGPU": 1}},
+            id="a-trait-that-is-gone",
+        ),
+        pytest.param(
+            {
+                "resources:CUSTOM_OLD": "1",
+                "resources:VCPU": "0",
+                "resources:MEMORY_MB": "0",
+                "resources:DISK_GB": "0",
+            },
+            make_tree(root={"CUSTOM_NEW": 1}),
+            {ROOT: {"CUSTOM_OLD": 1}},
+            id="a-baremetal-node-of-a-former-class",
+        ),
+        pytest.param(
+            PINNED,
+            make_tree(root={"PCPU": 8, "VCPU": 8, "MEMORY_MB": 9999, "DISK_GB": 100}),
+            {ROOT: {"PCPU": 4, **without(PLAIN_AMOUNTS, "VCPU")}},
+            id="pinned",
+        ),
+        pytest.param(
+            PINNED,
+            make_tree(root={"PCPU": 8, "VCPU": 8, "MEMORY_MB": 9999, "DISK_GB": 100}),
+            PLAIN,
+            id="pinned-before-the-host-had-pcpu",
+        ),
+    ],
+)
+def test_what_is_right(
+    specs: dict[str, str], tree: HostTree, present: dict[str, dict[str, int]]
+) -> None:
+    expectation = expect(make_inputs(specs), tree, present)
+
+    assert (expectation.matches, expectation.why) == (True, "")
+    assert expectation.allocations == present
+
+
+@pytest.mark.parametrize(
+    ("specs", "tree", "present", "expected"),
+    [
+        pytest.param({}, make_tree(), {ROOT: {"VCPU": 8}}, PLAIN, id="more-and-less"),
+        pytest.param({}, make_tree(), {}, PLAIN, id="nothing"),
+        pytest.param({}, make_tree(), {"other": PLAIN_AMOUNTS}, PLAIN, id="another-host"),
+        pytest.param(
+            {}, make_tree(), {**PLAIN, "other": PLAIN_AMOUNTS}, PLAIN, id="another-host-as-well"
+        ),
+        pytest.param(
+            VGPU, make_tree(GPU_1), PLAIN, {**PLAIN, "gpu-1": {"VGPU": 1}}, id="a-lost-child"
+        ),
+        pytest.param(
+            VGPU,
+            make_tree(GPU_1, GPU_2),
+            {ROOT: {"VCPU": 1}, "gpu-2": {"VGPU": 3}},
+            {**PLAIN, "gpu-2": {"VGPU": 1}},
+            id="the-gpu-that-it-has-is-kept",
+        ),
+        pytest.param(
+            {}, make_tree(GPU_1), {**PLAIN, "gpu-1": {"VGPU": 1}}, PLAIN, id="an-unasked-gpu"
+        ),
+        pytest.param(
+            {**VGPU, "trait1:CUSTOM_FAST": "required"},
+            make_tree(GPU_1, make_provider("gpu-2", {"VGPU": 8}, ["CUSTOM_FAST"])),
+            PLAIN,
+            {**PLAIN, "gpu-2": {"VGPU": 1}},
+            id="only-one-has-the-trait",
+        ),
+        pytest.param(
+            {**VGPU, "trait1:CUSTOM_SLOW": "forbidden"},
+            make_tree(GPU_1, make_provider("gpu-2", {"VGPU": 8}, ["CUSTOM_SLOW"])),
+            PLAIN,
+            {**PLAIN, "gpu-1": {"VGPU": 1}},
+            id="only-one-lacks-the-trait",
+        ),
+        pytest.param(
+            {"resources1:VGPU": "2"},
+            make_tree(GPU_1, make_provider("gpu-2", {"VGPU": 1})),
+            PLAIN,
+            {**PLAIN, "gpu-1": {"VGPU": 2}},
+            id="only-one-is-large-enough",
+        ),
+        pytest.param(
+            {"resources1:VGPU": "1", "resources2:VGPU": "1", "group_policy": "isolate"},
+            make_tree(GPU_1, GPU_2),
+            PLAIN,
+            {**PLAIN, "gpu-1": {"VGPU": 1}, "gpu-2": {"VGPU": 1}},
+            id="isolated-groups-have-one-each",
+        ),
+        pytest.param(
+            {"resources1:VGPU": "1", "resources1:CUSTOM_ENCODER": "1"},
+            make_tree(GPU_1, make_provider("gpu-2", {"VGPU": 8, "CUSTOM_ENCODER": 2})),
+            PLAIN,
+            {**PLAIN, "gpu-2": {"VGPU": 1, "CUSTOM_ENCODER": 1}},
+            id="a-group-is-of-one-provider",
+        ),
+        pytest.param(
+            PINNED,
+            make_tree(),
+            {},
+            PLAIN,
+            id="pinned-on-a-host-without-pcpu",
+        ),
+        pytest.param(
+            PINNED,
+            make_tree(root={"PCPU": 8, "VCPU": 8, "MEMORY_MB": 9999, "DISK_GB": 100}),
+            {},
+            {ROOT: {"PCPU": 4, **without(PLAIN_AMOUNTS, "VCPU")}},
+            id="pinned-on-a-host-with-pcpu",
+        ),
+        pytest.param(
+            PINNED,
+            make_tree(root={"PCPU": 8, "VCPU": 8, "MEMORY_MB": 9999, "DISK_GB": 100}),
+            {ROOT: without(PLAIN_AMOUNTS, "DISK_GB")},
+            PLAIN,
+            id="pinned-with-vcpu-that-is-kept",
+        ),
+        pytest.param(
+            {},
+            make_tree(make_pool("pool", {"DISK_GB": 900}), root={"VCPU": 16, "MEMORY_MB": 65536}),
+            {},
+            {ROOT: {"VCPU": 4, "MEMORY_MB": 1024}, "pool": {"DISK_GB": 20}},
+            id="only-the-pool-has-disk",
+        ),
+    ],
+)
+def test_what_is_wrong(
+    specs: dict[str, str],
+    tree: HostTree,
+    present: dict[str, dict[str, int]],
+    expected: dict[str, dict[str, int]],
+) -> None:
+    expectation = expect(make_inputs(specs), tree, present)
+
+    assert (expectation.matches, expectation.why) == (False, "")
+    assert expectation.allocations == expected
+
+
+@pytest.mark.parametrize(
+    ("specs", "tree", "present", "why"),
+    [
+        pytest.param(
+            VGPU,
+            make_tree(GPU_1, GPU_2),
+            PLAIN,
+            "its VGPU can be of more than one provider, such as gpu-1, gpu-2",
+            id="two-gpus",
+        ),
+        pytest.param(
+            VGPU,
+            make_tree(GPU_1, GPU_2),
+            {**PLAIN, "gpu-1": {"VGPU": 1}, "gpu-2": {"VGPU": 1}},
+            "its VGPU can be of more than one provider, such as gpu-1, gpu-2",
+            id="one-of-two-is-too-much",
+        ),
+        pytest.param(
+            {"resources1:VGPU": "1", "resources2:VGPU": "1"},
+            make_tree(GPU_1, GPU_2),
+            PLAIN,
+            "its VGPU can be of more than one provider, such as gpu-1, gpu-2",
+            id="together-or-apart",
+        ),
+        pytest.param(
+            {},
+            make_tree(make_pool("pool", {"DISK_GB": 900})),
+            {ROOT: {"VCPU": 4, "MEMORY_MB": 1024}},
+            "its DISK_GB can be of more than one provider, such as pool, root",
+            id="local-disk-or-shared-pool",
+        ),
+        pytest.param(
+            PINNED,
+            make_tree(root={"PCPU": 8, "VCPU": 8, "MEMORY_MB": 9999, "DISK_GB": 100}),
+            {ROOT: {"VCPU": 1, "PCPU": 3, **without(PLAIN_AMOUNTS, "VCPU")}},
+            "",
+            id="nearer-to-pcpu",
+        ),
+        pytest.param(
+            {**PINNED, "hw:emulator_threads_policy": "isolate"},
+            make_tree(root={"PCPU": 8, "VCPU": 8, "MEMORY_MB": 9999, "DISK_GB": 100}),
+            {ROOT: {"PCPU": 1, **without(PLAIN_AMOUNTS, "VCPU")}},
+            "",
+            id="some-pcpu",
+        ),
+        pytest.param(
+            PINNED,
+            make_tree(root={"PCPU": 8, "VCPU": 8, "MEMORY_MB": 9999, "DISK_GB": 100}),
+            {ROOT: {"VCPU": 1, **without(PLAIN_AMOUNTS, "VCPU")}},
+            "it can have dedicated CPUs as PCPU or as VCPU",
+            id="pcpu-or-vcpu",
+        ),
+    ],
+)
+def test_what_is_wrong_and_without_one_answer(
+    specs: dict[str, str], tree: HostTree, present: dict[str, dict[str, int]], why: str
+) -> None:
+    expectation = expect(make_inputs(specs), tree, present)
+
+    assert (expectation.matches, expectation.why) == (False, why)
+    assert (expectation.allocations is None) is bool(why)
+
+
+@pytest.mark.parametrize(
+    ("specs", "tree", "present", "why"),
+    [
+        pytest.param(
+            {"resources1:CUSTOM_FPGA": "1"},
+            make_tree(),
+            PLAIN,
+            "no provider of its host can have CUSTOM_FPGA as Nova requests it",
+            id="no-inventory",
+        ),
+        pytest.param(
+            {"resources1:VGPU": "9"},
+            make_tree(GPU_1),
+            PLAIN,
+            "no provider of its host can have VGPU as Nova requests it",
+            id="too-much",
+        ),
+        pytest.param(
+            {"resources1:VGPU": "1", "resources2:VGPU": "1", "group_policy": "isolate"},
+            make_tree(GPU_1, GPU_2),
+            {**PLAIN, "gpu-1": {"VGPU": 2}},
+            "its amounts are right, but not on the providers on which Nova would request them",
+            id="isolated-groups-together",
+        ),
+    ],
+)
+def test_what_cannot_be_known(
+    specs: dict[str, str], tree: HostTree, present: dict[str, dict[str, int]], why: str
+) -> None:
+    expectation = expect(make_inputs(specs), tree, present)
+
+    assert (expectation.matches, expectation.allocations) == (None, None)
+    assert expectation.why == why
+
+
+@pytest.mark.parametrize(
+    ("step", "amount", "matches"), [(1, 3, False), (2, 3, None), (2, 4, False)]
+)
+def test_step_size(step: int, amount: int, matches: bool | None) -> None:
+    gpu = d.replace(GPU_1, inventories={"VGPU": make_inventory(8, step_size=step)})
+    expectation = expect(make_inputs({"resources1:VGPU": str(amount)}), make_tree(gpu), PLAIN)
+
+    assert expectation.matches is matches
+
+
+def test_what_is_reserved_today_does_not_count() -> None:
+    root = make_provider(ROOT, {}, parent=None)
+    inventories = {
+        cls: make_inventory(amount, reserved=amount) for cls, amount in PLAIN_AMOUNTS.items()
+    }
+    tree = HostTree(ROOT, {ROOT: d.replace(root, inventories=inventories)})
+
+    assert expect(make_inputs(), tree, {}).allocations == PLAIN
+
+
+# A bridge and its agent: packets are of the agent, bandwidth is of the bridge below it.
+AGENT = make_provider("agent", {PACKETS: 1000})
+BRIDGE = make_provider("bridge", {BANDWIDTH: 1000}, parent="agent")
+OTHER = make_provider("other-bridge", {BANDWIDTH: 1000})
+PORT = make_port("p", {PACKETS: 10}, {BANDWIDTH: 100}, same_subtree=("p-0", "p-1"))
+
+
+def test_same_subtree_decides_on_the_bridge() -> None:
+    expectation = expect(make_inputs(ports=(PORT,)), make_tree(AGENT, OTHER, BRIDGE), PLAIN)
+
+    assert expectation.allocations == {
+        **PLAIN,
+        "agent": {PACKETS: 10},
+        "bridge": {BANDWIDTH: 100},
+    }
+
+
+def test_neutron_decides_on_the_bridge() -> None:
+    port = make_port("p", {BANDWIDTH: 100}, providers={"": "other-bridge"})
+    expectation = expect(make_inputs(ports=(port,)), make_tree(AGENT, BRIDGE, OTHER), PLAIN)
+
+    assert expectation.allocations == {**PLAIN, "other-bridge": {BANDWIDTH: 100}}
+
+
+def test_cyborg_decides_on_the_device() -> None:
+    devices = [make_provider(name, {"FPGA": 1}) for name in ("fpga-1", "fpga-2")]
+    inputs = make_inputs(
+        {"accel:device_profile": "p"},
+        device_profiles={"p": ({"resources:FPGA": "1"},)},
+        accelerators=(AcceleratorRequest("a", "p", 0, "fpga-2"),),
+    )
+
+    assert expect(inputs, make_tree(*devices), PLAIN).allocations == {
+        **PLAIN,
+        "fpga-2": {"FPGA": 1},
+    }
+
+
+def test_neutron_and_placement_contradict_each_other() -> None:
+    port = make_port("p", {BANDWIDTH: 100}, providers={"": "other-bridge"})
+    present = {ROOT: {"VCPU": 1}, "bridge": {BANDWIDTH: 100}}
+    expectation = expect(make_inputs(ports=(port,)), make_tree(AGENT, BRIDGE, OTHER), present)
+
+    assert (expectation.matches, expectation.allocations) == (None, None)
+    assert "according to another service" in expectation.why
+
+
+def test_neutron_names_a_provider_of_another_host() -> None:
+    port = make_port("p", {BANDWIDTH: 100}, providers={"": "far-bridge"})
+    expectation = expect(make_inputs(ports=(port,)), make_tree(AGENT, BRIDGE), PLAIN)
+
+    assert (expectation.matches, expectation.allocations) == (None, None)
+    assert expectation.why == "provider far-bridge of request group p-0 is not of its host"
+
+
+def test_a_port_that_was_attached_later_need_not_be_isolated() -> None:
+    ports = tuple(
+        make_port(name, {BANDWIDTH: 100}, providers={"": "bridge"}) for name in ("p", "q")
+    )
+    inputs = make_inputs({"group_policy": "isolate"}, ports=ports)
+    present = {**PLAIN, "bridge": {BANDWIDTH: 200}}
+
+    assert expect(inputs, make_tree(AGENT, BRIDGE), present).matches is True
+
+
+# PCI devices are in Placement only where Nova is configured so.
+DEVICE_1 = make_provider("device-1", {"CUSTOM_NIC": 1}, [PCI])
+DEVICE_2 = make_provider("device-2", {"CUSTOM_NIC": 1}, [PCI])
+STRANGE = make_provider("device-3", {"CUSTOM_GPU": 1}, [PCI])
+
+
+@pytest.mark.parametrize(
+    ("request_of_alias", "tree", "present", "matches", "expected"),
+    [
+        pytest.param("nic:1", make_tree(), PLAIN, True, PLAIN, id="pci-is-not-in-placement"),
+        pytest.param("nic:1", make_tree(GPU_1), PLAIN, True, PLAIN, id="other-children-are-no-pci"),
+        pytest.param(
+            "nic:1",
+            make_tree(DEVICE_1),
+            PLAIN,
+            False,
+            {**PLAIN, "device-1": {"CUSTOM_NIC": 1}},
+            id="one-device",
+        ),
+        pytest.param(
+            "nic:2",
+            make_tree(DEVICE_1, DEVICE_2),
+            PLAIN,
+            False,
+            {**PLAIN, "device-1": {"CUSTOM_NIC": 1}, "device-2": {"CUSTOM_NIC": 1}},
+            id="two-of-two-devices",
+        ),
+        pytest.param(
+            "nic:1", make_tree(DEVICE_1, DEVICE_2), PLAIN, False, None, id="one-of-two-devices"
+        ),
+        pytest.param(
+            "nic:1",
+            make_tree(make_provider("cyborg-device", {"CUSTOM_NIC": 1})),
+            PLAIN,
+            True,
+            PLAIN,
+            id="the-class-is-somebody-else-s",
+        ),
+        pytest.param("nic:1", make_tree(STRANGE), PLAIN, None, None, id="a-wrong-alias"),
+        pytest.param("unknown:1", make_tree(GPU_1), PLAIN, True, PLAIN, id="unknown-but-no-pci"),
+        pytest.param("unknown:1", make_tree(DEVICE_1), PLAIN, None, None, id="unknown-and-lost"),
+        pytest.param(
+            "unknown:1",
+            make_tree(DEVICE_1),
+            {**PLAIN, "device-1": {"CUSTOM_NIC": 1}},
+            None,
+            None,
+            id="unknown-and-there",
+        ),
+        pytest.param(
+            "unknown:1", make_tree(DEVICE_1), {ROOT: {"VCPU": 4}}, False, None, id="other-amounts"
+        ),
+    ],
+)
+def test_pci_devices(
+    request_of_alias: str,
+    tree: HostTree,
+    present: dict[str, dict[str, int]],
+    matches: bool | None,
+    expected: dict[str, dict[str, int]] | None,
+) -> None:
+    inputs = make_inputs({"pci_passthrough:alias": request_of_alias}, pci_aliases=NIC)
+    expectation = expect(inputs, tree, present)
+
+    assert (expectation.matches, expectation.allocations) == (matches, expected)
+    assert bool(expectation.why) is (expected is None)
+
+
+@pytest.mark.parametrize(
+    ("vnic_type", "present", "matches"),
+    [
+        pytest.param("direct", PLAIN, True, id="it-is-not-in-placement"),
+        pytest.param(
+            "direct", {**PLAIN, "device-1": {"CUSTOM_NIC": 1}}, None, id="it-may-be-in-placement"
+        ),
+        pytest.param(
+            "normal", {**PLAIN, "device-1": {"CUSTOM_NIC": 1}}, False, id="no-port-has-a-device"
+        ),
+        pytest.param("direct", {ROOT: {"VCPU": 4}}, False, id="it-does-not-explain-the-rest"),
+    ],
+)
+def test_pci_devices_of_ports(
+    vnic_type: str, present: dict[str, dict[str, int]], matches: bool | None
+) -> None:
+    inputs = make_inputs(ports=(make_port("p", vnic_type=vnic_type),))
+
+    assert expect(inputs, make_tree(DEVICE_1), present).matches is matches
+
+
+def test_cyborg_would_know_the_device() -> None:
+    devices = [make_provider(name, {"FPGA": 1}) for name in ("fpga-1", "fpga-2")]
+    inputs = make_inputs(
+        {"accel:device_profile": "p"},
+        device_profiles={"p": ({"resources:FPGA": "1"},)},
+        accelerators=None,
+    )
+    expectation = expect(inputs, make_tree(*devices), PLAIN)
+
+    assert (expectation.matches, expectation.allocations) == (False, None)
+    assert [missing.name for missing in expectation.missing] == ["accelerators"]
+
+
+PCPU_HOST = make_tree(root={"PCPU": 8, "VCPU": 8, "MEMORY_MB": 9999, "DISK_GB": 100})
+SEV_HOST = make_tree(make_provider("sev", {"MEM_ENCRYPTION_CONTEXT": 4}))
+
+
+@pytest.mark.parametrize(
+    ("changes", "tree", "present", "matches", "names"),
+    [
+        pytest.param({"extra_specs": None}, make_tree(), PLAIN, None, ["flavor"], id="flavor"),
+        pytest.param(
+            {"extra_specs": None},
+            make_tree(),
+            {"other": PLAIN_AMOUNTS},
+            None,
+            ["flavor"],
+            id="flavor-and-another-provider",
+        ),
+        pytest.param(
+            {"image_properties": None}, make_tree(), PLAIN, True, [], id="the-image-cannot-matter"
+        ),
+        pytest.param(
+            {"image_properties": None}, PCPU_HOST, PLAIN, None, ["image"], id="right-without-image"
+        ),
+        pytest.param(
+            {"image_properties": None},
+            PCPU_HOST,
+            {ROOT: {"PCPU": 4, **without(PLAIN_AMOUNTS, "VCPU")}},
+            None,
+            ["image"],
+            id="wrong-without-image",
+        ),
+        pytest.param(
+            {"image_properties": None},
+            PCPU_HOST,
+            {ROOT: {**PLAIN_AMOUNTS, "MEMORY_MB": 1}},
+            False,
+            ["image"],
+            id="the-image-does-not-explain-it",
+        ),
+        pytest.param(
+            {"image_properties": None}, SEV_HOST, PLAIN, None, ["image"], id="maybe-encrypted"
+        ),
+        pytest.param(
+            {"volume_backed": None},
+            make_tree(),
+            {ROOT: without(PLAIN_AMOUNTS, "DISK_GB")},
+            None,
+            ["volume"],
+            id="maybe-a-volume",
+        ),
+        pytest.param(
+            {"volume_backed": None},
+            make_tree(),
+            {ROOT: {**PLAIN_AMOUNTS, "VCPU": 9}},
+            False,
+            ["volume"],
+            id="a-volume-does-not-explain-it",
+        ),
+        pytest.param(
+            {
+                "volume_backed": None,
+                "extra_specs": {
+                    "resources1:VGPU": "1",
+                    "resources2:VGPU": "1",
+                    "group_policy": "isolate",
+                },
+            },
+            make_tree(GPU_1, GPU_2),
+            {ROOT: without(PLAIN_AMOUNTS, "DISK_GB"), "gpu-1": {"VGPU": 2}},
+            None,
+            ["volume"],
+            id="maybe-a-volume-and-gpus-together",
+        ),
+        pytest.param({"ports": None}, make_tree(), PLAIN, True, [], id="no-children-no-ports"),
+        pytest.param(
+            {"ports": None}, make_tree(BRIDGE, AGENT), PLAIN, None, ["ports"], id="maybe-bandwidth"
+        ),
+        pytest.param(
+            {"ports": None},
+            make_tree(BRIDGE, AGENT),
+            {**PLAIN, "bridge": {BANDWIDTH: 100}},
+            None,
+            ["ports"],
+            id="bandwidth-of-an-unknown-port",
+        ),
+        pytest.param(
+            {"ports": (make_port("p", groups=None),)},
+            make_tree(BRIDGE, AGENT),
+            {**PLAIN, "bridge": {BANDWIDTH: 100}},
+            None,
+            ["ports"],
+            id="a-port-whose-request-is-hidden",
+        ),
+        pytest.param(
+            {"extra_specs": {"accel:device_profile": "p"}},
+            make_tree(make_provider("fpga-1", {"FPGA": 1})),
+            {**PLAIN, "fpga-1": {"FPGA": 1}},
+            None,
+            ["device_profile"],
+            id="an-unknown-device-profile",
+        ),
+        pytest.param(
+            {"extra_specs": {"resources:NEW_CLASS": "1"}},
+            make_tree(),
+            PLAIN,
+            True,
+            [],
+            id="a-class-that-no-provider-has",
+        ),
+        pytest.param(
+            {"extra_specs": {"resources:NEW_CLASS": "1"}},
+            make_tree(make_provider("new", {"NEW_CLASS": 1})),
+            {**PLAIN, "new": {"NEW_CLASS": 1}},
+            None,
+            ["flavor"],
+            id="a-class-that-only-a-newer-nova-knows",
+        ),
+    ],
+)
+def test_what_is_missing_is_never_ignored(
+    changes: dict[str, t.Any],
+    tree: HostTree,
+    present: dict[str, dict[str, int]],
+    matches: bool | None,
+    names: list[str],
+) -> None:
+    expectation = expect(make_inputs(**changes), tree, present)
+
+    assert expectation.matches is matches
+    assert [missing.name for missing in expectation.missing] == names
+    # Nothing is written while something is missing.
+    assert expectation.allocations == (PLAIN if not names else None)
+
+
+def test_many_pci_devices_are_no_problem() -> None:
+    devices = [make_provider(f"device-{number}", {"CUSTOM_NIC": 1}, [PCI]) for number in range(200)]
+    inputs = make_inputs({"pci_passthrough:alias": "nic:16"}, pci_aliases=NIC)
+    held = {f"device-{number * 7}": {"CUSTOM_NIC": 1} for number in range(16)}
+
+    right = expect(inputs, make_tree(*devices), {**PLAIN, **held})
+    wrong = expect(inputs, make_tree(*devices), {ROOT: {"VCPU": 1}, **held})
+    held.pop("device-7")
+    lost = expect(inputs, make_tree(*devices), {**PLAIN, **held})
+
+    assert right.matches is True
+    assert wrong.allocations == right.allocations
+    assert (lost.matches, lost.allocations) == (False, None)
+    assert lost.why.startswith("its CUSTOM_NIC can be of more than one provider")
+
+
+def test_many_like_devices_are_no_problem() -> None:
+    specs = {f"resources{number}:CUSTOM_{number}": "1" for number in range(1, 13)}
+    classes = {f"CUSTOM_{number}": 9 for number in range(1, 13)}
+    devices = [make_provider(f"device-{number}", classes) for number in range(11)]
+    expectation = expect(make_inputs(specs), make_tree(*devices), {})
+
+    assert (expectation.matches, expectation.allocations) == (False, None)
+    assert expectation.why.startswith("its CUSTOM_9 can be of more than one provider")
+
+
+def test_too_many_placements_are_not_certain() -> None:
+    specs = {f"resources{number}:CUSTOM_{number}": "1" for number in range(1, 13)}
+    classes = {f"CUSTOM_{number}": 9 for number in range(1, 13)}
+    # The last group fits nowhere together with the others, which only shows at the end.
+    devices = [make_provider(f"device-{number}", classes) for number in range(11)]
+    expectation = expect(make_inputs({**specs, "group_policy": "isolate"}), make_tree(*devices), {})
+
+    assert (expectation.matches, expectation.allocations) == (False, None)
+    assert expectation.why == "it has too many possible placements on its host to try them all"
+
+
+def test_names_of_providers_are_made_printable() -> None:
+    gpus = [d.replace(GPU_1, name="evil\x1b[2J"), GPU_2]
+
+    assert "\x1b" not in expect(make_inputs(VGPU), make_tree(*gpus), PLAIN).why

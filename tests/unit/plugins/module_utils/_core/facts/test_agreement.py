@@ -1,0 +1,226 @@
+# Copyright (c) 2026, osops.placement contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Whether the answers of a reading contradict each other.
+
+Each contradiction by itself, and lookalikes.
+"""
+
+from __future__ import annotations
+
+import dataclasses as d
+import typing as t
+
+import pytest
+
+from ansible_collections.osops.placement.plugins.module_utils._core.facts.agreement import (
+    list_disagreements,
+    list_doubtful_hosts,
+    list_host_names,
+    list_hosts_to_look_up,
+)
+from ansible_collections.osops.placement.plugins.module_utils._core.facts.soundness import (
+    list_failed_absence_checks,
+    list_failed_checks,
+)
+from ansible_collections.osops.placement.plugins.module_utils._core.models.nova import (
+    Aggregate,
+    Service,
+)
+from ansible_collections.osops.placement.plugins.module_utils._core.models.snapshot import Snapshot
+from ansible_collections.osops.placement.tests.unit.plugins.module_utils.world import World, answer
+
+HERE, THERE, NEW = "compute-1", "compute-2", "new-cell-1"
+
+
+class Site(World):
+    """Two hosts, with a live server on the first that has an ended migration."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.here, self.there = self.host(HERE), self.host(THERE)
+        self.live = self.server(self.here, self.here)
+        self.move = self.migration(self.live, self.there, self.here, "confirmed")
+
+    def services_with(self, *hosts: str) -> t.Any:
+        return answer(
+            "GET /os-services",
+            200,
+            tuple(Service("nova-compute", host, "enabled", "up") for host in hosts),
+        )
+
+    def evidence_with(self, uuid: str, **answers: t.Any) -> t.Any:
+        evidence_by_uuid = dict(self.snapshot().evidence)
+        return {**evidence_by_uuid, uuid: d.replace(evidence_by_uuid[uuid], **answers)}
+
+
+def _told(snapshot: Snapshot) -> str:
+    (sentence,) = list_disagreements(snapshot)
+    assert list_failed_checks(snapshot) == (sentence,)
+    return sentence
+
+
+def test_complete_answers_agree() -> None:
+    assert list_disagreements(Site().snapshot()) == ()
+
+
+def test_services_that_differ_before_and_after_are_named() -> None:
+    site = Site()
+
+    assert f"compute services of {NEW} in one answer" in _told(
+        site.snapshot(services_after=site.services_with(HERE, THERE, NEW))
+    )
+
+
+def test_cell_that_goes_down_meanwhile_is_not_a_contradiction() -> None:
+    site = Site()
+    silent = answer(
+        "GET /os-services",
+        200,
+        tuple(d.replace(service, status="UNKNOWN", state=None) for service in site.services),
+    )
+
+    assert list_disagreements(site.snapshot(services_after=silent)) == ()
+
+
+def test_compute_nodes_without_a_service_are_named() -> None:
+    """One of a worker's two lists of cells is newer than the other."""
+    site = Site()
+    services = site.services_with(HERE)
+
+    assert f"compute nodes on {THERE}, but no compute service" in _told(
+        site.snapshot(services=services, services_after=services)
+    )
+
+
+def test_advice_that_contradictions_share_is_given_once() -> None:
+    site = Site()
+    services = site.services_with(HERE)
+    lookups = {NEW: answer(f"GET /os-hosts/{NEW}", 200, True)}
+
+    told = list_disagreements(
+        site.snapshot(services=services, services_after=site.services_with(), host_lookups=lookups)
+    )
+
+    assert len(told) == 3
+    assert " ".join(told).count("restart every nova-api") == 1
+    assert "restart every nova-api" in told[-1]
+
+
+def test_host_found_directly_and_never_listed_is_named() -> None:
+    told = _told(Site().snapshot(host_lookups={NEW: answer(f"GET /os-hosts/{NEW}", 200, True)}))
+
+    assert f"compute nodes on {NEW} (GET /os-hosts) that its listings leave out" in told
+    assert "nova-manage cell_v2 delete_host" in told
+
+
+@pytest.mark.parametrize("unread", ["services", "services_after"])
+def test_listing_that_was_not_read_leaves_out_no_host(unread: str) -> None:
+    lookups = {HERE: answer(f"GET /os-hosts/{HERE}", 200, True)}
+    snapshot = Site().snapshot(host_lookups=lookups, **{unread: answer("GET /os-services", 503)})
+
+    assert list_disagreements(snapshot) == ()
+    assert len(list_failed_checks(snapshot)) == 1
+
+
+def test_host_found_directly_and_listed_only_as_a_service_is_named() -> None:
+    site = Site()
+    services = site.services_with(HERE, THERE, NEW)
+    lookups = {NEW: answer(f"GET /os-hosts/{NEW}", 200, True)}
+
+    assert NEW in _told(
+        site.snapshot(services=services, services_after=services, host_lookups=lookups)
+    )
+
+
+@pytest.mark.parametrize(("status", "doubtful"), [(404, []), (403, [NEW]), (500, [NEW])])
+def test_failed_lookup_of_an_aggregate_host_closes_proofs_by_absence(
+    status: int, doubtful: list[str]
+) -> None:
+    lookups = {NEW: answer(f"GET /os-hosts/{NEW}", status)}
+    snapshot = Site().snapshot(
+        aggregates=(Aggregate("uuid", "racks", None, (HERE, NEW)),), host_lookups=lookups
+    )
+
+    assert list_doubtful_hosts(snapshot) == doubtful
+    assert list_failed_checks(snapshot) == ()
+    assert bool(list_failed_absence_checks(snapshot)) is bool(doubtful)
+
+
+@pytest.mark.parametrize("status", [404, 403, 500])
+def test_host_that_is_not_found_is_not_a_contradiction(status: int) -> None:
+    assert (
+        list_disagreements(
+            Site().snapshot(host_lookups={NEW: answer(f"GET /os-hosts/{NEW}", status)})
+        )
+        == ()
+    )
+
+
+@pytest.mark.parametrize(
+    ("status", "agrees"), [(None, False), (403, False), (500, False), (200, False), (404, True)]
+)
+def test_server_on_an_unlisted_host_is_looked_up(status: int | None, agrees: bool) -> None:
+    site = Site()
+    server = site.server(site.here)
+    site.servers[server] = d.replace(site.servers[server], host=NEW, node=NEW)
+    lookups = {NEW: answer(f"GET /os-hosts/{NEW}", status, status == 200 or None)} if status else {}
+    snapshot = site.snapshot(host_lookups=lookups)
+
+    assert (list_disagreements(snapshot) == ()) is agrees
+    assert list_hosts_to_look_up(snapshot, snapshot.evidence.values()) == [NEW]
+
+
+def test_marker_known_and_then_unknown_is_a_contradiction() -> None:
+    site = Site()
+    forgotten = site.stranger(site.here)
+    known, unknown = (
+        answer("GET /os-migrations?marker", 200, True),
+        answer("GET /os-migrations?marker", 400),
+    )
+    evidence_by_uuid = site.evidence_with(forgotten, marker=known, markers=(known, unknown))
+
+    assert f"knew {forgotten} as a migration in one answer" in _told(
+        site.snapshot(evidence=evidence_by_uuid)
+    )
+
+
+def test_migration_listed_and_then_missing_is_a_contradiction() -> None:
+    site = Site()
+    evidence_by_uuid = site.evidence_with(
+        site.live, migrations=answer("GET /os-migrations?instance_uuid", 200, ())
+    )
+
+    assert f"listed migration {site.move} of server {site.live}" in _told(
+        site.snapshot(evidence=evidence_by_uuid)
+    )
+
+
+def test_migration_deleted_with_its_server_is_not_a_contradiction() -> None:
+    site = Site()
+    gone = {
+        "server": answer("GET /servers", 404),
+        "migrations": answer("GET /os-migrations?instance_uuid", 200, ()),
+    }
+
+    assert list_disagreements(site.snapshot(evidence=site.evidence_with(site.live, **gone))) == ()
+
+
+def test_unlisted_hosts_of_aggregates_are_looked_up() -> None:
+    aggregates = (Aggregate("uuid", "racks", None, (HERE, NEW)),)
+
+    assert list_hosts_to_look_up(Site().listings(aggregates=aggregates), ()) == [NEW]
+
+
+@pytest.mark.parametrize(
+    ("provider", "names"),
+    [
+        ("compute-1", ("compute-1",)),
+        ("compute-1.example.org", ("compute-1.example.org", "compute-1")),
+    ],
+)
+def test_host_names_of_a_provider_include_the_one_without_domain(
+    provider: str, names: tuple[str, ...]
+) -> None:
+    assert list_host_names(provider) == names

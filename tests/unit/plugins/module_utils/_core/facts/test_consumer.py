@@ -1,0 +1,160 @@
+# Copyright (c) 2026, osops.placement contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""When a server is settled on its host, so that a migration of it may lose its allocation.
+
+And what the server must have itself before that.
+"""
+
+from __future__ import annotations
+
+import dataclasses as d
+import typing as t
+
+import hypothesis
+import pytest
+
+from ansible_collections.osops.placement.plugins.module_utils._core.facts.consumer import (
+    build_views,
+)
+from ansible_collections.osops.placement.plugins.module_utils._core.facts.index import SnapshotIndex
+from ansible_collections.osops.placement.tests.unit.plugins.module_utils.situations import (
+    Cloud,
+    ended_migration,
+    evacuated_source,
+    extra_host,
+)
+from ansible_collections.osops.placement.tests.unit.plugins.module_utils.worlds import worlds
+
+if t.TYPE_CHECKING:
+    from ansible_collections.osops.placement.tests.unit.plugins.module_utils.situations import (
+        Situation,
+    )
+    from ansible_collections.osops.placement.tests.unit.plugins.module_utils.world import World
+
+
+@pytest.mark.parametrize(
+    "situation",
+    [evacuated_source, extra_host, ended_migration],
+    ids=lambda situation: situation.__name__,
+)
+@pytest.mark.parametrize(
+    "state",
+    [
+        *(
+            {"status": status}
+            for status in (
+                "BUILD",
+                "REBUILD",
+                "REBOOT",
+                "SHELVED_OFFLOADED",
+                "DELETED",
+                "MIGRATING",
+                "ERROR",
+                "",
+            )
+        ),
+        {"task_known": False},
+        {"task_state": "powering-off"},
+        {"host": None},
+        {"node": None},
+        {"host": "compute-3"},
+    ],
+    ids=str,
+)
+def test_unsettled_server_or_unknown_host_keeps_everything(
+    situation: Situation, state: dict[str, t.Any]
+) -> None:
+    cloud = Cloud()
+    consumer = situation(cloud)
+    server = cloud.migrations[consumer].server if consumer in cloud.migrations else consumer
+    cloud.servers[server] = d.replace(cloud.servers[server], **state)
+
+    assert cloud.found(consumer).change is None
+
+
+@pytest.mark.parametrize("status", ["confirmed", "error"])
+@pytest.mark.parametrize(
+    ("servers", "migrations"),
+    [
+        ((), ("here",)),
+        ((), ("there",)),
+        (("pool",), ("here", "pool")),
+        (("there",), ("here", "pool")),
+        (("there",), ("here", "pool of here")),
+        (("there",), ("here", "former pool")),
+        (("here",), ("there",)),
+    ],
+    ids=str,
+)
+def test_migration_keeps_what_its_server_lacks(
+    servers: tuple[str, ...], migrations: tuple[str, ...], status: str
+) -> None:
+    cloud = Cloud()
+    named = {
+        "here": cloud.here,
+        "there": cloud.there,
+        "pool": cloud.pool,
+        "pool of here": cloud.provider("pool of here", cloud.here, sharing=True),
+        "former pool": cloud.provider("former pool"),
+    }
+    server = cloud.server(cloud.there, *(named[name] for name in servers))
+    migration = cloud.migration(
+        server, cloud.here, cloud.there, status, *(named[name] for name in migrations)
+    )
+
+    assert cloud.found(migration).verdict == "undecided"
+
+
+def test_server_on_an_unknown_host_does_not_have_its_own_tree() -> None:
+    cloud = Cloud()
+    cloud.host("compute-2")
+    gone = cloud.provider("gone")
+    server = cloud.server(cloud.there, gone)
+    migration = cloud.migration(server, cloud.here, cloud.there, "confirmed", cloud.here)
+    del cloud.providers[gone]
+
+    assert cloud.found(migration).verdict == "undecided"
+
+
+@pytest.mark.parametrize("status", ["confirmed", "completed", "done"])
+def test_server_not_where_its_newest_move_ended_is_not_on_the_extra_host(
+    status: str,
+) -> None:
+    cloud = Cloud()
+    server = extra_host(cloud)
+    cloud.migration(server, cloud.there, cloud.here, status)
+
+    assert cloud.found(server).verdict == "undecided"
+
+
+@pytest.mark.parametrize("status", ["error", "failed", "cancelled", "reverted"])
+def test_move_that_changed_nothing_does_not_locate_the_server(status: str) -> None:
+    cloud = Cloud()
+    server = extra_host(cloud)
+    cloud.migration(server, cloud.there, cloud.here, status)
+
+    assert (cloud.found(server).verdict, cloud.found(server).freed_providers) == (
+        "orphaned",
+        {cloud.here},
+    )
+
+
+def test_only_the_newest_move_locates_the_server() -> None:
+    cloud = Cloud()
+    server = extra_host(cloud)
+    cloud.migration(server, cloud.there, cloud.here, "completed")
+    cloud.migration(server, cloud.here, cloud.there, "completed")
+
+    assert cloud.found(server).verdict == "orphaned"
+
+
+@hypothesis.given(worlds())
+def test_a_healthy_server_has_neither_another_tree_nor_a_doubtful_one(world: World) -> None:
+    """Lookups ask the same before it is known whether a host is gone."""
+    for view in build_views(SnapshotIndex(world.snapshot())):
+        has_own_only = not view.other_trees and not view.doubtful_trees
+        is_server = view.migration is None and view.own_tree is not None
+
+        assert view.healthy == (is_server and view.own_tree in view.trees and has_own_only)

@@ -1,0 +1,226 @@
+# Copyright (c) 2026, osops.placement contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""What is still proven while a cell does not answer, and what is not, decided for each consumer."""
+
+from __future__ import annotations
+
+import dataclasses as d
+import typing as t
+
+import pytest
+
+from ansible_collections.osops.placement.plugins.module_utils._core.facts.consumer import (
+    build_views,
+)
+from ansible_collections.osops.placement.plugins.module_utils._core.facts.gaps import (
+    find_gap,
+    list_touched_hosts,
+)
+from ansible_collections.osops.placement.plugins.module_utils._core.facts.index import SnapshotIndex
+from ansible_collections.osops.placement.plugins.module_utils._core.models.placement import (
+    ProviderDetails,
+)
+from ansible_collections.osops.placement.plugins.module_utils._core.models.snapshot import (
+    LISTED_BY_SERVERS,
+)
+from ansible_collections.osops.placement.tests.unit.plugins.module_utils.judging import (
+    NO_MINIMUM_AGE,
+    judge,
+)
+from ansible_collections.osops.placement.tests.unit.plugins.module_utils.world import (
+    PLENTY,
+    World,
+    answer,
+)
+
+if t.TYPE_CHECKING:
+    from ansible_collections.osops.placement.plugins.module_utils._core.models.snapshot import (
+        Snapshot,
+    )
+    from ansible_collections.osops.placement.plugins.module_utils._core.models.verdict import (
+        Finding,
+    )
+
+SILENT = "dead-1"
+
+
+class Site(World):
+    """Three hosts, of which the cell of one does not answer."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.here, self.there, self.dead = (
+            self.host(name) for name in ("compute-1", "compute-2", SILENT)
+        )
+
+    def partial(self, **changes: t.Any) -> Snapshot:
+        """Return what is read then.
+
+        These are the services of all hosts, and the compute nodes of those that answer.
+        """
+        services = tuple(
+            d.replace(service, status="UNKNOWN", state=None) if service.host == SILENT else service
+            for service in self.services
+        )
+        listed = self.snapshot().hypervisors.value or ()
+        nodes = tuple(node for node in listed if node.host != SILENT)
+        named = answer("GET /os-services", 200, services)
+        hypervisors = answer(LISTED_BY_SERVERS, 200, nodes)
+        return self.snapshot(
+            **{"services": named, "services_after": named, "hypervisors": hypervisors, **changes}
+        )
+
+    def finding(self, consumer: str, **changes: t.Any) -> Finding:
+        return next(
+            finding
+            for finding in judge(self.partial(**changes), NO_MINIMUM_AGE)
+            if finding.consumer == consumer
+        )
+
+
+@pytest.fixture(name="site")
+def _site() -> Site:
+    return Site()
+
+
+def test_deleted_server_of_an_answering_cell_is_proven(site: Site) -> None:
+    server = site.server(site.here, site.here)
+    site.delete(server)
+
+    assert (site.finding(server).kind, site.finding(server).verdict) == (
+        "deleted_server",
+        "orphaned",
+    )
+
+
+@pytest.mark.parametrize("kind", ["evacuated_source", "extra_host", "ended_migration"])
+def test_presence_in_an_answering_cell_is_proven(site: Site, kind: str) -> None:
+    server = site.server(site.here, site.here)
+    consumer = server
+    if kind == "ended_migration":
+        consumer = site.migration(server, site.there, site.here, "confirmed", site.there)
+    else:
+        site.hold(server, site.there)
+        if kind == "evacuated_source":
+            site.migration(server, site.there, site.here, "done", type="evacuation")
+
+    assert (site.finding(consumer).kind, site.finding(consumer).verdict) == (kind, "orphaned")
+
+
+def test_consumer_also_on_a_host_of_the_dead_cell_is_undecided(site: Site) -> None:
+    server = site.server(site.here, site.here, site.dead)
+    site.delete(server)
+    finding = site.finding(server)
+
+    assert (finding.verdict, finding.change) == ("undecided", None)
+    assert f"it involves {SILENT}, whose cell does not answer" in finding.reason
+
+
+def test_server_that_once_left_the_dead_cell_is_undecided(site: Site) -> None:
+    server = site.server(site.here, site.here, site.there)
+    site.migration(server, site.dead, site.here, "confirmed")
+
+    assert site.finding(server).verdict == "undecided"
+
+
+@pytest.mark.parametrize(
+    ("status", "verdict"),
+    [(404, "orphaned"), (500, "undecided"), (403, "undecided"), (200, "undecided")],
+)
+def test_provider_without_a_compute_node_may_be_in_the_dead_cell_until_looked_up(
+    site: Site, status: int, verdict: str
+) -> None:
+    nameless = site.provider("gone-1")
+    server = site.server(site.here, nameless)
+    site.delete(server)
+    lookups = {"gone-1": answer("GET /os-hosts/gone-1", status, status == 200 or None)}
+
+    assert site.finding(server, host_lookups=lookups).verdict == verdict
+
+
+def test_provider_without_a_compute_node_may_be_of_a_renamed_host_in_the_dead_cell(
+    site: Site,
+) -> None:
+    """The host was renamed since, so nothing has the name of the provider any more."""
+    server = site.server(site.here, site.here, site.dead)
+    site.migration(server, site.dead, site.here, "done", type="evacuation")
+    del site.nodes[site.dead]
+    site.providers[site.dead] = d.replace(site.providers[site.dead], name="old-name")
+    site.migrations = {
+        uuid: d.replace(row, source_compute="old-name", source_node="old-name")
+        for uuid, row in site.migrations.items()
+    }
+    lookups = {"old-name": answer("GET /os-hosts/old-name", 404)}
+
+    finding = site.finding(server, host_lookups=lookups)
+
+    assert (finding.kind, finding.verdict) == ("evacuated_source", "undecided")
+    assert "old-name may belong to a host in it" in finding.reason
+
+
+def test_consumer_on_a_provider_named_like_a_host_of_the_dead_cell_is_undecided(
+    site: Site,
+) -> None:
+    node = site.provider(f"{SILENT}.example.org")
+    server = site.server(site.here, node)
+    site.delete(server)
+
+    assert site.finding(server).verdict == "undecided"
+
+
+@pytest.mark.parametrize("what", ["unknown_consumer", "deleted_migration"])
+def test_absence_proves_nothing_while_a_cell_is_silent(site: Site, what: str) -> None:
+    site.server(site.here, site.here)
+    consumer = site.stranger(site.there)
+    if what == "deleted_migration":
+        site.unlisted_migrations.add(consumer)
+    finding = site.finding(consumer)
+
+    assert (finding.kind, finding.verdict) == (what, "undecided")
+    assert f"this rests on absence, and the cell of {SILENT} does not answer" in finding.reason
+
+
+@pytest.mark.parametrize("kind", ["misplaced_allocation", "missing_allocation"])
+def test_unlisted_compute_node_is_never_written_to(site: Site, kind: str) -> None:
+    server = site.server(site.here, *([site.there] if kind == "misplaced_allocation" else []))
+    finding = site.finding(server)
+
+    assert (finding.kind, finding.verdict, finding.change) == (kind, "undecided", None)
+
+
+def test_provider_without_a_compute_node_is_not_orphaned_while_a_cell_is_silent(site: Site) -> None:
+    site.server(site.here, site.here)
+    orphaned = site.provider("compute-9")
+    looks_like_a_host = ProviderDetails(
+        {"VCPU": PLENTY, "MEMORY_MB": PLENTY}, traits=frozenset({"COMPUTE_NODE"})
+    )
+    details = dict.fromkeys((orphaned, site.dead), looks_like_a_host)
+
+    def orphaned_providers(snapshot: Snapshot) -> list[str]:
+        return [
+            finding.subject
+            for finding in judge(snapshot, NO_MINIMUM_AGE)
+            if finding.kind in ("orphaned_provider", "name_conflict")
+        ]
+
+    assert orphaned_providers(site.snapshot(details=details)) == [orphaned]
+    assert orphaned_providers(site.partial(details=details)) == []
+
+
+def test_cell_silent_at_the_end_counts_for_the_whole_reading(site: Site) -> None:
+    server = site.server(site.dead, site.dead, site.here)
+    listed = site.snapshot()
+    finding = site.finding(server, services=listed.services, hypervisors=listed.hypervisors)
+
+    assert finding.verdict == "undecided"
+
+
+def test_answering_cells_leave_no_gap(site: Site) -> None:
+    server = site.server(site.here, site.here, site.there)
+    site.migration(server, site.dead, site.here, "confirmed")
+    (view,) = build_views(SnapshotIndex(site.snapshot(candidates=(server,))))
+
+    assert find_gap(view, needs_every_cell=True) is None
+    assert list_touched_hosts(view) == {"compute-1", "compute-2", SILENT}

@@ -1,0 +1,236 @@
+# Copyright (c) 2026, osops.placement contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""What may be deleted of a host, and what prevents it."""
+
+from __future__ import annotations
+
+import dataclasses as d
+import typing as t
+
+import pytest
+
+from ansible_collections.osops.placement.plugins.module_utils._common.errors import (
+    CloudError,
+    InvalidInput,
+    UnsoundReading,
+)
+from ansible_collections.osops.placement.plugins.module_utils._core.facts.preconditions import (
+    check_no_compute_node,
+    describe_consumers,
+    describe_service_blocker,
+    find_service_providers,
+    find_tree,
+    require_compute_nodes,
+)
+from ansible_collections.osops.placement.plugins.module_utils._core.models.nova import (
+    Hypervisor,
+    Service,
+)
+from ansible_collections.osops.placement.plugins.module_utils._core.models.placement import Provider
+from ansible_collections.osops.placement.tests.unit.plugins.module_utils.world import answer
+
+GHOST = "0a000000-0000-4000-8000-000000000001"
+CHILD = "0b000000-0000-4000-8000-000000000002"
+GRANDCHILD = "0c000000-0000-4000-8000-000000000003"
+HOST = "0d000000-0000-4000-8000-000000000004"
+TWIN = "0e000000-0000-4000-8000-000000000005"
+PROVIDERS = {
+    GHOST: Provider(GHOST, "ghost.example.org", 7, GHOST, None),
+    GRANDCHILD: Provider(GRANDCHILD, "a port", 3, GHOST, CHILD),
+    CHILD: Provider(CHILD, "an agent", 2, GHOST, GHOST),
+    HOST: Provider(HOST, "compute-1", 1, HOST, None),
+    TWIN: Provider(TWIN, "compute-1-twin", 1, TWIN, None),
+}
+NODES = (
+    Hypervisor(HOST, "compute-1", "compute-1", "down", "enabled", None),
+    Hypervisor(TWIN, "compute-1-twin", "compute-1", "up", "enabled", None),
+)
+SERVICE = Service("nova-compute", "compute-1", "enabled", "down", id=HOST)
+
+
+@pytest.mark.parametrize("name", ["ghost.example.org", GHOST, GHOST.upper()])
+def test_tree_is_ordered_children_first(name: str) -> None:
+    assert [provider.uuid for provider in find_tree(name, PROVIDERS)] == [GRANDCHILD, CHILD, GHOST]
+
+
+def test_provider_named_after_the_uuid_of_another_is_not_confused_with_it() -> None:
+    posing = {TWIN: Provider(TWIN, GHOST, 1, TWIN, None)}
+    others = {uuid: provider for uuid, provider in PROVIDERS.items() if uuid != TWIN}
+
+    assert [provider.uuid for provider in find_tree(GHOST, {**posing, **others})] == [
+        GRANDCHILD,
+        CHILD,
+        GHOST,
+    ]
+    assert [provider.uuid for provider in find_tree(GHOST, posing)] == [TWIN]
+
+
+@pytest.mark.parametrize("name", ["a port", CHILD])
+def test_part_of_a_tree_is_not_deleted(name: str) -> None:
+    with pytest.raises(InvalidInput, match=rf"in the tree of ghost.example.org \({GHOST}\)"):
+        find_tree(name, PROVIDERS)
+
+
+@pytest.mark.parametrize(
+    "name", ["nonesuch", "Ghost.example.org", "ghost", "0f000000-0000-4000-8000-000000000000"]
+)
+def test_unknown_name_has_no_tree(name: str) -> None:
+    assert find_tree(name, PROVIDERS) == ()
+
+
+@pytest.mark.parametrize(
+    ("consumers", "said"),
+    [
+        ([], ""),
+        (["a"], "1 consumer still has an allocation on it: a."),
+        (["b", "a"], "2 consumers still have allocations on it: a, b."),
+        (
+            ["e", "d", "c", "b", "a"],
+            "5 consumers still have allocations on it: a, b, c and 2 more.",
+        ),
+    ],
+)
+def test_only_a_few_consumers_are_named(consumers: list[str], said: str) -> None:
+    assert describe_consumers({consumer: {} for consumer in consumers}, "it") == said
+
+
+def _judge(root: str = GHOST, **other: t.Any) -> None:
+    given = {
+        "providers": PROVIDERS,
+        "nodes": answer("GET /os-hypervisors/detail", 200, NODES),
+        "services": answer("GET /os-services", 200, (SERVICE,)),
+        "other_novas": (),
+        "lookups": {"ghost": answer("GET /os-hosts/ghost", 404)},
+        **other,
+    }
+    check_no_compute_node(PROVIDERS[root], **given)
+
+
+def _services(*services: Service) -> t.Any:
+    return answer("GET /os-services", 200, services)
+
+
+def test_tree_without_a_compute_node_belongs_to_no_host() -> None:
+    _judge()
+
+
+@pytest.mark.parametrize(
+    ("other", "said"),
+    [
+        ({"root": HOST}, "is a compute node of compute-1 that Nova lists"),
+        (
+            {"nodes": answer("GET /os-hypervisors/detail", 500)},
+            "Nova answered 500 when asked for its compute nodes",
+        ),
+        (
+            {"nodes": answer("GET /os-hypervisors/detail", 200, ())},
+            "0 of 0 hypervisors have a resource provider",
+        ),
+        (
+            {"providers": {GHOST: PROVIDERS[GHOST]}},
+            "0 of 2 hypervisors have a resource provider",
+        ),
+        (
+            {"services": _services(SERVICE, Service("nova-compute", "compute-9", "UNKNOWN", None))},
+            "returned nothing about compute-9",
+        ),
+        (
+            {"services": _services(Service("nova-compute", "ghost", "enabled", "down"))},
+            "nova-compute of ghost is down, but Nova lists no compute node of it",
+        ),
+        (
+            {"services": _services(Service("nova-compute", "GHOST.example", "enabled", "down"))},
+            "nova-compute of GHOST.example is down, but Nova lists no compute node of it",
+        ),
+        (
+            {"services": _services(Service("nova-compute", "ghost", "enabled", "up"))},
+            "nova-compute of ghost is up, but Nova lists no compute node of it",
+        ),
+        ({"other_novas": ("north",)}, "Region north has its own Nova"),
+        (
+            {"lookups": {"ghost": answer("GET /os-hosts/ghost", 200, True)}},
+            "answered 200 when asked for host ghost directly",
+        ),
+        (
+            {"lookups": {"ghost": answer("GET /os-hosts/ghost", 403)}},
+            "answered 403 when asked for host ghost directly",
+        ),
+    ],
+)
+def test_tree_possibly_of_a_host_is_kept(other: dict[str, t.Any], said: str) -> None:
+    with pytest.raises(UnsoundReading, match=f"(?i){said}"):
+        _judge(**other)
+
+
+def test_listed_and_found_host_keeps_no_other_tree() -> None:
+    """Its compute node has another provider: this one occupies its name."""
+    _judge(lookups={"compute-1": answer("GET /os-hosts/compute-1", 200, True)})
+
+
+def test_missing_listing_of_services_keeps_the_tree() -> None:
+    with pytest.raises(CloudError, match="Nova answered 500 when asked for its services"):
+        _judge(services=answer("GET /os-services", 500))
+
+
+@pytest.mark.parametrize(
+    "service",
+    [
+        Service("nova-compute", "ghost-2", "enabled", "down"),
+        Service("nova-conductor", "ghost", "enabled", "up"),
+        Service("nova-compute", "compute-2", "enabled", "up"),
+        Service("nova-compute", "compute-1", "enabled", "up"),
+    ],
+)
+def test_other_services_do_not_keep_a_tree(service: Service) -> None:
+    _judge(services=_services(service))
+
+
+def test_service_has_the_trees_of_all_its_nodes() -> None:
+    providers = {**PROVIDERS, CHILD: Provider(CHILD, "an agent", 2, TWIN, TWIN)}
+
+    assert set(find_service_providers(SERVICE, NODES, providers)) == {HOST, TWIN, CHILD}
+
+
+@pytest.mark.parametrize(
+    ("host", "found"),
+    [
+        ("ghost.example.org", {GHOST, CHILD, GRANDCHILD}),
+        ("compute-1-twin", set()),
+        ("nonesuch", set()),
+    ],
+)
+def test_service_without_a_node_has_the_tree_of_its_name_unless_it_is_anothers(
+    host: str, found: set[str]
+) -> None:
+    assert set(find_service_providers(d.replace(SERVICE, host=host), NODES, PROVIDERS)) == found
+
+
+@pytest.mark.parametrize(
+    ("state", "holders", "said"),
+    [
+        ("down", (), ""),
+        (
+            "down",
+            ("a", "b"),
+            "2 consumers still have allocations on the providers of compute-1: a, b.",
+        ),
+        ("up", ("a",), "1 consumer still has"),
+        ("up", (), "The nova-compute of compute-1 is up"),
+    ],
+)
+def test_service_is_deletable_when_nothing_of_it_remains(
+    state: str, holders: tuple[str, ...], said: str
+) -> None:
+    told = describe_service_blocker(
+        d.replace(SERVICE, state=state), {holder: {} for holder in holders}
+    )
+
+    assert told.startswith(said)
+    assert bool(told) == bool(said)
+
+
+def test_failed_listing_of_nodes_is_not_an_empty_one() -> None:
+    with pytest.raises(UnsoundReading, match="500"):
+        require_compute_nodes(answer("GET /os-hypervisors/detail", 500))

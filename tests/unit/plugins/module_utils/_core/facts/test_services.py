@@ -1,0 +1,163 @@
+# Copyright (c) 2026, osops.placement contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Which service is selected, and what must be changed about it."""
+
+from __future__ import annotations
+
+import typing as t
+
+import pytest
+
+from ansible_collections.osops.placement.plugins.module_utils._common.errors import (
+    CloudError,
+    InvalidInput,
+)
+from ansible_collections.osops.placement.plugins.module_utils._core.facts.services import (
+    apply_update,
+    build_update,
+    describe_services,
+    filter_services,
+    find_service,
+    get_listed_services,
+)
+from ansible_collections.osops.placement.plugins.module_utils._core.models.nova import Service
+from ansible_collections.osops.placement.plugins.module_utils._core.models.snapshot import Answer
+
+ONE = "0a000000-0000-4000-8000-000000000001"
+TWO = "0a000000-0000-4000-8000-000000000002"
+THREE = "0a000000-0000-4000-8000-000000000003"
+ON = Service("nova-compute", "compute-1", "enabled", "up", id=ONE)
+OFF = Service("nova-compute", "compute-2", "disabled", "down", disabled_reason="rusty", id=TWO)
+CONDUCTOR = Service("nova-conductor", "compute-1", "enabled", "up", id=THREE)
+SILENT = Service("nova-compute", "compute-9", "UNKNOWN", None)
+ALL = (OFF, CONDUCTOR, ON)
+
+
+def _params(**given: t.Any) -> dict[str, t.Any]:
+    return {
+        "host": None,
+        "binary": "nova-compute",
+        "id": None,
+        "enabled": None,
+        "disabled_reason": None,
+        "forced_down": None,
+        **given,
+    }
+
+
+def test_services_are_ordered_by_host_and_binary() -> None:
+    assert [entry["id"] for entry in describe_services(ALL)] == [ONE, THREE, TWO]
+
+
+@pytest.mark.parametrize(
+    ("hosts", "binaries", "left"),
+    [
+        (None, None, {ONE, TWO, THREE}),
+        (["compute-1"], None, {ONE, THREE}),
+        (None, ["nova-compute"], {ONE, TWO}),
+        (["compute-1"], ["nova-compute"], {ONE}),
+        ([], None, set()),
+        (["compute"], None, set()),
+    ],
+)
+def test_services_are_selected_by_host_and_binary(
+    hosts: list[str] | None, binaries: list[str] | None, left: set[str]
+) -> None:
+    assert {service.id for service in filter_services(ALL, hosts, binaries)} == left
+
+
+def test_failed_listing_is_not_an_empty_one() -> None:
+    with pytest.raises(CloudError, match="Nova answered 500"):
+        get_listed_services(Answer("GET /os-services", "2.90", 500, ""))
+
+
+@pytest.mark.parametrize(
+    ("wish", "found"),
+    [
+        ({"host": "compute-1"}, ON),
+        ({"host": "compute-1", "binary": "nova-conductor"}, CONDUCTOR),
+        ({"id": TWO}, OFF),
+        ({"id": TWO.upper()}, OFF),
+        ({"host": "compute-3"}, None),
+    ],
+)
+def test_exactly_one_service_is_selected(wish: dict[str, str], found: Service | None) -> None:
+    assert find_service(ALL, _params(**wish)) == found
+
+
+@pytest.mark.parametrize(
+    "wish",
+    [{"host": "compute-9"}, {"host": "compute-3"}, {"id": "0a000000-0000-4000-8000-00000000000f"}],
+)
+def test_no_service_is_absent_while_a_cell_is_down(wish: dict[str, str]) -> None:
+    with pytest.raises(CloudError, match="Nova returned nothing about compute-9"):
+        find_service((*ALL, SILENT), _params(**wish))
+
+
+def test_answering_service_is_found_beside_a_silent_cell() -> None:
+    assert find_service((*ALL, SILENT), _params(host="compute-1")) == ON
+
+
+@pytest.mark.parametrize("id", ["42", "", "compute-1"])
+def test_id_without_a_match_names_no_service_of_a_silent_cell(id: str) -> None:
+    with pytest.raises(InvalidInput, match="is not a valid UUID"):
+        find_service([SILENT], _params(id=id))
+
+
+def test_host_in_two_cells_is_ambiguous() -> None:
+    with pytest.raises(InvalidInput, match=f"give the id of one of them .{ONE}, {TWO}"):
+        find_service(
+            (ON, Service("nova-compute", "compute-1", "enabled", "up", id=TWO)),
+            _params(host="compute-1"),
+        )
+
+
+@pytest.mark.parametrize(
+    ("service", "wish", "body"),
+    [
+        (ON, {}, {}),
+        (ON, {"enabled": True, "forced_down": False}, {}),
+        (ON, {"enabled": False}, {"status": "disabled"}),
+        (
+            ON,
+            {"enabled": False, "disabled_reason": "rusty"},
+            {"status": "disabled", "disabled_reason": "rusty"},
+        ),
+        (ON, {"forced_down": True}, {"forced_down": True}),
+        (ON, {"enabled": False, "forced_down": True}, {"status": "disabled", "forced_down": True}),
+        (OFF, {"enabled": False}, {}),
+        (OFF, {"enabled": False, "disabled_reason": "rusty"}, {}),
+        (
+            OFF,
+            {"enabled": False, "disabled_reason": "gone"},
+            {"status": "disabled", "disabled_reason": "gone"},
+        ),
+        (OFF, {"enabled": True}, {"status": "enabled"}),
+    ],
+)
+def test_only_differences_are_changed(
+    service: Service, wish: dict[str, t.Any], body: dict[str, t.Any]
+) -> None:
+    assert build_update(service, _params(**wish)) == body
+    assert build_update(apply_update(service, body), _params(**wish)) == {}
+
+
+@pytest.mark.parametrize("enabled", [None, True])
+def test_reason_requires_a_disabled_service(enabled: bool | None) -> None:
+    with pytest.raises(InvalidInput, match="enabled=false"):
+        build_update(OFF, _params(enabled=enabled, disabled_reason="rusty"))
+
+
+def test_change_is_predicted() -> None:
+    down = apply_update(OFF, {"status": "enabled", "forced_down": True})
+
+    assert (down.status, down.disabled_reason, down.forced_down, down.state) == (
+        "enabled",
+        None,
+        True,
+        "down",
+    )
+    assert apply_update(ON, {"forced_down": True}).state == "down"
+    assert apply_update(OFF, {"forced_down": True}).disabled_reason == "rusty"

@@ -1,0 +1,333 @@
+# Copyright (c) 2026, osops.placement contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Whether a reading is sound: each soundness check with its cause, and what must not fail one."""
+
+from __future__ import annotations
+
+import dataclasses as d
+import typing as t
+
+import pytest
+
+from ansible_collections.osops.placement.plugins.module_utils._core.facts.soundness import (
+    find_region_mismatch,
+    list_down_cell_hosts,
+    list_failed_absence_checks,
+    list_failed_checks,
+    list_unjudged_hosts,
+)
+from ansible_collections.osops.placement.plugins.module_utils._core.models.nova import (
+    Hypervisor,
+    Migration,
+    Server,
+    Service,
+)
+from ansible_collections.osops.placement.plugins.module_utils._core.models.snapshot import (
+    LISTED_BY_SERVERS,
+    Answer,
+    Snapshot,
+)
+from ansible_collections.osops.placement.tests.unit.plugins.module_utils.world import (
+    OUR_PROJECT,
+    PROJECT,
+    World,
+    answer,
+)
+
+UP = Service("nova-compute", "compute-1", "enabled", "up")
+DOWN = Service("nova-compute", "compute-2", "disabled", "down")
+
+
+def _silent(*hosts: str) -> Answer[tuple[Service, ...]]:
+    return answer(
+        "GET /os-services",
+        200,
+        (UP, *(Service("nova-compute", host, "UNKNOWN", None) for host in hosts)),
+    )
+
+
+def _nodes(*uuids: str, on: str = "") -> Answer[tuple[Hypervisor, ...]]:
+    return answer(
+        "GET /os-hypervisors/detail",
+        200,
+        tuple(Hypervisor(uuid, uuid, on or uuid, "up", "enabled", ()) for uuid in uuids),
+    )
+
+
+def _sample(project: str, host: str | None = "compute-1", status: int = 200) -> Answer[Server]:
+    world = World()
+    server = world.servers[world.server(project=project, host=host)]
+    return answer(f"GET /servers/{server.uuid}", status, server if status == 200 else None)
+
+
+def _sound() -> Snapshot:
+    world = World()
+    here = world.host("compute-1")
+    world.server(here, here)
+    return world.snapshot()
+
+
+def test_sound_reading_passes_every_check() -> None:
+    assert list_failed_checks(_sound()) == ()
+
+
+def _hidden_ends() -> Answer[tuple[Migration, ...]]:
+    world = World()
+    here, there = world.host("compute-1"), world.host("compute-2")
+    world.migration(world.server(here), here, there, "error", type="evacuation")
+    hidden = {"source_compute": None, "source_node": None, "dest_compute": None, "dest_node": None}
+    return answer(
+        "GET /os-migrations",
+        200,
+        tuple(d.replace(row, **hidden) for row in world.migrations.values()),
+    )
+
+
+CLOSED = {
+    "services unreadable before": (
+        {"services": answer("", 500)},
+        "answered 500 when asked for its services before the reading",
+    ),
+    "services unreadable after": (
+        {"services_after": answer("", 503)},
+        "answered 503 when asked for its services after the reading",
+    ),
+    "hypervisors unreadable": (
+        {"hypervisors": answer("", 500)},
+        "answered 500 when asked for its compute nodes: a cell is not answering.",
+    ),
+    "migrations unreadable": (
+        {"migrations": answer("", 500)},
+        "answered 500 when asked for its migrations: a cell is not answering.",
+    ),
+    "a proxy sends the request elsewhere": (
+        {"migrations": answer("", 301)},
+        "answered 301 when asked for its migrations.",
+    ),
+    "hosts of migrations hidden": (
+        {"migrations": _hidden_ends()},
+        "lists migrations without their hosts (GET /os-migrations)",
+    ),
+    "none of Nova's hosts is here": (
+        {"hypervisors": _nodes("elsewhere", on="compute-1")},
+        "0 of 1 hypervisors have a resource provider",
+    ),
+    "Nova has no hosts": ({"hypervisors": _nodes()}, "0 of 0 hypervisors have a resource provider"),
+    "may not look": (
+        {"samples": (_sample(PROJECT, status=404),)},
+        "list servers that they may not look up",
+    ),
+    "may look but is not shown the host": (
+        {"samples": (_sample(PROJECT, host=None),)},
+        "list servers that they may not look up",
+    ),
+    "may not see where even its own are": (
+        {"samples": (_sample(OUR_PROJECT, host=None),)},
+        "list servers that they may not look up",
+    ),
+    "a live server is listed as deleted": (
+        {"control": answer("GET /servers/detail?deleted=True", 200, (_sample(PROJECT),))},
+        "deleted=True)",
+    ),
+    "the deleted cannot be listed": (
+        {"control": answer("GET /servers/detail?deleted=True", 403)},
+        "these credentials may not use the filter",
+    ),
+    "may look at its own alone": (
+        {"samples": (_sample(PROJECT, status=403), _sample(OUR_PROJECT))},
+        "list servers that they may not look up",
+    ),
+}
+
+
+@pytest.mark.parametrize("view", CLOSED)
+def test_failed_check_names_its_cause(view: str) -> None:
+    changes, cause = CLOSED[view]
+
+    (sentence,) = list_failed_checks(d.replace(_sound(), **changes))
+
+    assert cause in sentence
+
+
+def test_every_failed_check_is_reported() -> None:
+    snapshot = d.replace(
+        _sound(),
+        services=answer("", 500),
+        migrations=answer("", 500),
+        hypervisors=_nodes(),
+        samples=(_sample("", None),),
+    )
+
+    assert [sentence.split()[0] for sentence in list_failed_checks(snapshot)] == [
+        "Nova",
+        "Nova",
+        "0",
+        "These",
+    ]
+
+
+def test_empty_cloud_fails_the_check_of_the_region() -> None:
+    (sentence,) = list_failed_checks(World().snapshot())
+
+    assert "0 of 0 hypervisors have a resource provider" in sentence
+
+
+@pytest.mark.parametrize(
+    ("here", "elsewhere", "closed"),
+    [(1, 0, False), (1, 1, False), (1, 2, True), (2, 2, False), (2, 3, True)],
+)
+def test_region_check_passes_when_half_of_the_hosts_are_known(
+    here: int, elsewhere: int, closed: bool
+) -> None:
+    world = World()
+    roots = [world.host(f"compute-{number}") for number in range(here)]
+    snapshot = world.snapshot(
+        hypervisors=_nodes(
+            *roots, *(f"other-{number}" for number in range(elsewhere)), on="compute-0"
+        )
+    )
+
+    assert bool(list_failed_checks(snapshot)) is closed
+
+
+@pytest.mark.parametrize(
+    ("here", "sentence"),
+    [
+        (1, "1 of 5 hypervisors has a resource provider in this Placement"),
+        (2, "2 of 5 hypervisors have a resource provider in this Placement"),
+    ],
+)
+def test_region_check_counts_the_hosts_that_are_known(here: int, sentence: str) -> None:
+    nodes = _nodes(*(f"node-{number}" for number in range(5))).value or ()
+    known = {node.uuid for node in nodes[:here]}
+
+    assert (find_region_mismatch(nodes, known) or "").startswith(sentence)
+
+
+@pytest.mark.parametrize(
+    "samples",
+    [
+        (_sample(OUR_PROJECT),),
+        (_sample(PROJECT),),
+        (_sample(PROJECT, status=404), _sample(PROJECT)),
+        (_sample(PROJECT), _sample(OUR_PROJECT, status=404)),
+    ],
+    ids=[
+        "only our own servers",
+        "another project's",
+        "one gone meanwhile",
+        "one of our own gone meanwhile",
+    ],
+)
+def test_credentials_that_see_a_server_on_its_host_pass(
+    samples: tuple[Answer[Server], ...],
+) -> None:
+    assert list_failed_checks(d.replace(_sound(), samples=samples)) == ()
+
+
+def test_one_own_server_without_mapping_does_not_fail_the_credentials() -> None:
+    """Its neighbours answer, and the listing says that it is ours."""
+    samples = (_sample(OUR_PROJECT, status=404), _sample(OUR_PROJECT))
+
+    assert (
+        list_failed_checks(
+            d.replace(_sound(), samples=samples, sampled_projects=(OUR_PROJECT, OUR_PROJECT))
+        )
+        == ()
+    )
+
+
+def test_credentials_denied_in_several_projects_fail() -> None:
+    samples = (_sample(PROJECT, status=404), _sample(OUR_PROJECT))
+    (sentence,) = list_failed_checks(
+        d.replace(_sound(), samples=samples, sampled_projects=(PROJECT, OUR_PROJECT))
+    )
+
+    assert "list servers that they may not look up" in sentence
+
+
+def test_credentials_that_see_no_host_of_any_server_fail() -> None:
+    """The host of a server has a policy rule of its own.
+
+    Without that right, every server seems to have no host.
+    """
+    world = World()
+    here = world.host("compute-1")
+    world.server(here, here)
+
+    (told,) = list_failed_checks(world.snapshot(samples=(), control=None))
+
+    assert told.startswith("These credentials do not see the host of any server")
+
+
+def test_cloud_without_servers_needs_no_check_of_the_credentials() -> None:
+    world = World()
+    world.host("compute-1")
+
+    assert list_failed_checks(world.snapshot()) == ()
+
+
+def test_service_down_or_disabled_fails_no_check() -> None:
+    services = answer("GET /os-services", 200, (UP, DOWN))
+
+    assert list_failed_checks(d.replace(_sound(), services=services, services_after=services)) == ()
+
+
+def test_cloud_without_a_live_server_needs_no_check_of_the_deleted_listing() -> None:
+    assert list_failed_checks(d.replace(_sound(), control=None)) == ()
+
+
+def test_silent_hosts_are_named_once_in_order() -> None:
+    assert list_down_cell_hosts(_silent("compute-2", "compute-1", "compute-2")) == [
+        "compute-1",
+        "compute-2",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("count", "named"),
+    [
+        (1, "about compute-1."),
+        (3, "about compute-1, compute-2, compute-3."),
+        (4, "about compute-1, compute-2, compute-3 and 1 more."),
+    ],
+)
+def test_three_of_many_silent_hosts_are_named_and_the_others_counted(
+    count: int, named: str
+) -> None:
+    silent = _silent(*(f"compute-{number}" for number in range(1, count + 1)))
+    (sentence,) = list_failed_absence_checks(
+        d.replace(_sound(), services=silent, services_after=silent)
+    )
+
+    assert sentence.endswith(named)
+
+
+@pytest.mark.parametrize("when", ["services", "services_after", "both"])
+def test_silent_cell_closes_only_proofs_by_absence(when: str) -> None:
+    both = {"services": _silent("compute-1"), "services_after": _silent("compute-1")}
+    snapshot = d.replace(_sound(), **(both if when == "both" else {when: both[when]}))
+
+    assert list_failed_checks(snapshot) == ()
+    assert list_unjudged_hosts(snapshot) == ["compute-1"]
+    assert list_failed_absence_checks(snapshot) == (
+        "A cell is not answering: Nova could not say anything about compute-1.",
+    )
+
+
+def test_unreadable_answer_names_no_silent_host() -> None:
+    unreadable: Answer[t.Any] = answer("GET /os-services", 500)
+
+    assert list_down_cell_hosts(unreadable) == []
+
+
+def test_cell_silent_only_during_the_listing_of_nodes_fails_the_check() -> None:
+    """Its compute nodes are missing, and no answer about services says so."""
+    snapshot = _sound()
+    made_up = d.replace(snapshot.hypervisors, request=LISTED_BY_SERVERS)
+
+    (sentence,) = list_failed_checks(d.replace(snapshot, hypervisors=made_up))
+
+    assert sentence.endswith("run again.")

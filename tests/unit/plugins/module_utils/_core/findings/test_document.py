@@ -1,0 +1,389 @@
+# Copyright (c) 2026, osops.placement contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The contents of `findings.json`.
+
+Counts, amounts, and every finding with its evidence and its change.
+"""
+
+from __future__ import annotations
+
+import dataclasses as d
+import json
+import typing as t
+
+import pytest
+
+from ansible_collections.osops.placement.plugins.module_utils._core.findings.entries import FORMAT
+from ansible_collections.osops.placement.plugins.module_utils._core.models.placement import (
+    sum_amounts,
+)
+from ansible_collections.osops.placement.plugins.module_utils._core.models.snapshot import (
+    HostGroups,
+    Scope,
+)
+from ansible_collections.osops.placement.tests.unit.plugins.module_utils.judging import (
+    NO_MINIMUM_AGE,
+    build_findings,
+)
+from ansible_collections.osops.placement.tests.unit.plugins.module_utils.world import (
+    ASKED_AT,
+    CLAIM,
+    NOW,
+    OLD,
+    PROJECT,
+    World,
+    answer,
+)
+
+
+class Cloud:
+    """Two hosts with an orphan of a deleted server and one of an evacuation.
+
+    And with one consumer of each other verdict.
+    """
+
+    def __init__(self) -> None:
+        self.world = World()
+        self.here = self.world.host("compute-1")
+        self.there = self.world.host("compute-2")
+        self.child = self.world.provider("compute-1_pci", self.here)
+        self.deleted = self.world.server(self.here, self.here)
+        self.world.hold(self.deleted, self.child, amounts={"VF": 2})
+        self.world.delete(self.deleted)
+        self.evacuated = self.world.server(self.there, self.here, self.there)
+        self.evacuation = self.world.migration(
+            self.evacuated, self.here, self.there, "done", type="evacuation"
+        )
+        self.building = self.world.server(None, self.here, status="BUILD", task_state="scheduling")
+        self.astray = self.world.server(self.here, self.there, node="elsewhere")
+        self.moved = self.world.server(self.here, self.there)
+
+    def report(self, **changes: t.Any) -> dict[str, t.Any]:
+        return build_findings(self.world.snapshot(**changes), NO_MINIMUM_AGE)
+
+
+@pytest.fixture(name="cloud")
+def _cloud() -> Cloud:
+    return Cloud()
+
+
+def _entry(found: dict[str, t.Any], consumer: str) -> dict[str, t.Any]:
+    return next(
+        entry
+        for key in ("findings", "protected", "undecided")
+        for entry in found[key]
+        if entry["consumer"] == consumer
+    )
+
+
+def test_document_has_its_format_cloud_and_time(cloud: Cloud) -> None:
+    found = cloud.report()
+
+    assert (found["format"], found["started_at"], found["finished_at"]) == (FORMAT, NOW, NOW)
+    assert found["cloud"]["placement_endpoint"] == "http://placement"
+    assert found["versions"] == {"collection": "", "ansible_core": "", "openstacksdk": ""}
+
+
+def test_document_has_the_versions_of_what_made_it(cloud: Cloud) -> None:
+    versions = {"collection": "2.0.0", "ansible_core": "2.21.5", "openstacksdk": "4.22.0"}
+
+    found = build_findings(cloud.world.snapshot(), NO_MINIMUM_AGE, versions=versions)
+
+    assert found["versions"] == versions
+
+
+def test_every_finding_is_listed_under_its_verdict(cloud: Cloud) -> None:
+    found = cloud.report()
+
+    assert {entry["consumer"] for entry in found["findings"]} == {
+        cloud.deleted,
+        cloud.evacuated,
+        cloud.moved,
+    }
+    assert [entry["consumer"] for entry in found["protected"]] == [cloud.building]
+    assert [entry["consumer"] for entry in found["undecided"]] == [cloud.astray]
+
+
+def test_summary_counts_verdicts_and_kinds_of_orphans(cloud: Cloud) -> None:
+    summary = cloud.report()["summary"]
+
+    assert summary["verdicts"] == {"orphaned": 2, "drifted": 1, "protected": 1, "undecided": 1}
+    assert summary["kinds"] == {
+        "deleted_server": 1,
+        "evacuated_source": 1,
+        "misplaced_allocation": 1,
+    }
+
+
+def test_stranded_amounts_are_summed_by_class_provider_and_project(cloud: Cloud) -> None:
+    twice, thrice = (
+        {resource_class: times * amount for resource_class, amount in CLAIM.items()}
+        for times in (2, 3)
+    )
+
+    assert cloud.report()["summary"]["stranded"] == {
+        "resource_classes": {**thrice, "VF": 2},
+        "allocated": {"DISK_GB": 6, "MEMORY_MB": 3072, "VCPU": 6, "VF": 2},
+        "share_of_claimed": {"DISK_GB": 0.5, "MEMORY_MB": 0.5, "VCPU": 0.5, "VF": 1.0},
+        "providers": {"compute-1": twice, "compute-1_pci": {"VF": 2}, "compute-2": CLAIM},
+        "projects": {PROJECT: {**thrice, "VF": 2}},
+        "quota": {
+            PROJECT: {"name": "", "exists": None, "consumers": 3, "cores": 3, "ram_mib": 1536}
+        },
+    }
+
+
+def test_document_without_findings_is_empty() -> None:
+    world = World()
+    here = world.host("compute-1")
+    world.server(here, here)
+    found = build_findings(world.snapshot(), NO_MINIMUM_AGE)
+
+    assert found["summary"]["verdicts"] == {
+        "orphaned": 0,
+        "drifted": 0,
+        "protected": 0,
+        "undecided": 0,
+    }
+    assert found["summary"]["stranded"] == {
+        "resource_classes": {},
+        "allocated": {},
+        "share_of_claimed": {},
+        "providers": {},
+        "projects": {},
+        "quota": {},
+    }
+    assert found["findings"] == found["protected"] == found["undecided"] == []
+
+
+def test_coverage_says_how_much_was_read(cloud: Cloud) -> None:
+    assert cloud.report()["summary"]["coverage"] == {
+        "scope": "the whole cloud",
+        "reading": "full",
+        "full_at": "2026-11-20T12:00:00Z",
+        "why_full": "",
+        "complete": True,
+        "partial": False,
+        "failed_checks": [],
+        "not_provable": [],
+        "unread": [],
+        "silent_hosts": 0,
+        "unjudged_hosts": [],
+        "retried": 0,
+        "providers": 3,
+        "consumers": 5,
+        "servers": 0,
+        "hypervisors": 2,
+        "looked_at_closely": 5,
+        "left_out": 0,
+        "amounts": {
+            "servers": 3,
+            "checked": 2,
+            "by_server": 2,
+            "by_host": 0,
+            "unchecked": {"tree": 1},
+        },
+    }
+
+
+def test_unsound_reading_is_incomplete_and_says_why(cloud: Cloud) -> None:
+    coverage = cloud.report(services_after=answer("GET /os-services", 500))["summary"]["coverage"]
+
+    assert coverage["complete"] is False
+    assert len(coverage["failed_checks"]) == 1
+
+
+def test_unreadable_listing_of_hypervisors_counts_as_none(cloud: Cloud) -> None:
+    coverage = cloud.report(hypervisors=answer("GET /os-hypervisors/detail", 500))["summary"][
+        "coverage"
+    ]
+
+    assert (coverage["hypervisors"], coverage["complete"]) == (0, False)
+
+
+def test_consumer_without_project_is_listed_under_an_empty_name(cloud: Cloud) -> None:
+    """JSON knows no other key that could be sorted among names."""
+    held = cloud.world.allocations
+    held[cloud.deleted] = d.replace(held[cloud.deleted], project=None)
+
+    assert cloud.report()["summary"]["stranded"]["projects"] == {
+        "": {**CLAIM, "VF": 2},
+        PROJECT: {cls: 2 * amount for cls, amount in CLAIM.items()},
+    }
+
+
+def test_entry_shows_allocations_and_what_would_be_removed(cloud: Cloud) -> None:
+    told = {
+        entry["uuid"]: (
+            entry["name"],
+            entry["root"],
+            entry["root_name"],
+            entry["resources"],
+            entry["dropped"],
+        )
+        for consumer in (cloud.evacuated, cloud.deleted)
+        for entry in _entry(cloud.report(), consumer)["providers"]
+    }
+
+    assert told == {
+        cloud.here: ("compute-1", cloud.here, "compute-1", CLAIM, True),
+        cloud.there: ("compute-2", cloud.there, "compute-2", CLAIM, False),
+        cloud.child: ("compute-1_pci", cloud.here, "compute-1", {"VF": 2}, True),
+    }
+
+
+def test_allocations_are_listed_in_the_order_of_the_providers(cloud: Cloud) -> None:
+    stranger = cloud.world.stranger(cloud.child, cloud.there, cloud.here)
+
+    assert [provider["uuid"] for provider in _entry(cloud.report(), stranger)["providers"]] == [
+        cloud.here,
+        cloud.there,
+        cloud.child,
+    ]
+
+
+def test_provider_missing_from_the_listing_is_named_by_its_uuid(cloud: Cloud) -> None:
+    del cloud.world.providers[cloud.child]
+    (told,) = (
+        entry
+        for entry in _entry(cloud.report(), cloud.deleted)["providers"]
+        if entry["uuid"] == cloud.child
+    )
+
+    assert (told["name"], told["root"], told["root_name"]) == (cloud.child, None, cloud.child)
+
+
+def test_entry_shows_owner_and_age(cloud: Cloud) -> None:
+    entry = _entry(cloud.report(), cloud.deleted)
+
+    assert entry["id"] == f"deleted_server/{cloud.deleted}"
+    assert {
+        key: entry[key] for key in ("project", "user", "type", "generation", "age_seconds")
+    } == {
+        "project": PROJECT,
+        "user": "user",
+        "type": None,
+        "generation": 1,
+        "age_seconds": OLD,
+    }
+
+
+def test_entry_names_the_server_and_the_migration_that_explain_it(cloud: Cloud) -> None:
+    entry = _entry(cloud.report(), cloud.evacuated)
+
+    assert (entry["server"]["host"], entry["migration"]["uuid"]) == ("compute-2", cloud.evacuation)
+
+
+def test_deleted_server_is_described_as_nova_remembers_it(cloud: Cloud) -> None:
+    entry = _entry(cloud.report(), cloud.deleted)
+
+    assert (entry["server"]["status"], entry["migration"]) == ("DELETED", None)
+
+
+def test_evidence_can_be_replayed(cloud: Cloud) -> None:
+    evidence = {
+        answer["request"].split()[0]: answer
+        for answer in _entry(cloud.report(), cloud.deleted)["evidence"]
+    }
+
+    assert evidence["server"] == {
+        "request": f"server {cloud.deleted}",
+        "microversion": "2.68",
+        "status": 404,
+        "at": ASKED_AT,
+        "facts": None,
+    }
+    assert evidence["deleted_listing"]["facts"][0]["uuid"] == cloud.deleted
+
+
+def test_evidence_begins_with_the_allocation(cloud: Cloud) -> None:
+    findings = cloud.report()["findings"]
+
+    assert findings
+    for entry in findings:
+        first = entry["evidence"][0]
+        assert (first["request"], first["facts"]["consumer"]) == (
+            f"GET /allocations/{entry['consumer']}",
+            entry["consumer"],
+        )
+
+
+@pytest.mark.parametrize(("others", "facts"), [(8, list), (9, dict)])
+def test_listing_of_more_than_ten_rows_is_shortened_to_its_length(
+    cloud: Cloud, others: int, facts: type
+) -> None:
+    stranger = cloud.world.stranger(cloud.here)
+    for number in range(others):
+        cloud.world.host(f"other-{number}")
+    (listing,) = (
+        part
+        for part in _entry(cloud.report(), stranger)["evidence"]
+        if "os-hypervisors" in part["request"]
+    )
+
+    assert isinstance(listing["facts"], facts)
+    assert len(listing["facts"]) == 10 if facts is list else listing["facts"] == {"rows": 11}
+
+
+def test_change_has_its_write_and_what_it_frees(cloud: Cloud) -> None:
+    entry = _entry(cloud.report(), cloud.evacuated)
+    document = {"consumer_generation": 1, "project_id": PROJECT, "user_id": "user"}
+
+    assert entry["change"] == {
+        "action": "reduce",
+        "consumer": cloud.evacuated,
+        "generation": 1,
+        "before": {
+            **document,
+            "allocations": {cloud.here: {"resources": CLAIM}, cloud.there: {"resources": CLAIM}},
+        },
+        "after": {**document, "allocations": {cloud.there: {"resources": CLAIM}}},
+        "frees": {cloud.here: CLAIM},
+        "claims": {},
+        "partner": None,
+    }
+
+
+def test_entry_that_is_not_changed_has_no_change(cloud: Cloud) -> None:
+    found = cloud.report()
+
+    assert [_entry(found, consumer)["change"] for consumer in (cloud.building, cloud.astray)] == [
+        None,
+        None,
+    ]
+
+
+def test_only_what_changes_a_named_host_is_selected(cloud: Cloud) -> None:
+    """A server on a named host has left an allocation on another one."""
+    here, there = cloud.world.providers[cloud.here].name, cloud.world.providers[cloud.there].name
+    groups = HostGroups(availability_zones=("az-2",), hosts=(there,))
+    selected = []
+    for scope, tree in (
+        (Scope(hosts=(here,)), cloud.here),
+        (Scope(hosts=(there,)), cloud.there),
+        (Scope(groups=groups), cloud.there),
+        (Scope(hosts=(there,), consumers=(cloud.evacuated,)), cloud.there),
+    ):
+        entry = _entry(cloud.report(scope=scope, trees=(tree,)), cloud.evacuated)
+        assert (entry["kind"], list(entry["change"]["frees"])) == ("evacuated_source", [cloud.here])
+        selected.append(entry["selected"])
+
+    assert selected == [True, False, False, True]
+    assert _entry(cloud.report(), cloud.evacuated)["selected"]
+
+
+def test_document_is_json_and_keeps_names_from_the_cloud(cloud: Cloud) -> None:
+    name = '{{ 1 }} "quoted"\n\x1b[31m\u202e\x00' + "x" * 255
+    cloud.world.delete(hostile := cloud.world.server(cloud.here, cloud.here, name=name))
+    found = cloud.report()
+
+    assert _entry(json.loads(json.dumps(found)), hostile)["server"]["name"] == name
+
+
+def test_totals_are_ordered_by_class() -> None:
+    assert list(sum_amounts([{"VCPU": 1}, {"DISK_GB": 5, "VCPU": 2}]).items()) == [
+        ("DISK_GB", 5),
+        ("VCPU", 3),
+    ]

@@ -1,0 +1,378 @@
+# Copyright (c) 2026, osops.placement contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""A finding waits until enough runs have seen it unchanged.
+
+The count restarts when anything about it changes.
+"""
+
+from __future__ import annotations
+
+import dataclasses as d
+import datetime
+import json
+import typing as t
+
+import pytest
+
+from ansible_collections.osops.placement.plugins.module_utils._common.errors import InvalidInput
+from ansible_collections.osops.placement.plugins.module_utils._common.times import format_time
+from ansible_collections.osops.placement.plugins.module_utils._core.findings.first_seen import (
+    History,
+    extract_history,
+    parse_first_seen,
+    parse_sightings,
+)
+from ansible_collections.osops.placement.plugins.module_utils._core.findings.sightings import (
+    SightingPolicy,
+    parse_sighting_policy,
+    sighting_policy_options,
+)
+from ansible_collections.osops.placement.plugins.module_utils._core.models.kinds import (
+    CHANGEABLE_KINDS,
+)
+from ansible_collections.osops.placement.plugins.module_utils._core.models.snapshot import Scope
+from ansible_collections.osops.placement.plugins.module_utils._core.plan.approval import Approval
+from ansible_collections.osops.placement.plugins.module_utils._core.plan.limits import Limits
+from ansible_collections.osops.placement.plugins.module_utils._core.plan.plan import (
+    HEALED_KIND,
+    Plan,
+    list_servers_to_heal,
+)
+from ansible_collections.osops.placement.plugins.plugin_utils._report import (
+    csv_file,
+    html_page,
+    markdown,
+)
+from ansible_collections.osops.placement.plugins.plugin_utils._report.report import Report
+from ansible_collections.osops.placement.plugins.plugin_utils._terminal import terminal
+from ansible_collections.osops.placement.tests.unit.plugins.module_utils.judging import (
+    NO_MINIMUM_AGE,
+    build_findings,
+)
+from ansible_collections.osops.placement.tests.unit.plugins.module_utils.situations import (
+    Cloud,
+    deleted_server,
+    ended_migration,
+    extra_host,
+    unknown_consumer,
+)
+from ansible_collections.osops.placement.tests.unit.plugins.module_utils.world import answer
+
+KINDS = [kind.name for kind in CHANGEABLE_KINDS]
+TWICE = SightingPolicy(min_sightings=2)
+BEGINNING = datetime.datetime(2026, 11, 20, tzinfo=datetime.UTC)
+
+
+class Runs:
+    """Runs over a cloud, an hour apart.
+
+    Each reads the memory that the previous one wrote.
+    """
+
+    def __init__(self, cloud: Cloud, asked: SightingPolicy = TWICE) -> None:
+        self.cloud = cloud
+        self.asked = asked
+        self.memory = History()
+        self.hour = 0
+
+    def run(self, **changes: t.Any) -> t.Any:
+        self.hour += 1
+        at = format_time(BEGINNING + datetime.timedelta(hours=self.hour))
+        found = build_findings(
+            self.cloud.snapshot(**{"finished_at": at, **changes}),
+            NO_MINIMUM_AGE,
+            history=self.memory,
+            sighting_policy=self.asked,
+        )
+        kept = json.loads(json.dumps(extract_history(found)))
+        self.memory = History(
+            parse_first_seen(kept, "state.json"), parse_sightings(kept, "state.json")
+        )
+        return json.loads(json.dumps(found))
+
+    def planned(self, **changes: t.Any) -> list[str]:
+        return [step.subject for step in Plan.from_findings(self.run(**changes), KINDS).steps]
+
+
+def test_finding_is_planned_at_the_second_sighting() -> None:
+    cloud = Cloud()
+    orphan = deleted_server(cloud)
+    runs = Runs(cloud)
+
+    first = runs.run()
+    second = runs.run()
+
+    assert [(entry["sightings"], entry["waiting"]) for entry in first["findings"]] == [
+        (1, "it was seen 1 of 2 times")
+    ]
+    assert Plan.from_findings(first, KINDS).steps == ()
+    assert [(entry["sightings"], entry["waiting"]) for entry in second["findings"]] == [(2, "")]
+    assert [step.subject for step in Plan.from_findings(second, KINDS).steps] == [orphan]
+
+
+def test_one_sighting_is_enough_by_default() -> None:
+    cloud = Cloud()
+    orphan = deleted_server(cloud)
+
+    assert Runs(cloud, SightingPolicy()).planned() == [orphan]
+
+
+def test_each_finding_is_counted_separately() -> None:
+    cloud = Cloud()
+    old = deleted_server(cloud)
+    runs = Runs(cloud)
+    runs.run()
+    deleted_server(cloud)
+
+    assert runs.planned() == [old]
+
+
+def test_known_for_starts_at_the_first_sighting() -> None:
+    cloud = Cloud()
+    orphan = deleted_server(cloud)
+    runs = Runs(cloud, SightingPolicy(known_for=2 * 3600))
+
+    waiting = [entry["waiting"] for entry in (*runs.run()["findings"], *runs.run()["findings"])]
+
+    assert waiting == ["it has been known for 0s of 2h", "it has been known for 1h of 2h"]
+    assert runs.planned() == [orphan]
+
+
+def test_both_options_must_be_satisfied() -> None:
+    cloud = Cloud()
+    orphan = deleted_server(cloud)
+    runs = Runs(cloud, SightingPolicy(min_sightings=2, known_for=2 * 3600))
+
+    assert [runs.planned() for _run in range(3)] == [[], [], [orphan]]
+
+
+def test_clock_set_back_makes_nothing_older() -> None:
+    cloud = Cloud()
+    deleted_server(cloud)
+    runs = Runs(cloud, SightingPolicy(known_for=60))
+    runs.run()
+
+    assert runs.planned(finished_at="2026-01-01T00:00:00Z") == []
+
+
+def test_another_generation_restarts_the_count() -> None:
+    cloud = Cloud()
+    orphan = deleted_server(cloud)
+    runs = Runs(cloud)
+    runs.run()
+    held = cloud.allocations[orphan]
+    assert held.generation is not None
+    cloud.allocations[orphan] = d.replace(held, generation=held.generation + 1)
+
+    assert runs.planned() == []
+    assert runs.planned() == [orphan]
+
+
+def test_another_kind_restarts_the_count() -> None:
+    cloud = Cloud()
+    server = extra_host(cloud)
+    runs = Runs(cloud)
+    runs.run()
+    cloud.delete(server)
+
+    assert [entry["kind"] for entry in runs.run()["findings"]] == ["deleted_server"]
+    assert runs.planned() == [server]
+
+
+@pytest.mark.parametrize("question", ["server", "migrations"])
+def test_undecided_reading_restarts_the_count(question: str) -> None:
+    cloud = Cloud()
+    orphan = unknown_consumer(cloud)
+    runs = Runs(cloud)
+    runs.run()
+    cloud.answers(question, orphan, 503)
+    runs.run()
+    cloud.statuses.clear()
+
+    assert [runs.planned() for _run in range(2)] == [[], [orphan]]
+
+
+def test_healthy_reading_restarts_the_count() -> None:
+    cloud = Cloud()
+    migration = ended_migration(cloud)
+    runs = Runs(cloud)
+    runs.run()
+    held = cloud.allocations.pop(migration)
+    assert runs.run()["findings"] == []
+    cloud.allocations[migration] = held
+
+    assert runs.planned() == []
+    assert runs.planned() == [migration]
+
+
+def test_same_reading_judged_twice_counts_once() -> None:
+    cloud = Cloud()
+    deleted_server(cloud)
+    runs = Runs(cloud)
+    at = "2026-11-20T10:00:00Z"
+
+    assert [runs.planned(finished_at=at) for _time in range(3)] == [[], [], []]
+
+
+def test_unsound_reading_does_not_affect_the_count() -> None:
+    cloud = Cloud()
+    orphan = deleted_server(cloud)
+    runs = Runs(cloud)
+    silent = {"services_after": answer("GET /os-services", 500)}
+
+    first = runs.run(**silent)
+    assert first["findings"][0]["waiting"] == "it was seen 0 of 2 times"
+    assert runs.planned() == []
+    runs.run(**silent)
+    runs.run(**silent, evidence={}, candidates=())
+
+    assert runs.planned() == [orphan]
+
+
+def test_age_starts_only_at_a_sound_reading() -> None:
+    cloud = Cloud()
+    deleted_server(cloud)
+    runs = Runs(cloud, SightingPolicy(known_for=3600))
+    runs.run(services_after=answer("GET /os-services", 500))
+
+    assert runs.planned() == []
+
+
+@pytest.mark.parametrize(
+    "elsewhere",
+    [
+        {"scope": Scope(hosts=("compute-2",))},
+        {"scope": Scope(consumers=("6f7a1f5c-2a2c-4f0c-8f07-0d3a6d6f1c11",))},
+        {"scope": Scope(mode="triage")},
+        {"scope": Scope(projects=("6f7a1f5c2a2c4f0c8f070d3a6d6f1c11",))},
+    ],
+)
+def test_reading_of_another_scope_changes_nothing(elsewhere: dict[str, t.Any]) -> None:
+    cloud = Cloud()
+    orphan = deleted_server(cloud)
+    runs = Runs(cloud)
+    runs.run()
+    runs.run(**elsewhere, candidates=(), allocations={}, evidence={})
+
+    assert runs.planned() == [orphan]
+
+
+def test_reading_of_other_kinds_changes_nothing() -> None:
+    cloud = Cloud()
+    orphan = deleted_server(cloud)
+    runs = Runs(cloud)
+    runs.run()
+    assert runs.run(scope=Scope(kinds=("extra_host",)))["findings"] == []
+
+    assert runs.planned() == [orphan]
+
+
+def test_reading_of_the_host_without_the_finding_restarts_the_count() -> None:
+    cloud = Cloud()
+    orphan = deleted_server(cloud)
+    runs = Runs(cloud)
+    runs.run()
+    runs.run(scope=Scope(hosts=("compute-1",)), candidates=())
+
+    assert runs.planned() == []
+    assert runs.planned() == [orphan]
+
+
+def test_reading_of_the_host_with_the_finding_counts() -> None:
+    cloud = Cloud()
+    orphan = deleted_server(cloud)
+    runs = Runs(cloud)
+    runs.run()
+
+    assert runs.planned(scope=Scope(hosts=("compute-1",))) == [orphan]
+
+
+def test_complete_sound_reading_forgets_missing_findings() -> None:
+    cloud = Cloud()
+    orphan = deleted_server(cloud)
+    runs = Runs(cloud)
+    runs.run()
+    del cloud.allocations[orphan]
+    runs.run()
+
+    assert runs.memory.sightings == {}
+
+
+def test_file_of_version_1_0_has_no_sightings() -> None:
+    assert (
+        parse_sightings(
+            {"format": 1, "known": {"deleted_server/x": "2026-01-02T03:04:05Z"}}, "state.json"
+        )
+        == {}
+    )
+
+
+def test_servers_are_not_healed_before_enough_sightings() -> None:
+    cloud = Cloud()
+    server = cloud.server(cloud.here)
+    runs = Runs(cloud)
+
+    heard = [list_servers_to_heal(runs.run(), Limits(100, 1.0)) for _run in range(2)]
+
+    assert heard == [[], [server]] and HEALED_KIND in KINDS
+
+
+def test_approved_plan_does_not_wait_again() -> None:
+    cloud = Cloud()
+    orphan = deleted_server(cloud)
+    scope = Scope(consumers=(orphan,))
+    approval = Approval.from_plan(
+        Plan.from_findings(Runs(cloud, SightingPolicy()).run(scope=scope), KINDS)
+    )
+
+    plan, gone = approval.rebuild_plan(Runs(cloud).run(scope=scope))
+
+    assert ([step.subject for step in plan.steps], gone) == ([orphan], [])
+
+
+@pytest.mark.parametrize("name", ["terminal", "html", "markdown", "csv"])
+def test_reports_say_why_a_finding_is_not_changed_yet(name: str) -> None:
+    cloud = Cloud()
+    deleted_server(cloud)
+    found = Runs(cloud).run()
+    shown = {
+        "terminal": lambda: " ".join(
+            " ".join(terminal.format_findings(found, "findings.json", KINDS, 100)).split()
+        ),
+        "html": lambda: html_page.render(Report(found, KINDS)),
+        "markdown": lambda: markdown.render(Report(found, KINDS)),
+        "csv": lambda: csv_file.render(Report(found, KINDS)),
+    }[name]()
+
+    assert "it was seen 1 of 2 times" in shown
+    assert name == "csv" or "ot now: it was seen 1 of 2 times" in shown
+
+
+def test_option_defaults_require_one_sighting() -> None:
+    defaults = {name: option["default"] for name, option in sighting_policy_options().items()}
+
+    assert parse_sighting_policy(defaults, None) == SightingPolicy()
+
+
+@pytest.mark.parametrize(
+    "options", [{"min_sightings": 2, "known_for": "0"}, {"min_sightings": 1, "known_for": "1d"}]
+)
+def test_missing_memory_is_refused(options: dict[str, t.Any]) -> None:
+    with pytest.raises(
+        InvalidInput,
+        match=r"need a file that keeps .*: set state \(orphan_cleanup_state\) or dest",
+    ):
+        parse_sighting_policy(options, None)
+
+    assert parse_sighting_policy(options, "findings.json").needs_history
+
+
+@pytest.mark.parametrize("number", [0, -1])
+def test_fewer_than_one_sighting_is_refused(number: int) -> None:
+    with pytest.raises(
+        InvalidInput,
+        match=rf"min_sightings \(orphan_cleanup_min_sightings\) is {number}: it must be 1 or more",
+    ):
+        parse_sighting_policy({"min_sightings": number, "known_for": "0"}, "state.json")

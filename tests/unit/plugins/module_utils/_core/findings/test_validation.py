@@ -1,0 +1,89 @@
+# Copyright (c) 2026, osops.placement contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Files that the modules write for each other, and other files."""
+
+from __future__ import annotations
+
+import typing as t
+
+import pytest
+
+from ansible_collections.osops.placement.plugins.module_utils._common.errors import InvalidInput
+from ansible_collections.osops.placement.plugins.module_utils._core.findings.validation import (
+    _ENTRY_KEYS,
+    validate_document,
+)
+from ansible_collections.osops.placement.plugins.module_utils._core.models.codec import encode
+from ansible_collections.osops.placement.plugins.module_utils._core.options.policy import Policy
+from ansible_collections.osops.placement.plugins.module_utils._core.plan.plan import Plan
+from ansible_collections.osops.placement.tests.unit.plugins.module_utils.judging import (
+    build_findings,
+)
+from ansible_collections.osops.placement.tests.unit.plugins.module_utils.world import World
+
+WORLD = World()
+HERE = WORLD.host("compute-1")
+WORLD.server(HERE, HERE)
+SNAPSHOT = WORLD.snapshot()
+FINDINGS = build_findings(SNAPSHOT, Policy())
+FILES: dict[str, t.Any] = {
+    "findings": FINDINGS,
+    "plan": Plan.from_findings(FINDINGS, set()).as_dict(),
+    "remediation": {"format": 1, "check_mode": True, "tally": {}, "journal": None, "outcomes": []},
+    "hosts": {"format": 1, "hosts": []},
+    "guests": {
+        "format": 1,
+        "summary": {"coverage": {"domains": 1}},
+        "findings": [],
+        "protected": [],
+        "undecided": [],
+    },
+}
+OTHERS = [
+    encode(SNAPSHOT),
+    [],
+    "text",
+    None,
+    {"format": 1, "summary": []},
+    {**FINDINGS, "format": 2},
+]
+
+
+@pytest.mark.parametrize(
+    "key",
+    ["id", "kind", "verdict", "reason", "providers", "evidence", "change", "first_seen", "new"],
+)
+@pytest.mark.parametrize("name", ["findings", "protected", "undecided"])
+def test_entry_that_lacks_a_key_is_named(name: str, key: str) -> None:
+    whole: dict[str, t.Any] = {}
+    for field, kinds in _ENTRY_KEYS.items():
+        whole[field] = kinds[0]()
+    complete = {**FINDINGS, name: [whole]}
+    assert validate_document("findings", complete, "file.json") is complete
+    broken = {**FINDINGS, name: [whole, {k: value for k, value in whole.items() if k != key}]}
+
+    with pytest.raises(InvalidInput, match=rf"\(entry 2 of its {name} has no {key}\)"):
+        validate_document("findings", broken, "file.json")
+
+
+@pytest.mark.parametrize("key", ["cloud", "summary", "known", "held", "capacity", "started_at"])
+def test_missing_part_is_named(key: str) -> None:
+    broken = {name: value for name, value in FINDINGS.items() if name != key}
+
+    with pytest.raises(InvalidInput, match=rf"\(it has no {key}"):
+        validate_document("findings", broken, "file.json")
+
+
+def test_other_version_is_named() -> None:
+    with pytest.raises(InvalidInput, match="its format is 7, and this version reads 1"):
+        validate_document("findings", {**FINDINGS, "format": 7}, "file.json")
+
+
+@pytest.mark.parametrize("what", FILES)
+def test_each_file_is_accepted_only_as_what_it_is(what: str) -> None:
+    assert validate_document(what, FILES[what], "file.json") is FILES[what]
+    for other in [*(told for name, told in FILES.items() if name != what), *OTHERS]:
+        with pytest.raises(InvalidInput, match=r"file\.json is not a file that"):
+            validate_document(what, other, "file.json")

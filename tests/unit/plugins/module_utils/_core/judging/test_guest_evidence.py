@@ -1,0 +1,129 @@
+# Copyright (c) 2026, osops.placement contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Domains that a run was shown on hosts: they can keep an allocation, and never convict one."""
+
+from __future__ import annotations
+
+import dataclasses as d
+import typing as t
+
+import pytest
+
+from ansible_collections.osops.placement.plugins.module_utils._core.models.guest_devices import (
+    HostGuests,
+)
+from ansible_collections.osops.placement.tests.unit.plugins.module_utils.judging import (
+    NO_MINIMUM_AGE,
+    judge,
+)
+from ansible_collections.osops.placement.tests.unit.plugins.module_utils.situations import (
+    Cloud,
+    deleted_migration,
+    deleted_server,
+    ended_migration,
+    evacuated_source,
+    extra_host,
+    unknown_consumer,
+)
+
+if t.TYPE_CHECKING:
+    from ansible_collections.osops.placement.plugins.module_utils._core.models.verdict import (
+        Finding,
+    )
+    from ansible_collections.osops.placement.tests.unit.plugins.module_utils.situations import (
+        Situation,
+    )
+
+LONG_AGO = "2020-01-01T00:00:00Z"
+
+
+def unhosted_server(cloud: Cloud) -> str:
+    return cloud.server(None, cloud.here, status="SHELVED_OFFLOADED")
+
+
+def misplaced_allocation(cloud: Cloud) -> str:
+    return cloud.server(cloud.there, cloud.here)
+
+
+def unreverted_allocation(cloud: Cloud) -> str:
+    server = cloud.server(cloud.there, cloud.here)
+    cloud.migration(server, cloud.there, cloud.here, "reverted", cloud.there)
+    return server
+
+
+# Each has an allocation on the host `here`, which is not where Nova has the server.
+SITUATIONS = (
+    deleted_server,
+    deleted_migration,
+    unknown_consumer,
+    evacuated_source,
+    extra_host,
+    ended_migration,
+    unhosted_server,
+    misplaced_allocation,
+    unreverted_allocation,
+)
+situations = pytest.mark.parametrize("situation", SITUATIONS, ids=lambda each: each.__name__)
+
+
+def _find(cloud: Cloud, consumer: str, *guests: HostGuests) -> Finding:
+    found = judge(cloud.snapshot(), d.replace(NO_MINIMUM_AGE, guests=guests))
+    return next(finding for finding in found if finding.consumer == consumer)
+
+
+def _seen(
+    cloud: Cloud,
+    consumer: str,
+    host: str = "compute-1",
+    node: str | None = None,
+    state: str = "running",
+    read_at: str = LONG_AGO,
+) -> HostGuests:
+    server = cloud.migrations[consumer].server if consumer in cloud.migrations else consumer
+    return HostGuests(host, node, read_at, {}, {server: state})
+
+
+@situations
+@pytest.mark.parametrize("state", ["running", "paused", "shut off"])
+def test_domain_on_another_host_keeps_every_allocation(situation: Situation, state: str) -> None:
+    cloud = Cloud()
+    consumer = situation(cloud)
+    assert _find(cloud, consumer).kind == situation.__name__
+
+    for node in (None, cloud.here):
+        finding = _find(cloud, consumer, _seen(cloud, consumer, node=node, state=state))
+        assert (finding.kind, finding.verdict) == ("guest_elsewhere", "protected")
+        assert not finding.change and not finding.freed_providers
+        assert "compute-1" in finding.reason and LONG_AGO in finding.reason
+
+
+@situations
+@pytest.mark.parametrize("place", ["former name", "unknown node", "another host's node"])
+def test_domain_on_a_host_that_is_not_identified_keeps_every_allocation(
+    situation: Situation, place: str
+) -> None:
+    cloud = Cloud()
+    consumer = situation(cloud)
+    node = {"unknown node": cloud.uuid(), "another host's node": cloud.host("compute-3")}
+    seen = _seen(cloud, consumer, "renamed-since", node.get(place))
+
+    assert _find(cloud, consumer, seen).kind == "guest_elsewhere"
+
+
+@situations
+def test_results_without_a_domain_of_the_server_elsewhere_decide_nothing(
+    situation: Situation,
+) -> None:
+    cloud = Cloud()
+    consumer = situation(cloud)
+    expected = _find(cloud, consumer)
+    others = [HostGuests("compute-1", cloud.here, LONG_AGO, {}, {cloud.uuid(): "running"})]
+    if consumer in cloud.servers and cloud.servers[consumer].host:
+        # By its UUID, the host is the server's own, whatever it is called now.
+        others.append(_seen(cloud, consumer, "renamed-since", cloud.there))
+        others.append(_seen(cloud, consumer, "compute-2"))
+
+    for seen in others:
+        assert _find(cloud, consumer, seen) == expected

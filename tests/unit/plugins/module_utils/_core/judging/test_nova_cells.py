@@ -1,0 +1,443 @@
+# Copyright (c) 2026, osops.placement contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""No needed allocation is removed while a cell dies and returns at any request.
+
+Nor while some API workers do not know a cell.
+
+Nova's own operations continue meanwhile, as in `test_nova_races`. All of them are in one cell; a
+second cell has a host with an orphan that can be proven without the first.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses as d
+import functools
+import random
+import typing as t
+
+import hypothesis
+import hypothesis.strategies as st
+import pytest
+
+from ansible_collections.osops.placement.plugins.module_utils._common.errors import UnsoundReading
+from ansible_collections.osops.placement.plugins.module_utils._core.models.kinds import KINDS
+from ansible_collections.osops.placement.plugins.module_utils._core.models.nova import Service
+from ansible_collections.osops.placement.plugins.module_utils._core.reading import (
+    answering_cells,
+    services,
+)
+from ansible_collections.osops.placement.tests.unit.examples import count_examples
+from ansible_collections.osops.placement.tests.unit.plugins.module_utils._core.changes.test_nova_races import (  # noqa: E501
+    LONGEST,
+    Cloud,
+    left_over,
+    leftovers,
+    run,
+)
+from ansible_collections.osops.placement.tests.unit.plugins.module_utils.nova_lives import Life
+from ansible_collections.osops.placement.tests.unit.plugins.module_utils.world import answer
+
+if t.TYPE_CHECKING:
+    from ansible_collections.osops.placement.plugins.module_utils._core.models.snapshot import (
+        Answer,
+    )
+
+DOWN, UP = "the cell goes down", "the cell comes back"
+
+
+class TwoCells(Cloud):
+    """A cloud whose first cell is missing from an answer or makes it fail.
+
+    The cell has everything of the life.
+    """
+
+    def __init__(self, life: Life, script: t.Mapping[int, str]) -> None:
+        super().__init__(life, script)
+        self.is_down = False
+        self.first = {node.host for node in self.world.nodes.values()}
+        self.first_servers = {*self.world.servers, *self.world.deleted}
+        host = self.world.host("other-cell-1")
+        self.second_server = self.world.server(host, host)
+        self.world.delete(self.second_server)
+        self.orphan = self.world.server(host, host)
+        self.world.delete(self.orphan)
+        self.world.server(host, host)
+
+    def happens(self) -> None:
+        what = self.script.get(self.asked + 1)
+        if what in (DOWN, UP):
+            self.asked += 1
+            self.is_down = what == DOWN
+        else:
+            super().happens()
+
+    def lacks_first(self) -> bool:
+        """Return whether the current listing omits the first cell."""
+        return self.is_down
+
+    def _is_first(self, server: str) -> bool:
+        of_second = {uuid for uuid, row in self.world.servers.items() if row.host == "other-cell-1"}
+        return server not in of_second | {self.orphan, self.second_server}
+
+    def _known_to_nova(self, uuid: str) -> bool:
+        """Return whether a server has a mapping to its cell."""
+        return uuid in self.world.servers or uuid in self.world.deleted
+
+    def _rows(self, found: Answer[t.Any]) -> Answer[t.Any]:
+        """Return a listing of migrations, all of which are in the first cell."""
+        return d.replace(found, value=()) if self.lacks_first() else found
+
+    def list_services(self) -> t.Any:
+        found = super().list_services()
+        if not self.lacks_first():
+            return found
+        silent = {host: Service("nova-compute", host, "UNKNOWN", None) for host in self.first}
+        return d.replace(
+            found, value=tuple(silent.get(service.host, service) for service in found.value)
+        )
+
+    def list_hypervisors(self, with_servers: bool, roots: t.Iterable[str]) -> t.Any:
+        found = super().list_hypervisors(with_servers, roots)
+        return answer("GET /os-hypervisors/detail", 500) if self.is_down else found
+
+    def get_hypervisor(self, uuid: str) -> t.Any:
+        found = super().get_hypervisor(uuid)
+        if found.value is None or found.value.host not in self.first or not self.lacks_first():
+            # Nova reaches the cell before it finds the node elsewhere.
+            return answer(found.request, 500) if self.is_down else found
+        return answer(found.request, 500 if self.is_down else 404)
+
+    def list_servers_on_host(self, host: str) -> t.Any:
+        found = super().list_servers_on_host(host)
+        return () if host in self.first and self.lacks_first() else found
+
+    def list_migrations(self) -> t.Any:
+        return self._rows(super().list_migrations())
+
+    def list_migrations_of_server(self, server: str) -> t.Any:
+        return self._rows(super().list_migrations_of_server(server))
+
+    def list_migrations_of_host(self, host: str, attempt: int = 0) -> t.Any:
+        return self._rows(super().list_migrations_of_host(host, attempt))
+
+    def get_server(self, uuid: str) -> t.Any:
+        found = super().get_server(uuid)
+        return self._fails(found, uuid)
+
+    def list_instance_actions(self, uuid: str) -> t.Any:
+        found = super().list_instance_actions(uuid)
+        return self._fails(found, uuid)
+
+    def get_instance_action(self, uuid: str, request: str) -> t.Any:
+        found = super().get_instance_action(uuid, request)
+        return self._fails(found, uuid)
+
+    def _fails(self, found: Answer[t.Any], uuid: str) -> Answer[t.Any]:
+        """Return a direct answer.
+
+        It goes through the mapping of the server, to a cell that may be down.
+        """
+        if self.is_down and self._known_to_nova(uuid) and self._is_first(uuid):
+            return answer(found.request, 500)
+        return found
+
+    def find_deleted_server(self, uuid: str, brief: bool = False) -> t.Any:
+        found = super().find_deleted_server(uuid, brief)
+        return d.replace(found, value=()) if self._is_first(uuid) and self.lacks_first() else found
+
+    def list_server_rows(self, uuid: str, attempt: int = 0) -> t.Any:
+        found = super().list_server_rows(uuid, attempt)
+        return d.replace(found, value=()) if self._is_first(uuid) and self.lacks_first() else found
+
+    def list_server_uuids_in_status(self, status: str, attempt: int = 0) -> t.Any:
+        found = super().list_server_uuids_in_status(status, attempt)
+        if not self.lacks_first():
+            return found
+        left = tuple(uuid for uuid in found.value if not self._is_first(uuid))
+        return d.replace(found, value=left)
+
+    def probe_migration_marker(self, uuid: str, attempt: int = 0) -> t.Any:
+        found = super().probe_migration_marker(uuid, attempt)
+        return answer(found.request, 400) if self.lacks_first() else found
+
+    def get_host(self, name: str) -> t.Any:
+        found = super().get_host(name)
+        return answer(found.request, 500) if self.is_down and name in self.first else found
+
+    def list_server_uuids(self) -> t.Any:
+        found = super().list_server_uuids()
+        return (
+            frozenset(uuid for uuid in found if not self._is_first(uuid))
+            if self.lacks_first()
+            else found
+        )
+
+    def list_newest_servers(self, count: int) -> t.Any:
+        found = super().list_newest_servers(count)
+        shown = tuple(server for server in found.value if not self._is_first(server.uuid))
+        return d.replace(found, value=shown) if self.lacks_first() else found
+
+
+class MixedWorkers(TwoCells):
+    """A cloud whose workers answer at random.
+
+    Some of them do not know the first cell, or only for one kind of listing.
+    """
+
+    def __init__(self, life: Life, script: t.Mapping[int, str], seed: int, unaware: float) -> None:
+        super().__init__(life, script)
+        self._random = random.Random(seed)
+        self._unaware = unaware
+
+    def lacks_first(self) -> bool:
+        return self._random.random() < self._unaware
+
+    def list_services(self) -> t.Any:
+        found = Cloud.list_services(self)
+        if not self.lacks_first():
+            return found
+        return d.replace(
+            found, value=tuple(service for service in found.value if service.host not in self.first)
+        )
+
+    def list_hypervisors(self, with_servers: bool, roots: t.Iterable[str]) -> t.Any:
+        found = Cloud.list_hypervisors(self, with_servers, roots)
+        if not self.lacks_first():
+            return found
+        return d.replace(
+            found, value=tuple(node for node in found.value if node.host not in self.first)
+        )
+
+
+class DeadAndUnaware(MixedWorkers):
+    """A cloud whose first cell goes down and returns.
+
+    Meanwhile some workers do not know it, and so do not report that it is down.
+    """
+
+    def lacks_first(self) -> bool:
+        """Return whether a listing omits the cell.
+
+        It does if the cell is down or if the worker does not know it.
+        """
+        return self.is_down or super().lacks_first()
+
+    def list_services(self) -> t.Any:
+        found = Cloud.list_services(self)
+        if super().lacks_first():
+            return d.replace(
+                found,
+                value=tuple(service for service in found.value if service.host not in self.first),
+            )
+        silent = {
+            host: Service("nova-compute", host, "UNKNOWN", None)
+            for host in self.first
+            if self.is_down
+        }
+        return d.replace(
+            found, value=tuple(silent.get(service.host, service) for service in found.value)
+        )
+
+    def list_hypervisors(self, with_servers: bool, roots: t.Iterable[str]) -> t.Any:
+        found = Cloud.list_hypervisors(self, with_servers, roots)
+        if super().lacks_first():
+            return d.replace(
+                found, value=tuple(node for node in found.value if node.host not in self.first)
+            )
+        return answer(found.request, 500) if self.is_down else found
+
+
+class UnawareListings(TwoCells):
+    """A cloud in which an adversary chooses the worker that answers a listing.
+
+    Some of the workers do not know the first cell.
+    """
+
+    LISTINGS = (
+        "list_migrations",
+        "list_migrations_of_server",
+        "list_migrations_of_host",
+        "find_deleted_server",
+        "probe_migration_marker",
+        "get_hypervisor",
+        "list_server_rows",
+        "list_server_uuids_in_status",
+        "list_servers_on_host",
+        "list_newest_servers",
+        "list_server_uuids",
+    )
+
+    def __init__(self, life: Life, script: t.Mapping[int, str], unaware: t.Collection[str]) -> None:
+        super().__init__(life, script)
+        for name in unaware:
+            setattr(self, name, functools.partial(self._without_first, getattr(self, name)))
+        self._lacks = False
+
+    def _without_first(
+        self, listing: t.Callable[..., t.Any], *arguments: t.Any, **more: t.Any
+    ) -> t.Any:
+        self._lacks = True
+        try:
+            return listing(*arguments, **more)
+        finally:
+            self._lacks = False
+
+    def lacks_first(self) -> bool:
+        return self._lacks
+
+
+def run_or_refuse(cloud: TwoCells, but: t.Collection[str] = ()) -> set[str]:
+    """Detect and remediate all but some kinds.
+
+    Returns the consumers that were written, even if the run ended because the reading was not
+    sound.
+    """
+    with contextlib.suppress(UnsoundReading):
+        run(cloud, but)
+    return {change.consumer for change in cloud.written}
+
+
+def _script(draw: st.DrawFn, life: Life) -> dict[int, str]:
+    """Draw how the life continues.
+
+    An operation begins at some request, and then makes a step from time to time.
+    """
+    first, stride = draw(st.integers(1, 2 * LONGEST)), draw(st.sampled_from([1, 2, 4, 8]))
+    script = dict.fromkeys(range(first, 3 * LONGEST, stride), "go on")
+    if possible := sorted(life.possible()):
+        script[first] = f"begin {draw(st.sampled_from(possible))}"
+    return script
+
+
+@st.composite
+def dying_cells(draw: st.DrawFn) -> TwoCells:
+    """Draw the request at which the cell goes down, and perhaps a later one for its return."""
+    life = left_over(*draw(st.sampled_from(leftovers())))
+    script = _script(draw, life) if draw(st.booleans()) else {}
+    down = draw(st.integers(1, 3 * LONGEST))
+    script[down] = DOWN
+    if draw(st.booleans()):
+        script[down + draw(st.integers(1, LONGEST))] = UP
+    return TwoCells(life, script)
+
+
+@st.composite
+def mixed_workers(draw: st.DrawFn) -> MixedWorkers:
+    life = left_over(*draw(st.sampled_from(leftovers())))
+    script = _script(draw, life) if draw(st.booleans()) else {}
+    return MixedWorkers(
+        life, script, draw(st.integers(0, 2**32)), draw(st.sampled_from([0.1, 0.3, 0.5, 0.7, 0.9]))
+    )
+
+
+@st.composite
+def dead_and_unaware(draw: st.DrawFn) -> DeadAndUnaware:
+    life = left_over(*draw(st.sampled_from(leftovers())))
+    script = _script(draw, life) if draw(st.booleans()) else {}
+    down = draw(st.integers(1, 2 * LONGEST))
+    script[down] = DOWN
+    if draw(st.booleans()):
+        script[down + draw(st.integers(1, LONGEST))] = UP
+    return DeadAndUnaware(
+        life, script, draw(st.integers(0, 2**32)), draw(st.sampled_from([0.3, 0.5, 0.7, 0.9]))
+    )
+
+
+@st.composite
+def unaware_listings(draw: st.DrawFn) -> UnawareListings:
+    life = left_over(*draw(st.sampled_from(leftovers())))
+    script = _script(draw, life) if draw(st.booleans()) else {}
+    return UnawareListings(
+        life, script, draw(st.sets(st.sampled_from(UnawareListings.LISTINGS), min_size=1))
+    )
+
+
+@pytest.fixture(autouse=True)
+def _at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let the second look at a cell follow the first without a pause."""
+    monkeypatch.setattr(services, "_RETRY_PAUSE", 0)
+    monkeypatch.setattr(
+        answering_cells,
+        "map_parallel",
+        lambda function, items, **_stage: list(map(function, items)),
+    )
+
+
+SETTINGS = hypothesis.settings(
+    max_examples=count_examples(400),
+    suppress_health_check=[hypothesis.HealthCheck.function_scoped_fixture],
+)
+
+
+@SETTINGS
+@hypothesis.given(dying_cells())
+def test_needed_allocations_survive_while_a_cell_dies(cloud: TwoCells) -> None:
+    written = run_or_refuse(cloud)
+
+    assert not cloud.wrong, "\n".join(cloud.wrong)
+    hypothesis.event(f"{len(written)} changes")
+
+
+@SETTINGS
+@hypothesis.given(mixed_workers())
+def test_needed_allocations_survive_while_workers_do_not_know_a_cell(cloud: MixedWorkers) -> None:
+    run_or_refuse(cloud)
+
+    assert not cloud.wrong, "\n".join(cloud.wrong)
+
+
+@SETTINGS
+@hypothesis.given(dead_and_unaware())
+def test_needed_allocations_survive_while_an_unknown_cell_is_down(
+    cloud: DeadAndUnaware,
+) -> None:
+    run_or_refuse(cloud)
+
+    assert not cloud.wrong, "\n".join(cloud.wrong)
+
+
+@SETTINGS
+@hypothesis.given(unaware_listings())
+def test_proofs_by_presence_hold_whichever_listings_lack_a_cell(
+    cloud: UnawareListings,
+) -> None:
+    """No load balancer, whatever it prefers, makes these kinds remove what is needed."""
+    absent = [kind.name for kind in KINDS if kind.needs_every_cell]
+    written = run_or_refuse(cloud, but=absent)
+
+    assert not cloud.wrong, "\n".join(cloud.wrong)
+    hypothesis.event(f"{len(written)} changes")
+
+
+def test_halfway_moves_are_noticed_where_no_migration_is_listed() -> None:
+    """A live guest has arrived where an evacuation was interrupted.
+
+    Nova still has the server elsewhere, and each listing lacks the migration.
+    """
+    absent = [kind.name for kind in KINDS if kind.needs_every_cell]
+    for state in leftovers():
+        cloud = UnawareListings(
+            left_over(*state),
+            {},
+            ("list_migrations", "list_migrations_of_server", "list_migrations_of_host"),
+        )
+        run_or_refuse(cloud, but=absent)
+        assert not cloud.wrong, "\n".join(cloud.wrong)
+
+
+@pytest.mark.parametrize("down", [1, 5, 9, 13])
+def test_provable_orphans_of_the_answering_cell_are_removed(down: int) -> None:
+    cloud = TwoCells(left_over(*leftovers()[0]), {down: DOWN})
+    written = {change.consumer for change in run(cloud)}
+
+    assert {cloud.orphan, cloud.second_server} <= written
+    assert all(not cloud._is_first(consumer) for consumer in written) or down > 1
+
+
+def test_workers_that_know_all_cells_remove_all_orphans() -> None:
+    cloud = MixedWorkers(left_over(*leftovers()[0]), {}, 1, 0.0)
+
+    assert {cloud.orphan, cloud.second_server} <= {change.consumer for change in run(cloud)}

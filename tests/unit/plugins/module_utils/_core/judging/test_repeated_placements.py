@@ -1,0 +1,126 @@
+# Copyright (c) 2026, osops.placement contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Servers that were placed again after a placement that did not end well.
+
+Nova knows one host of each. A guest, or the last disk, may be where the earlier placement was.
+"""
+
+from __future__ import annotations
+
+import typing as t
+
+import pytest
+
+from ansible_collections.osops.placement.tests.unit.plugins.module_utils.judging import (
+    NO_MINIMUM_AGE,
+    judge,
+)
+from ansible_collections.osops.placement.tests.unit.plugins.module_utils.world import NOW, World
+
+if t.TYPE_CHECKING:
+    from ansible_collections.osops.placement.plugins.module_utils._core.models.verdict import (
+        Finding,
+    )
+
+
+def _find(world: World, consumer: str) -> Finding:
+    found = judge(world.snapshot(), NO_MINIMUM_AGE)
+    return next(finding for finding in found if finding.consumer == consumer)
+
+
+def _act(world: World, server: str, action: str, root: str) -> None:
+    """Record that the host of `root` did an action, after all that was recorded before."""
+    world.pass_time()
+    world.did(server, action, NOW, host=world.nodes[root].host)
+
+
+@pytest.fixture(name="third")
+def _third(world: World) -> str:
+    return world.host("compute-4")
+
+
+@pytest.mark.parametrize("fails", [True, False])
+def test_server_keeps_the_host_that_began_an_earlier_unshelve(
+    world: World, here: str, there: str, third: str, fails: bool
+) -> None:
+    """The last write of an unshelve is outside of what Nova cleans up after.
+
+    The source is nova/compute/manager.py, _unshelve_instance. One that a host does late ends well.
+    """
+    server = world.server(here, here, there, launched_at=NOW)
+    _act(world, server, "shelve", third)
+    _act(world, server, "unshelve", there)
+    if fails:
+        world.fail_newest_action(server)
+    _act(world, server, "unshelve", here)
+    finding = _find(world, server)
+
+    assert (finding.kind, finding.verdict, finding.change) == ("extra_host", "undecided", None)
+    assert "may also have begun an unshelve" in finding.reason
+
+
+def test_server_loses_the_host_that_a_shelve_left(world: World, here: str, there: str) -> None:
+    server = world.server(here, here, there, launched_at=NOW)
+    _act(world, server, "unshelve", there)
+    _act(world, server, "shelve", there)
+    _act(world, server, "unshelve", here)
+
+    assert _find(world, server).change is not None
+
+
+def test_server_loses_the_host_that_did_not_begin_the_failed_unshelve(
+    world: World, here: str, there: str
+) -> None:
+    server = world.server(here, here, there, launched_at=NOW)
+    world.did(server, "unshelve", NOW, event="schedule_instances", host="conductor")
+    world.fail_newest_action(server)
+    _act(world, server, "unshelve", here)
+
+    assert _find(world, server).change is not None
+
+
+@pytest.mark.parametrize("status", ["done", "completed"])
+def test_server_keeps_where_it_was_placed_if_it_was_evacuated_from_elsewhere(
+    world: World, here: str, there: str, third: str, status: str
+) -> None:
+    """A host that did an earlier unshelve late became the server's host, and then died."""
+    left = [third] if status == "done" else []
+    server = world.server(here, here, there, *left, launched_at=NOW)
+    _act(world, server, "unshelve", third)
+    _act(world, server, "unshelve", there)
+    _act(world, server, "evacuate", here)
+    world.migration(server, third, here, status, type="evacuation")
+
+    assert _find(world, server).change is None
+
+
+def test_server_keeps_the_destination_of_an_evacuation_that_only_its_source_completed(
+    world: World, here: str, there: str, third: str
+) -> None:
+    """It was unshelved elsewhere since, without a migration that would show where it was."""
+    server = world.server(here, here, third)
+    world.did(server, "evacuate", NOW)
+    world.migration(server, there, third, "completed", type="evacuation")
+    _act(world, server, "shelve", there)
+    _act(world, server, "unshelve", here)
+
+    assert _find(world, server).change is None
+
+
+@pytest.mark.parametrize("status", ["reverted", "error"])
+@pytest.mark.parametrize(("requested", "frees"), [("revertResize", False), ("resetState", True)])
+def test_migration_keeps_the_source_if_its_server_was_evacuated_after_half_a_revert(
+    world: World, here: str, there: str, third: str, status: str, requested: str, frees: bool
+) -> None:
+    """The destination has destroyed the guest, and the evacuation began with the image."""
+    server = world.server(here, here, third)
+    world.did(server, "resize", NOW)
+    migration = world.migration(server, there, third, status, there, type="resize")
+    world.pass_time()
+    world.did(server, requested, NOW)
+    _act(world, server, "evacuate", here)
+    world.migration(server, third, here, "done", type="evacuation")
+
+    assert (_find(world, migration).change is not None) is frees

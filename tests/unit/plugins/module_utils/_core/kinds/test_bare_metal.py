@@ -1,0 +1,269 @@
+# Copyright (c) 2026, osops.placement contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Which nodes of Ironic contradict their provider, and which only seem to."""
+
+from __future__ import annotations
+
+import dataclasses as d
+import typing as t
+
+import pytest
+
+from ansible_collections.osops.placement.plugins.module_utils._core.facts.index import SnapshotIndex
+from ansible_collections.osops.placement.plugins.module_utils._core.kinds.bare_metal import (
+    bare_metal_mismatch,
+)
+from ansible_collections.osops.placement.plugins.module_utils._core.models.placement import (
+    Allocation,
+    Inventory,
+    ProviderDetails,
+)
+from ansible_collections.osops.placement.plugins.module_utils._core.models.snapshot import (
+    BareMetal,
+    Cloud,
+    Surroundings,
+)
+from ansible_collections.osops.placement.plugins.module_utils._core.models.surroundings import (
+    BareMetalNode,
+)
+from ansible_collections.osops.placement.plugins.module_utils._core.models.verdict import Finding
+from ansible_collections.osops.placement.plugins.module_utils._core.options.policy import Policy
+from ansible_collections.osops.placement.tests.unit.plugins.module_utils.world import (
+    OLD,
+    World,
+    answer,
+)
+
+LONG_AGO, LATELY = "2026-11-01T12:00:00", "2026-11-20T14:59:00"
+CLASS = "CUSTOM_GOLD"
+STRANGER = "99999999-0000-4000-8000-000000000000"
+
+
+def make_details(reserved: int = 0, used: int = 0, total: int = 1) -> ProviderDetails:
+    stock = Inventory(total, reserved, 1, 1, 1, 1.0)
+    return ProviderDetails(inventories={CLASS: stock}, usages={CLASS: used})
+
+
+class Site(World):
+    """A node whose provider has its uuid, and a server that may be on it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        # The next one.
+        name = f"{self._count + 1:08x}-0000-4000-8000-000000000000"
+        self.node = self.host(name, "metal")
+        other = self.host("compute-1")
+        self.other = self.server(other, other)
+        self.guest = self.server(self.node)
+
+    def find(
+        self,
+        *,
+        consumer: str | None = None,
+        age: int | None = OLD,
+        moved_on: bool = False,
+        details: ProviderDetails | None = None,
+        lookup: int = 0,
+        server: dict[str, t.Any] | None = None,
+        **node: t.Any,
+    ) -> list[Finding]:
+        row = BareMetalNode(
+            **{
+                "uuid": self.node,
+                "provision_state": "available",
+                "maintenance": False,
+                "power_state": "power off",
+                "instance": None,
+                "resource_class": "gold",
+                "provisioned_at": LONG_AGO,
+                "updated_at": LONG_AGO,
+                **node,
+            }
+        )
+        allocations = {}
+        if consumer:
+            self.hold(consumer, self.node, amounts={CLASS: 1}, age=age)
+            held = {} if moved_on else {self.node: {CLASS: 1}}
+            allocation = Allocation(consumer, 1, "p", "u", None, held, age)
+            allocations[consumer] = answer(f"GET /allocations/{consumer}", 200, allocation)
+        servers = {}
+        if server is not None:
+            guest = d.replace(self.servers[self.guest], **server)
+            servers[self.guest] = answer(f"GET /servers/{self.guest}", 200, guest)
+        lookups = {self.node: answer(f"GET /nodes/{self.node}", lookup)} if lookup else {}
+        nodes = () if lookup else (row,)
+        reading = BareMetal(
+            nodes=answer("GET /nodes", 200, nodes),
+            lookups=lookups,
+            allocations=allocations,
+            servers=servers,
+            details={self.node: details} if details else {},
+        )
+        snapshot = self.snapshot(surroundings=Surroundings(bare_metal=reading))
+        return list(bare_metal_mismatch(SnapshotIndex(snapshot), Policy()))
+
+
+@pytest.fixture(name="site")
+def _site() -> Site:
+    return Site()
+
+
+FOUND: dict[str, tuple[dict[str, t.Any], str]] = {
+    "allocated, and free in Ironic": (
+        {"consumer": STRANGER},
+        f"Consumer {STRANGER} is still allocated on the provider of node",
+    ),
+    "allocated by another than uses it": (
+        {"consumer": STRANGER, "instance": "an-instance", "provision_state": "active"},
+        "the node is active and in use by an-instance",
+    ),
+    "allocated, and being cleaned": (
+        {"consumer": STRANGER, "provision_state": "cleaning"},
+        "the node is cleaning and in use by nothing",
+    ),
+    "allocated, and gone": ({"consumer": STRANGER, "lookup": 404}, "Ironic has no node"),
+    "offered, and gone": (
+        {"lookup": 404, "details": make_details()},
+        "Placement still offers its provider",
+    ),
+    "offered in maintenance": (
+        {"maintenance": True, "details": make_details()},
+        "in Ironic it is available (in maintenance)",
+    ),
+    "offered in another state": (
+        {"provision_state": "manageable", "details": make_details()},
+        "in Ironic it is manageable",
+    ),
+    "offered without power": ({"power_state": None, "details": make_details()}, "Placement offers"),
+    "free, and reserved": (
+        {"details": make_details(reserved=1)},
+        "nothing is scheduled to the node. nova-compute of metal should offer it",
+    ),
+    "free, and without inventory": ({"details": ProviderDetails()}, "its provider has no room"),
+    "cleaned for days": (
+        {"provision_state": "clean failed", "last_error": "no disk"},
+        "Its last error: no disk. Mend the cause",
+    ),
+    "waiting for its cleaning": (
+        {"provision_state": "clean wait"},
+        "End the cleaning with openstack baremetal node abort",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", FOUND)
+def test_contradiction_is_found_with_what_mends_it(site: Site, case: str) -> None:
+    fields, words = FOUND[case]
+    (finding,) = site.find(**fields)
+
+    assert (finding.verdict, finding.subject, finding.change) == ("drifted", site.node, None)
+    assert words in finding.reason
+    assert site.node in finding.reason
+
+
+HEALTHY: dict[str, dict[str, t.Any]] = {
+    "free and offered": {"details": make_details()},
+    "in maintenance and reserved": {"maintenance": True, "details": make_details(reserved=1)},
+    "Ironic has just freed it": {"consumer": STRANGER, "updated_at": LATELY},
+    "Ironic has just given it to nobody": {"consumer": STRANGER, "provisioned_at": LATELY},
+    "nobody knows when it changed": {
+        "consumer": STRANGER,
+        "updated_at": None,
+        "provisioned_at": None,
+    },
+    "just allocated": {"consumer": STRANGER, "age": 60},
+    "allocated nobody knows when": {"consumer": STRANGER, "age": None},
+    "no longer allocated": {"consumer": STRANGER, "moved_on": True},
+    "reserved, and allocated meanwhile": {"details": make_details(reserved=0, used=1)},
+    "being cleaned since lately": {"provision_state": "cleaning", "provisioned_at": LATELY},
+    "in use by something that Nova does not have": {
+        "instance": STRANGER,
+        "provision_state": "active",
+        "details": make_details(reserved=1),
+    },
+    "gone, and nothing is left": {"lookup": 404, "details": make_details(reserved=1)},
+    "gone, and nobody knows what is left": {"lookup": 404},
+    "deployed": {"provision_state": "deploying", "instance": STRANGER},
+}
+
+
+@pytest.mark.parametrize("case", HEALTHY)
+def test_node_without_a_contradiction_has_no_finding(site: Site, case: str) -> None:
+    assert site.find(**HEALTHY[case]) == []
+
+
+def test_node_in_use_by_its_consumer_is_in_order(site: Site) -> None:
+    found = site.find(consumer=site.guest, instance=site.guest, provision_state="active")
+
+    assert found == []
+
+
+IN_USE = {"provision_state": "active", "details": make_details(reserved=1)}
+
+
+def test_server_without_an_allocation_on_its_node_is_found(site: Site) -> None:
+    (finding,) = site.find(instance=site.guest, server={}, **IN_USE)
+
+    assert f"nova-manage placement heal_allocations --instance {site.guest}" in finding.reason
+    assert "skip_reserve_in_use_ironic_nodes" in finding.reason
+
+
+def test_server_on_a_node_that_is_not_reserved_can_be_healed_at_once(site: Site) -> None:
+    fields = {**IN_USE, "details": make_details()}
+    (finding,) = site.find(instance=site.guest, server={}, **fields)
+
+    assert finding.reason.endswith(
+        f"Create it with nova-manage placement heal_allocations --instance {site.guest}."
+    )
+
+
+@pytest.mark.parametrize(
+    "server",
+    [{"task_state": "spawning"}, {"task_known": False}, {"node": "another"}, None],
+    ids=["busy", "unknown task", "elsewhere", "not in Nova"],
+)
+def test_server_that_may_not_need_the_node_is_not_reported(
+    site: Site, server: dict[str, t.Any] | None
+) -> None:
+    assert site.find(instance=site.guest, server=server, **IN_USE) == []
+
+
+def test_allocation_of_a_migration_is_not_reported(site: Site) -> None:
+    migration = site.migration(site.guest, site.node, site.node, "migrating")
+
+    assert site.find(consumer=migration) == []
+
+
+@pytest.mark.parametrize("status", [403, 500])
+def test_node_that_cannot_be_looked_up_is_undecided(site: Site, status: int) -> None:
+    (finding,) = site.find(consumer=STRANGER, lookup=status)
+
+    assert finding.verdict == "undecided"
+    assert f"answered {status}" in finding.reason
+
+
+def test_reading_that_is_not_sound_proves_nothing(site: Site) -> None:
+    site.nodes.clear()
+    site.services.clear()
+
+    assert site.find(consumer=STRANGER) == []
+
+
+def test_provider_without_a_compute_node_may_be_that_of_another_ironic(site: Site) -> None:
+    """Where another Nova uses this Placement, its Ironic may have the node."""
+    snapshot = site.snapshot()
+    other = Cloud("http://placement", "http://nova", "RegionOne", None, (), ("RegionTwo",))
+    site.delete(site.guest)
+    site.remove_host(site.node)
+    for cloud, count in ((snapshot.cloud, 1), (other, 0)):
+        allocation = Allocation(STRANGER, 1, "p", "u", None, {site.node: {CLASS: 1}}, OLD)
+        reading = BareMetal(
+            nodes=answer("GET /nodes", 200, ()),
+            lookups={site.node: answer(f"GET /nodes/{site.node}", 404)},
+            allocations={STRANGER: answer(f"GET /allocations/{STRANGER}", 200, allocation)},
+        )
+        site.hold(STRANGER, site.node, amounts={CLASS: 1})
+        read = site.snapshot(cloud=cloud, surroundings=Surroundings(bare_metal=reading))
+        assert len(list(bare_metal_mismatch(SnapshotIndex(read), Policy()))) == count

@@ -1,0 +1,229 @@
+# Copyright (c) 2026, osops.placement contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Which capacities of hosts are findings, and which are not."""
+
+from __future__ import annotations
+
+import dataclasses as d
+import typing as t
+
+import pytest
+
+from ansible_collections.osops.placement.plugins.module_utils._core.models.nova import Aggregate
+from ansible_collections.osops.placement.plugins.module_utils._core.models.placement import (
+    Inventory,
+    ProviderDetails,
+)
+from ansible_collections.osops.placement.plugins.module_utils._core.models.snapshot import Scope
+from ansible_collections.osops.placement.tests.unit.plugins.module_utils.judging import (
+    NO_MINIMUM_AGE,
+    judge,
+)
+from ansible_collections.osops.placement.tests.unit.plugins.module_utils.world import (
+    PLENTY,
+    World,
+    answer,
+)
+
+if t.TYPE_CHECKING:
+    from ansible_collections.osops.placement.plugins.module_utils._core.models.verdict import (
+        Finding,
+    )
+
+USUAL = {"VCPU": d.replace(PLENTY, allocation_ratio=4.0), "MEMORY_MB": PLENTY}
+
+
+class Site(World):
+    """Five hosts of an aggregate, with the same inventories, and a server on the first."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.hosts = [self.host(f"compute-{number}") for number in range(1, 6)]
+        self.here = self.hosts[0]
+        self.server(self.here, self.here)
+        self.details = {host: ProviderDetails(dict(USUAL)) for host in self.hosts}
+        names = tuple(node.host for node in self.nodes.values())
+        self.aggregates = [Aggregate("rack-uuid", "rack", None, names)]
+
+    def vary(self, number: int, cls: str, **fields: t.Any) -> str:
+        host = self.hosts[number]
+        inventories = dict(self.details[host].inventories)
+        inventories[cls] = d.replace(inventories[cls], **fields)
+        self.details[host] = ProviderDetails(inventories)
+        return host
+
+    def findings(self, kind: str, **changes: t.Any) -> list[Finding]:
+        fields = {
+            "details": self.details,
+            "aggregates": tuple(self.aggregates),
+            "scope": Scope(kinds=(kind,)),
+            **changes,
+        }
+        found = judge(self.snapshot(**fields), NO_MINIMUM_AGE)
+        return [finding for finding in found if finding.kind == kind]
+
+
+@pytest.fixture(name="site")
+def _site() -> Site:
+    return Site()
+
+
+@pytest.mark.parametrize(
+    ("inventory", "has", "told"),
+    [
+        ({"VCPU": d.replace(PLENTY, total=8)}, {"VCPU": 8}, ""),
+        (
+            {"VCPU": d.replace(PLENTY, total=0, reserved=0)},
+            {},
+            "1 VCPU are allocated, but the capacity is 0",
+        ),
+        ({"VCPU": d.replace(PLENTY, total=1, reserved=1)}, {}, "but the capacity is 0"),
+        (
+            {"VCPU": d.replace(PLENTY, total=8)},
+            {"VCPU": 16},
+            "the inventory has 8 VCPU+PCPU, but the hypervisor reports 16",
+        ),
+        (
+            {"VCPU": d.replace(PLENTY, total=8), "PCPU": d.replace(PLENTY, total=8)},
+            {"VCPU": 16},
+            "",
+        ),
+        ({"MEMORY_MB": PLENTY}, {"MEMORY_MB": 0}, ""),
+        ({"CUSTOM_X": PLENTY}, {"VCPU": 16}, ""),
+    ],
+)
+def test_exceeded_or_mismatched_capacity_is_reported(
+    site: Site, inventory: dict[str, Inventory], has: dict[str, int], told: str
+) -> None:
+    site.nodes[site.here] = d.replace(site.nodes[site.here], has=has)
+    site.details[site.here] = ProviderDetails(inventory)
+    found = site.findings("capacity_mismatch")
+
+    assert [finding.subject for finding in found] == ([site.here] if told else [])
+    assert all(told in finding.reason and finding.change is None for finding in found)
+
+
+def test_hosts_that_are_all_alike_are_no_finding(site: Site) -> None:
+    assert site.findings("uneven_capacity") == []
+
+
+@pytest.mark.parametrize(
+    ("cls", "fields", "told", "advice"),
+    [
+        (
+            "VCPU",
+            {"allocation_ratio": 16.0},
+            "the allocation_ratio of VCPU is 16.0, but 4.0 on the 4 other hosts of aggregate rack",
+            "cpu_allocation_ratio in nova.conf",
+        ),
+        (
+            "MEMORY_MB",
+            {"reserved": 512},
+            "the reserved of MEMORY_MB is 512, but 0",
+            "reserved_host_memory_mb",
+        ),
+        (
+            "MEMORY_MB",
+            {"total": 500, "max_unit": 500},
+            "the total of MEMORY_MB is 500, but 1000",
+            "Look at the hardware",
+        ),
+    ],
+)
+def test_the_only_host_that_differs_is_reported(
+    site: Site, cls: str, fields: dict[str, t.Any], told: str, advice: str
+) -> None:
+    host = site.vary(2, cls, **fields)
+    (finding,) = site.findings("uneven_capacity")
+
+    assert (finding.subject, finding.change) == (host, None)
+    assert told in finding.reason and advice in finding.reason
+
+
+def test_the_command_sets_only_the_ratios(site: Site) -> None:
+    site.vary(2, "VCPU", allocation_ratio=16.0, reserved=1)
+    host = site.vary(2, "MEMORY_MB", allocation_ratio=1.5)
+    (finding,) = site.findings("uneven_capacity")
+
+    assert finding.commands == (
+        "openstack resource provider inventory set --amend "
+        "--resource MEMORY_MB:allocation_ratio=1.0 "
+        f"--resource VCPU:allocation_ratio=4.0 {host}",
+    )
+
+
+def test_a_reserved_amount_has_no_command(site: Site) -> None:
+    site.vary(2, "MEMORY_MB", reserved=512)
+    (finding,) = site.findings("uneven_capacity")
+
+    assert finding.commands == ()
+
+
+def _let_two_differ(site: Site) -> dict[str, t.Any]:
+    site.vary(3, "VCPU", allocation_ratio=16.0)
+    return {}
+
+
+def _let_all_differ(site: Site) -> dict[str, t.Any]:
+    site.vary(3, "VCPU", allocation_ratio=8.0)
+    return {}
+
+
+def _leave_two_neighbors(site: Site) -> dict[str, t.Any]:
+    names = ("compute-1", "compute-2", "compute-3")
+    site.aggregates = [d.replace(site.aggregates[0], hosts=names)]
+    return {}
+
+
+def _be_usual_elsewhere(site: Site) -> dict[str, t.Any]:
+    """The host is one of another type, and its zone has one of it."""
+    names = ["compute-3"]
+    for number in range(6, 9):
+        host = site.host(f"compute-{number}")
+        names.append(f"compute-{number}")
+        site.details[host] = site.details[site.hosts[2]]
+    site.aggregates.append(Aggregate("type-uuid", "type", None, tuple(names)))
+    return {}
+
+
+def _leave_one_unread(site: Site) -> dict[str, t.Any]:
+    del site.details[site.here]
+    return {}
+
+
+def _name_hosts(site: Site) -> dict[str, t.Any]:
+    scope = Scope(hosts=("compute-1",), kinds=("uneven_capacity",))
+    return {"scope": scope, "trees": tuple(site.hosts)}
+
+
+def _name_no_kind(site: Site) -> dict[str, t.Any]:
+    return {"scope": Scope()}
+
+
+def _be_unsound(site: Site) -> dict[str, t.Any]:
+    return {"services": answer("GET /os-services", 500)}
+
+
+@pytest.mark.parametrize(
+    "arrange",
+    [
+        _let_two_differ,
+        _let_all_differ,
+        _leave_two_neighbors,
+        _be_usual_elsewhere,
+        _leave_one_unread,
+        _name_hosts,
+        _name_no_kind,
+        _be_unsound,
+    ],
+    ids=lambda arrange: arrange.__name__.strip("_"),
+)
+def test_a_difference_that_proves_nothing_is_no_finding(
+    site: Site, arrange: t.Callable[[Site], dict[str, t.Any]]
+) -> None:
+    site.vary(2, "VCPU", allocation_ratio=16.0)
+    assert len(site.findings("uneven_capacity")) == 1
+
+    assert site.findings("uneven_capacity", **arrange(site)) == []

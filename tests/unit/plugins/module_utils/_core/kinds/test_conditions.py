@@ -1,0 +1,550 @@
+# Copyright (c) 2026, osops.placement contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Which findings there are about hosts, services and migrations, and when there are none."""
+
+from __future__ import annotations
+
+import dataclasses as d
+import typing as t
+
+import pytest
+
+from ansible_collections.osops.placement.plugins.module_utils._core.facts.agreement import (
+    list_host_names,
+)
+from ansible_collections.osops.placement.plugins.module_utils._core.facts.index import SnapshotIndex
+from ansible_collections.osops.placement.plugins.module_utils._core.facts.soundness import (
+    list_failed_checks,
+)
+from ansible_collections.osops.placement.plugins.module_utils._core.models.change import (
+    ProviderRemoval,
+)
+from ansible_collections.osops.placement.plugins.module_utils._core.models.nova import Service
+from ansible_collections.osops.placement.plugins.module_utils._core.models.placement import (
+    Inventory,
+    ProviderDetails,
+)
+from ansible_collections.osops.placement.plugins.module_utils._core.models.snapshot import (
+    LISTED_BY_SERVERS,
+    Cloud,
+    HostGroups,
+    Scope,
+    Surroundings,
+)
+from ansible_collections.osops.placement.tests.unit.plugins.module_utils.judging import (
+    NO_MINIMUM_AGE,
+    judge,
+)
+from ansible_collections.osops.placement.tests.unit.plugins.module_utils.world import (
+    NOW,
+    PLENTY,
+    World,
+    answer,
+)
+
+if t.TYPE_CHECKING:
+    from ansible_collections.osops.placement.plugins.module_utils._core.models.snapshot import (
+        Snapshot,
+    )
+    from ansible_collections.osops.placement.plugins.module_utils._core.models.verdict import (
+        Finding,
+    )
+
+HOST_LIKE = {"VCPU": PLENTY, "MEMORY_MB": PLENTY}
+LONG_AGO, LATELY = "2026-11-01T12:00:00.000000", "2026-11-20T11:00:00.000000"
+
+
+class Site(World):
+    """Two hosts and a server on one of them."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.here, self.there = self.host("compute-1"), self.host("compute-2")
+        self.guest = self.server(self.here, self.here)
+        self.details: dict[str, ProviderDetails] = {}
+
+    def orphaned(
+        self,
+        name: str = "compute-3",
+        traits: t.Collection[str] = ("COMPUTE_NODE",),
+        **inventories: Inventory,
+    ) -> str:
+        root = self.provider(name)
+        self.details[root] = ProviderDetails(inventories or HOST_LIKE, traits=frozenset(traits))
+        return root
+
+    def read(self, **changes: t.Any) -> Snapshot:
+        return self.snapshot(**{"details": self.details, **changes})
+
+    def findings(self, kind: str, **changes: t.Any) -> list[Finding]:
+        return [
+            finding
+            for finding in judge(self.read(**changes), NO_MINIMUM_AGE)
+            if finding.kind == kind
+        ]
+
+
+@pytest.fixture(name="site")
+def _site() -> Site:
+    return Site()
+
+
+def test_orphaned_provider_is_a_root_like_a_hosts_without_a_compute_node(site: Site) -> None:
+    root = site.orphaned()
+    child = site.provider("compute-3_nic", root)
+    (finding,) = site.findings("orphaned_provider")
+
+    assert (finding.verdict, finding.subject, finding.consumer) == ("drifted", root, None)
+    assert isinstance(finding.change, ProviderRemoval)
+    assert [provider.uuid for provider in finding.change.providers] == [child, root]
+
+
+def test_orphaned_provider_with_allocations_is_reported_and_not_deletable(site: Site) -> None:
+    holder = site.hold(site.server(site.here), site.orphaned())
+    site.delete(holder)
+    (finding,) = site.findings("orphaned_provider")
+
+    assert finding.change is None
+    assert (
+        f"Consumer {holder} still has an allocation on this tree, and as long as it does, the "
+        "tree cannot be deleted."
+    ) in finding.reason
+
+
+def test_few_consumers_of_an_orphaned_provider_are_named(site: Site) -> None:
+    root = site.orphaned()
+    holders = sorted(site.stranger(root) for _number in range(5))
+    (finding,) = site.findings("orphaned_provider")
+
+    assert finding.change is None
+    assert (
+        f"5 consumers still have allocations on this tree ({', '.join(holders[:3])} and 2 more)"
+        in finding.reason
+    )
+
+
+@pytest.mark.parametrize("trait", ["COMPUTE_NODE", "OWNER_NOVA"])
+@pytest.mark.parametrize("inventories", [HOST_LIKE, {"CUSTOM_BAREMETAL": PLENTY}])
+def test_nova_trait_is_sufficient_for_an_orphaned_provider(
+    site: Site, trait: str, inventories: dict[str, Inventory]
+) -> None:
+    root = site.orphaned(traits=[trait], **inventories)
+
+    assert [finding.subject for finding in site.findings("orphaned_provider")] == [root]
+
+
+@pytest.mark.parametrize(
+    "inventories", [HOST_LIKE, {"IPV4_ADDRESS": PLENTY}, {"MEMORY_MB": PLENTY}, {"VCPU": PLENTY}]
+)
+def test_provider_without_the_nova_trait_is_never_orphaned(
+    site: Site, inventories: dict[str, Inventory]
+) -> None:
+    """A container service creates such providers as well."""
+    site.orphaned(traits=["CUSTOM_KUBERNETES"], **inventories)
+
+    assert site.findings("orphaned_provider") == []
+
+
+def test_provider_with_unread_contents_is_not_orphaned(site: Site) -> None:
+    site.provider("compute-3")
+
+    assert site.findings("orphaned_provider") == []
+
+
+def test_undiscovered_host_is_not_orphaned(site: Site) -> None:
+    site.orphaned()
+    site.services.append(Service("nova-compute", "compute-3", "enabled", "up"))
+    (finding,) = site.findings("orphaned_provider")
+
+    assert (finding.verdict, finding.change) == ("undecided", None)
+    assert "discover_hosts" in finding.reason
+
+
+def test_host_of_another_nova_is_not_orphaned(site: Site) -> None:
+    site.orphaned()
+    cloud = Cloud("http://placement", "http://nova", "RegionOne", "ours", (), ("RegionTwo",))
+    (finding,) = site.findings("orphaned_provider", cloud=cloud)
+
+    assert (finding.verdict, finding.change) == ("undecided", None)
+    assert "RegionTwo" in finding.reason
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {
+            "services": answer(
+                "GET /os-services", 200, (Service("nova-compute", "compute-9", "UNKNOWN", None),)
+            )
+        },
+        {"hypervisors": answer("GET /os-hypervisors/detail", 500)},
+        {"hypervisors": answer("GET /os-hypervisors/detail", 200, ())},
+    ],
+)
+def test_unsound_reading_finds_no_orphaned_provider(site: Site, changes: dict[str, t.Any]) -> None:
+    site.orphaned()
+
+    assert site.findings("orphaned_provider", **changes) == []
+
+
+def test_node_listing_derived_from_servers_finds_no_orphaned_provider(
+    site: Site,
+) -> None:
+    """A cell did not answer when the nodes were listed, and did before and after.
+
+    No answer has ironic's node without a server.
+    """
+    used, empty = (
+        site.host(f"7b1f{number}000-0000-4000-8000-000000000000", service="ironic-1")
+        for number in (1, 2)
+    )
+    site.server(used, used)
+    site.details = dict.fromkeys(
+        (used, empty), ProviderDetails(HOST_LIKE, traits=frozenset({"COMPUTE_NODE"}))
+    )
+    nodes = tuple(node for uuid, node in site.nodes.items() if uuid != empty)
+    lookups = {
+        name: answer("GET /os-hosts", 404) for name in list_host_names(site.providers[empty].name)
+    }
+
+    snapshot = site.read(hypervisors=answer(LISTED_BY_SERVERS, 200, nodes), host_lookups=lookups)
+
+    assert not [finding for finding in judge(snapshot, NO_MINIMUM_AGE) if finding.change]
+    assert list_failed_checks(snapshot)
+
+
+def test_unlisted_ironic_node_is_not_orphaned_because_no_host_has_its_name(
+    site: Site,
+) -> None:
+    """Its service has another name.
+
+    So a 404 for its own name proves nothing where the workers do not know its cell.
+    """
+    root = site.orphaned("7b1f1000-0000-4000-8000-000000000000", CUSTOM_BAREMETAL=PLENTY)
+    (finding,) = site.findings("orphaned_provider")
+
+    assert (finding.subject, finding.verdict, finding.change) == (root, "undecided", None)
+    assert not SnapshotIndex(site.read()).is_gone(root)
+
+
+def test_name_held_by_another_provider_is_a_conflict_and_not_orphaned(site: Site) -> None:
+    """The new compute node has no provider: Placement refused it."""
+    old = site.orphaned("compute-1")
+    del site.providers[site.here]
+    (finding,) = site.findings("name_conflict")
+
+    assert (finding.subject, finding.verdict) == (old, "drifted")
+    assert isinstance(finding.change, ProviderRemoval)
+    assert site.findings("orphaned_provider") == []
+
+
+def test_listed_node_has_no_conflict_with_a_second_node_of_its_name(site: Site) -> None:
+    """Two compute services have one hypervisor name, and both are alive."""
+    twin = site.uuid()
+    site.nodes[twin] = d.replace(site.nodes[site.here], uuid=twin, host="another")
+
+    assert site.findings("name_conflict") == []
+
+
+@pytest.mark.parametrize("kind", ["orphaned_provider", "name_conflict"])
+def test_provider_possibly_of_another_nova_is_not_deletable(site: Site, kind: str) -> None:
+    if kind == "name_conflict":
+        del site.providers[site.here]
+    site.orphaned("compute-1" if kind == "name_conflict" else "compute-3")
+    cloud = Cloud("http://placement", "http://nova", "RegionOne", "ours", (), ("RegionTwo",))
+    (finding,) = site.findings(kind, cloud=cloud)
+
+    assert (finding.verdict, finding.change) == ("undecided", None)
+    assert "RegionTwo" in finding.reason
+
+
+@pytest.mark.parametrize(
+    ("allocators", "told"),
+    [((), "it may not be Nova's."), (("container",), "the service catalogue has container")],
+)
+def test_provider_with_a_host_name_and_without_the_nova_trait_is_not_deletable(
+    site: Site, allocators: tuple[str, ...], told: str
+) -> None:
+    site.orphaned("compute-1", traits=[])
+    del site.providers[site.here]
+    (finding,) = site.findings(
+        "name_conflict",
+        cloud=Cloud("http://placement", "http://nova", "RegionOne", "ours", allocators),
+    )
+
+    assert (finding.verdict, finding.change) == ("undecided", None)
+    assert (
+        "it has neither the trait COMPUTE_NODE nor OWNER_NOVA" in finding.reason
+        and told in finding.reason
+    )
+
+
+@pytest.mark.parametrize("kind", ["orphaned_provider", "name_conflict"])
+@pytest.mark.parametrize("excluded", ["root", "root by name", "child", "child by name"])
+def test_tree_with_an_excluded_provider_is_protected(site: Site, kind: str, excluded: str) -> None:
+    if kind == "name_conflict":
+        del site.providers[site.here]
+    root = site.orphaned("compute-1" if kind == "name_conflict" else "compute-3")
+    child = site.provider("port", root)
+    name = {
+        "root": root,
+        "root by name": site.providers[root].name,
+        "child": child,
+        "child by name": "port",
+    }[excluded]
+    found = [
+        finding
+        for finding in judge(
+            site.read(), d.replace(NO_MINIMUM_AGE, exclude_providers=frozenset({name}))
+        )
+        if finding.subject == root
+    ]
+
+    assert [(finding.kind, finding.verdict, finding.change) for finding in found] == [
+        ("excluded", "protected", None)
+    ]
+    assert f"Provider {name} is excluded by name." in found[0].reason
+
+
+@pytest.mark.parametrize("kind", ["orphaned_provider", "name_conflict"])
+def test_allocation_on_a_child_keeps_the_whole_tree(site: Site, kind: str) -> None:
+    if kind == "name_conflict":
+        del site.providers[site.here]
+    root = site.orphaned("compute-1" if kind == "name_conflict" else "compute-3")
+    holder = site.stranger(site.provider("port", root))
+    (finding,) = site.findings(kind)
+
+    assert finding.change is None
+    assert f"Consumer {holder} still has an allocation on this tree" in finding.reason
+
+
+def test_conflict_says_what_to_do_on_the_host(site: Site) -> None:
+    site.orphaned("compute-1")
+    del site.providers[site.here]
+    (finding,) = site.findings("name_conflict")
+
+    assert "Once that tree is deleted, restart nova-compute on compute-1." in finding.reason
+    assert f"has the UUID {site.here}" in finding.reason
+
+
+def test_provider_marked_by_nova_is_not_a_container_host(site: Site) -> None:
+    site.orphaned()
+    cloud = Cloud("http://placement", "http://nova", "RegionOne", "ours", ("container",))
+    (finding,) = site.findings("orphaned_provider", cloud=cloud)
+
+    assert finding.verdict == "drifted"
+
+
+def test_service_started_during_the_reading_counts(site: Site) -> None:
+    site.orphaned()
+    after = answer(
+        "GET /os-services",
+        200,
+        (*site.services, Service("nova-compute", "compute-3", "enabled", "up")),
+    )
+
+    assert list(site.findings("orphaned_provider", services_after=after)) == []
+
+
+@pytest.mark.parametrize(
+    ("host", "verdict"),
+    [("compute-3", "undecided"), ("compute-3.example.org", "undecided"), ("compute-30", "drifted")],
+)
+def test_host_down_before_its_discovery_is_not_orphaned(
+    site: Site, host: str, verdict: str
+) -> None:
+    """Its compute node exists, and Nova does not list it."""
+    site.orphaned("compute-3")
+    site.services.append(Service("nova-compute", host, "enabled", "down"))
+    (finding,) = site.findings("orphaned_provider")
+
+    assert (finding.verdict, bool(finding.change)) == (verdict, verdict == "drifted")
+
+
+@pytest.mark.parametrize(
+    ("scope", "told"),
+    [
+        ({"hosts": ("compute-1",)}, False),
+        ({"hosts": ("compute-3",)}, True),
+        ({"consumers": ("u",)}, False),
+    ],
+)
+def test_narrow_scope_reports_only_what_it_names(
+    site: Site, scope: dict[str, t.Any], told: bool
+) -> None:
+    root = site.orphaned()
+    site.services.append(
+        Service("nova-compute", "compute-3", "disabled", "down", updated_at=LONG_AGO)
+    )
+    move = site.migration(site.guest, root, root, "migrating")
+    site.migrations[move] = d.replace(
+        site.migrations[move], dest_compute="compute-3", updated_at=LONG_AGO
+    )
+    trees = tuple(
+        uuid for uuid, provider in site.providers.items() if provider.name in scope.get("hosts", ())
+    )
+    found = {
+        kind: site.findings(kind, scope=Scope(**scope), trees=trees)
+        for kind in ("orphaned_provider", "stale_service", "stuck_migration")
+    }
+
+    assert {kind: bool(findings) for kind, findings in found.items()} == dict.fromkeys(found, told)
+
+
+@pytest.mark.parametrize(
+    ("hosts", "told"), [(("compute-3",), True), (("compute-1",), False)], ids=str
+)
+def test_group_reports_the_services_and_migrations_of_its_hosts(
+    site: Site, hosts: tuple[str, ...], told: bool
+) -> None:
+    """Also those of a host that has neither a compute node nor a provider."""
+    site.services.append(
+        Service("nova-compute", "compute-3", "disabled", "down", updated_at=LONG_AGO)
+    )
+    scope = Scope(groups=HostGroups(aggregates=("rack",), hosts=hosts))
+
+    assert bool(site.findings("stale_service", scope=scope, trees=())) is told
+
+
+def test_node_with_its_own_provider_has_no_conflict(site: Site) -> None:
+    assert site.findings("name_conflict") == []
+
+
+@pytest.mark.parametrize(
+    ("status", "updated", "kind"),
+    [
+        ("finished", LONG_AGO, "unconfirmed_resize"),
+        ("finished", LATELY, None),
+        ("migrating", LONG_AGO, "stuck_migration"),
+        ("migrating", LATELY, None),
+        ("whatever comes next", LONG_AGO, "stuck_migration"),
+        ("error", LONG_AGO, None),
+        ("confirmed", LONG_AGO, None),
+        ("finished", None, None),
+    ],
+)
+def test_stuck_migration_is_reported(
+    site: Site, status: str, updated: str | None, kind: str | None
+) -> None:
+    move = site.migration(site.guest, site.there, site.here, status)
+    site.migrations[move] = d.replace(site.migrations[move], created_at=updated, updated_at=updated)
+    found = [
+        finding
+        for kinds in ("unconfirmed_resize", "stuck_migration")
+        for finding in site.findings(kinds)
+    ]
+
+    assert [(finding.kind, finding.subject) for finding in found] == (
+        [(kind, move)] if kind else []
+    )
+    assert all(finding.change is None and site.guest in finding.reason for finding in found)
+
+
+@pytest.mark.parametrize(
+    ("status", "source", "task", "is_found"),
+    [
+        ("done", "compute-1", None, True),
+        # The server was only reset while its evacuation hangs.
+        ("accepted", "compute-1", None, True),
+        ("pre-migrating", "compute-1", None, True),
+        ("accepted", "compute-1", "rebuilding", False),
+        # MariaDB finds the row of nova-compute by its name in any case.
+        ("done", "COMPUTE-1", None, True),
+        ("completed", "compute-1", None, False),
+        ("failed", "compute-1", None, False),
+        ("done", "compute-2", None, False),
+    ],
+)
+def test_server_on_the_source_of_its_own_evacuation_is_reported(
+    site: Site, status: str, source: str, task: str | None, is_found: bool
+) -> None:
+    move = site.migration(site.guest, site.here, site.there, status)
+    site.migrations[move] = d.replace(
+        site.migrations[move], type="evacuation", source_compute=source, source_node=source
+    )
+    guest = d.replace(site.servers[site.guest], task_state=task)
+    lookup = {site.guest: answer(f"GET /servers/{site.guest}", 200, guest)}
+    found = site.findings("unfinished_evacuation", surroundings=Surroundings(evacuated=lookup))
+
+    assert [finding.subject for finding in found] == ([move] if is_found else [])
+    assert all(finding.change is None and site.guest in finding.reason for finding in found)
+    # Without the direct lookup it may be on its way.
+    assert site.findings("unfinished_evacuation") == []
+
+
+@pytest.mark.parametrize(
+    ("changes", "is_completed"),
+    [
+        ({}, True),
+        # The host was deployed again: nova-compute does not find the node of the evacuation.
+        ({"source_node": "compute-1.old.example.org"}, False),
+        ({"source_compute": "COMPUTE-1"}, False),
+    ],
+)
+def test_server_is_sent_back_only_where_a_start_completes_its_evacuation(
+    site: Site, changes: dict[str, str], is_completed: bool
+) -> None:
+    move = site.migration(site.guest, site.here, site.there, "done", type="evacuation")
+    site.migrations[move] = d.replace(site.migrations[move], **changes)
+    lookup = {site.guest: answer(f"GET /servers/{site.guest}", 200, site.servers[site.guest])}
+
+    (found,) = site.findings("unfinished_evacuation", surroundings=Surroundings(evacuated=lookup))
+
+    assert ("Do not move it back" in found.reason) is not is_completed
+    assert ("only when Nova lists each of its evacuations" in found.reason) is is_completed
+
+
+@pytest.mark.parametrize(
+    ("service", "told"),
+    [
+        (
+            Service("nova-compute", "compute-2", "disabled", "down", updated_at=LONG_AGO),
+            "is disabled",
+        ),
+        (
+            Service(
+                "nova-compute",
+                "compute-2",
+                "enabled",
+                "down",
+                forced_down=True,
+                updated_at=LONG_AGO,
+            ),
+            "is forced down",
+        ),
+        (
+            Service("nova-compute", "compute-9", "enabled", "down", updated_at=LONG_AGO),
+            "has no compute node",
+        ),
+        (Service("nova-compute", "compute-2", "disabled", "down", updated_at=LATELY), ""),
+        (Service("nova-compute", "compute-2", "disabled", "up", updated_at=LONG_AGO), ""),
+        (Service("nova-compute", "compute-2", "enabled", "down", updated_at=LONG_AGO), ""),
+        (Service("nova-compute", "compute-9", "enabled", "up", updated_at=LONG_AGO), ""),
+        (Service("nova-conductor", "controller", "disabled", "down", updated_at=LONG_AGO), ""),
+        (Service("nova-compute", "compute-2", "disabled", "down"), ""),
+    ],
+)
+def test_stale_service_is_reported(site: Site, service: Service, told: str) -> None:
+    site.services = [service]
+    found = site.findings("stale_service")
+
+    assert [finding.service for finding in found] == ([service] if told else [])
+    assert all(told in finding.reason for finding in found)
+
+
+def test_ages_use_the_clock_of_the_service(site: Site) -> None:
+    move = site.migration(site.guest, site.there, site.here, "migrating")
+    site.migrations[move] = d.replace(site.migrations[move], updated_at=NOW)
+    listing = site.read().migrations
+
+    assert site.findings("stuck_migration") == []
+    assert (
+        len(
+            site.findings(
+                "stuck_migration", migrations=d.replace(listing, at="2026-12-20T12:00:00Z")
+            )
+        )
+        == 1
+    )

@@ -1,0 +1,418 @@
+# Copyright (c) 2026, osops.placement contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Which differences between the groups of Nova and of Placement are findings, and which are not."""
+
+from __future__ import annotations
+
+import dataclasses as d
+import shlex
+import typing as t
+
+import pytest
+
+from ansible_collections.osops.placement.plugins.module_utils._core.models.nova import (
+    Aggregate,
+    Service,
+)
+from ansible_collections.osops.placement.plugins.module_utils._core.models.placement import (
+    ProviderAggregates,
+)
+from ansible_collections.osops.placement.plugins.module_utils._core.models.snapshot import (
+    NOT_ASKED,
+    Answer,
+    Mirror,
+    Scope,
+    Shard,
+)
+from ansible_collections.osops.placement.tests.unit.plugins.module_utils.judging import (
+    NO_MINIMUM_AGE,
+    judge,
+)
+from ansible_collections.osops.placement.tests.unit.plugins.module_utils.world import (
+    World,
+    answer,
+)
+
+if t.TYPE_CHECKING:
+    from ansible_collections.osops.placement.plugins.module_utils._core.models.verdict import (
+        Finding,
+    )
+
+RACK, OTHER = "aaaaaaaa-0000-4000-8000-000000000000", "bbbbbbbb-0000-4000-8000-000000000000"
+TRAIT = "CUSTOM_LICENSED"
+SYNC = "nova-manage placement sync_aggregates"
+
+
+def _uuids(*uuids: str) -> Answer[tuple[str, ...]]:
+    return answer("GET /resource_providers", 200, uuids)
+
+
+class Site(World):
+    """Three hosts, of which Nova and Placement have the first two in an aggregate."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.one, self.two, self.three = (self.host(f"compute-{number}") for number in (1, 2, 3))
+        self.server(self.one, self.one)
+        self.rack = Aggregate(RACK, "rack", None, ("compute-1", "compute-2"), id=7)
+        self.members: tuple[str, ...] = (self.one, self.two)
+        self.lacking: tuple[str, ...] = ()
+        self.disabled: tuple[str, ...] = ()
+        # All aggregates of each provider.
+        self.aggregates: dict[str, tuple[str, ...]] = {}
+
+    def groups(self, **changes: t.Any) -> Mirror:
+        groups = Mirror(
+            aggregates=(self.rack,),
+            members={RACK: _uuids(*self.members)},
+            lacking={RACK: {TRAIT: _uuids(*self.lacking)}},
+            disabled=_uuids(*self.disabled),
+            provider_aggregates={
+                uuid: answer("GET", 200, ProviderAggregates(5, self.aggregates.get(uuid, (RACK,))))
+                for uuid in self.nodes
+            },
+        )
+        return d.replace(groups, **changes)
+
+    def findings(self, kind: str, again: Mirror | None = None, **changes: t.Any) -> list[Finding]:
+        groups = {"mirror": self.groups(), "mirror_again": again or self.groups()}
+        snapshot = self.snapshot(**{**groups, **changes})
+        return [found for found in judge(snapshot, NO_MINIMUM_AGE) if found.kind == kind]
+
+    def disable(self, host: str, state: str = "up") -> None:
+        changed = Service("nova-compute", host, "disabled", state)
+        self.services = [changed if service.host == host else service for service in self.services]
+
+
+@pytest.fixture(name="site")
+def _site() -> Site:
+    return Site()
+
+
+@pytest.mark.parametrize("kind", ["aggregate_mismatch", "trait_mismatch"])
+def test_groups_that_agree_are_no_finding(site: Site, kind: str) -> None:
+    assert site.findings(kind) == []
+
+
+@pytest.mark.parametrize("kind", ["aggregate_mismatch", "trait_mismatch"])
+def test_groups_that_were_not_read_are_no_finding(site: Site, kind: str) -> None:
+    assert site.findings(kind, mirror=None, mirror_again=None) == []
+
+
+def test_host_that_placement_lacks_is_added_by_novas_command(site: Site) -> None:
+    site.members = (site.one,)
+    (finding,) = site.findings("aggregate_mismatch")
+
+    assert (finding.id, finding.verdict) == (f"aggregate_mismatch/{RACK}", "drifted")
+    assert finding.reason.startswith(f"Host compute-2 is in host aggregate rack ({RACK}) in Nova,")
+    assert finding.providers == (site.two,)
+    assert finding.commands == (SYNC,)
+    assert finding.change is None
+
+
+def test_host_that_nova_lacks_is_taken_out_with_all_its_other_aggregates_kept(site: Site) -> None:
+    site.members = (site.one, site.two, site.three)
+    site.aggregates[site.three] = (RACK, OTHER)
+    (finding,) = site.findings("aggregate_mismatch")
+
+    assert finding.reason.startswith("Host compute-3 is in host aggregate rack")
+    assert finding.commands == (
+        "openstack --os-placement-api-version 1.19 resource provider aggregate set "
+        f"--generation 5 --aggregate {OTHER} {site.three}",
+    )
+
+
+def test_host_is_taken_out_of_all_wrong_aggregates_at_once(site: Site) -> None:
+    """The command of one of them would otherwise put the host into the other again."""
+    site.members = (site.one, site.two, site.three)
+    second = Aggregate(OTHER, "other", None, (), id=8)
+    site.aggregates[site.three] = (RACK, OTHER)
+    groups = site.groups(
+        aggregates=(site.rack, second),
+        members={RACK: _uuids(*site.members), OTHER: _uuids(site.three)},
+    )
+    findings = site.findings("aggregate_mismatch", groups, mirror=groups)
+
+    assert [finding.subject for finding in findings] == [RACK, OTHER]
+    for finding in findings:
+        assert "--aggregate" not in shlex.split(finding.commands[0])
+
+
+def _give_sharing_provider(site: Site) -> None:
+    site.members = (*site.members, site.three, site.provider("pool", sharing=True))
+
+
+def _spell_host_otherwise(site: Site) -> None:
+    site.rack = d.replace(site.rack, hosts=(*site.rack.hosts, "Compute-3"))
+    site.members = (*site.members, site.three)
+
+
+def _add_child(site: Site) -> None:
+    site.members = (*site.members, site.provider("child", site.three))
+
+
+def _add_root_without_node(site: Site) -> None:
+    site.members = (*site.members, site.provider("of-another-nova"))
+
+
+def _add_unknown_provider(site: Site) -> None:
+    site.members = (*site.members, OTHER)
+
+
+def _name_unknown_host(site: Site) -> None:
+    site.rack = d.replace(site.rack, hosts=(*site.rack.hosts, "compute-9"))
+
+
+def _make_bare_metal(site: Site) -> None:
+    site.rack = d.replace(site.rack, hosts=(*site.rack.hosts, "ironic"))
+    site.host("node-1", "ironic")
+    site.members = (*site.members, site.host("node-2", "ironic"))
+
+
+def _name_node_by_uuid(site: Site) -> None:
+    site.rack = d.replace(site.rack, hosts=(*site.rack.hosts, "ironic"))
+    site.host("cccccccc-0000-4000-8000-000000000000", "ironic")
+
+
+def _lose_provider(site: Site) -> None:
+    site.members = (site.one,)
+    del site.providers[site.two]
+
+
+@pytest.mark.parametrize(
+    "arrange",
+    [
+        _give_sharing_provider,
+        _spell_host_otherwise,
+        _add_child,
+        _add_root_without_node,
+        _add_unknown_provider,
+        _name_unknown_host,
+        _make_bare_metal,
+        _name_node_by_uuid,
+        _lose_provider,
+    ],
+    ids=lambda arrange: arrange.__name__.strip("_"),
+)
+def test_what_may_be_right_is_no_aggregate_mismatch(
+    site: Site, arrange: t.Callable[[Site], None]
+) -> None:
+    arrange(site)
+
+    assert site.findings("aggregate_mismatch") == []
+
+
+def test_hosts_with_several_nodes_rule_out_novas_command(site: Site) -> None:
+    """It ends at the first such host (nova/cmd/manage.py, sync_aggregates)."""
+    _make_bare_metal(site)
+    site.members = (site.one,)
+    site.aggregates[site.two] = (OTHER,)
+    (finding,) = site.findings("aggregate_mismatch")
+
+    assert finding.providers == (site.two,)
+    assert finding.commands == (
+        "openstack --os-placement-api-version 1.19 resource provider aggregate set "
+        f"--generation 5 --aggregate {RACK} --aggregate {OTHER} {site.two}",
+    )
+
+
+def test_without_the_aggregates_of_the_provider_there_is_no_command(site: Site) -> None:
+    site.members = (site.one, site.two, site.three)
+    (finding,) = site.findings("aggregate_mismatch", site.groups(provider_aggregates={}))
+
+    assert finding.commands == ()
+    assert finding.reason.endswith("leave out 1 of the hosts: detect again after them.")
+
+
+@pytest.mark.parametrize(
+    "again",
+    [
+        {"members": {RACK: answer("GET", 500)}},
+        {"members": {}},
+        {"aggregates": ()},
+    ],
+    ids=["not answered", "not read", "aggregate deleted"],
+)
+def test_what_the_second_reading_does_not_show_is_no_finding(
+    site: Site, again: dict[str, t.Any]
+) -> None:
+    site.members = (site.one,)
+
+    assert site.findings("aggregate_mismatch", site.groups(**again)) == []
+
+
+def test_host_that_nova_adds_meanwhile_is_no_finding(site: Site) -> None:
+    before = site.groups(members={RACK: _uuids(site.one)})
+
+    assert site.findings("aggregate_mismatch", mirror=before) == []
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"services": answer("GET /os-services", 500)},
+        {"scope": Scope(hosts=("compute-1",)), "trees": ()},
+    ],
+    ids=["unsound", "out of scope"],
+)
+@pytest.mark.parametrize("kind", ["aggregate_mismatch", "trait_mismatch"])
+def test_unsound_reading_and_other_hosts_have_no_finding(
+    site: Site, kind: str, changes: dict[str, t.Any]
+) -> None:
+    site.members, site.disabled, site.lacking = (site.one,), (site.three,), (site.two,)
+    site.rack = d.replace(site.rack, metadata={f"trait:{TRAIT}": "required"})
+    assert site.findings(kind)
+
+    assert site.findings(kind, **changes) == []
+
+
+def test_hosts_of_a_silent_cell_have_no_finding(site: Site) -> None:
+    site.members, site.disabled, site.lacking = (site.one,), (site.two,), (site.two,)
+    site.rack = d.replace(site.rack, metadata={f"trait:{TRAIT}": "required"})
+    silent = [
+        Service("nova-compute", "compute-2", "UNKNOWN", None)
+        if service.host == "compute-2"
+        else service
+        for service in site.services
+    ]
+    services = answer("GET /os-services", 200, tuple(silent))
+    for kind in ("aggregate_mismatch", "trait_mismatch"):
+        assert site.findings(kind, services=services, services_after=services) == []
+
+
+def test_trait_that_the_aggregate_requires_is_added_to_those_of_the_host(site: Site) -> None:
+    site.rack = d.replace(site.rack, metadata={f"trait:{TRAIT}": "required"})
+    # The third has no such requirement, and is only in Placement's aggregate.
+    site.lacking = (site.two, site.three)
+    (finding,) = site.findings("trait_mismatch")
+
+    assert finding.id == f"trait_mismatch/{RACK}"
+    assert finding.providers == (site.two,)
+    assert f"which requires the trait {TRAIT}" in finding.reason
+    (command,) = finding.commands
+    assert command.startswith("traits=$(openstack ") and " && " in command
+    assert command.endswith(f"--trait {TRAIT} {site.two}")
+
+
+@pytest.mark.parametrize(
+    "metadata",
+    [
+        {},
+        {f"trait:{TRAIT}": "forbidden"},
+        {f"trait:{TRAIT}; reboot": "required"},
+        {"trait:CUSTOM_OTHER": "required"},
+    ],
+)
+def test_trait_that_is_not_required_may_be_missing(site: Site, metadata: dict[str, str]) -> None:
+    site.rack = d.replace(site.rack, metadata=metadata)
+    site.lacking = (site.two,)
+
+    assert site.findings("trait_mismatch") == []
+
+
+def test_trait_of_nova_compute_is_not_to_be_added_by_hand(site: Site) -> None:
+    site.rack = d.replace(site.rack, metadata={"trait:HW_CPU_X86_VMX": "required"})
+    groups = site.groups(lacking={RACK: {"HW_CPU_X86_VMX": _uuids(site.two)}})
+    (finding,) = site.findings("trait_mismatch", groups, mirror=groups)
+
+    assert "nova-compute reports this trait itself" in finding.reason
+    assert finding.commands == ()
+
+
+def test_enabled_host_loses_the_trait_of_disabled_ones(site: Site) -> None:
+    site.disabled = (site.two,)
+    (finding,) = site.findings("trait_mismatch")
+
+    assert finding.id == f"trait_mismatch/{site.two}"
+    assert finding.service is not None and finding.service.host == "compute-2"
+    (command,) = finding.commands
+    assert " | grep -vx COMPUTE_STATUS_DISABLED) && " in command
+    assert command.endswith(f"'s/^/--trait /') {site.two}")
+
+
+def test_disabled_host_gets_its_trait(site: Site) -> None:
+    site.disable("compute-2")
+    (finding,) = site.findings("trait_mismatch")
+
+    (command,) = finding.commands
+    assert command.endswith(f"--trait COMPUTE_STATUS_DISABLED {site.two}")
+
+
+def _disable_everywhere(site: Site) -> dict[str, t.Any]:
+    site.disable("compute-2")
+    site.disabled = (site.two,)
+    return {}
+
+
+def _disable_dead_host(site: Site) -> dict[str, t.Any]:
+    site.disable("compute-2", "down")
+    return {}
+
+
+def _enable_meanwhile(site: Site) -> dict[str, t.Any]:
+    before = answer("GET /os-services", 200, tuple(site.services))
+    site.disable("compute-2")
+    return {"services": before}
+
+
+def _list_service_twice(site: Site) -> dict[str, t.Any]:
+    site.disabled = (site.two,)
+    site.services.append(Service("nova-compute", "compute-2", "enabled", "up"))
+    return {}
+
+
+def _do_not_answer(site: Site) -> dict[str, t.Any]:
+    site.disable("compute-2")
+    return {"mirror_again": site.groups(disabled=NOT_ASKED)}
+
+
+@pytest.mark.parametrize(
+    "arrange",
+    [
+        _disable_everywhere,
+        _disable_dead_host,
+        _enable_meanwhile,
+        _list_service_twice,
+        _do_not_answer,
+    ],
+    ids=lambda arrange: arrange.__name__.strip("_"),
+)
+def test_what_may_be_right_is_no_wrong_status(
+    site: Site, arrange: t.Callable[[Site], dict[str, t.Any]]
+) -> None:
+    changes = arrange(site)
+
+    assert site.findings("trait_mismatch", **changes) == []
+
+
+def test_names_of_the_cloud_are_in_no_command(site: Site) -> None:
+    """Only their uuids are, whatever a host or an aggregate is called."""
+    hostile = "$(reboot); `reboot`"
+    host = site.host(hostile)
+    site.disabled, site.members, site.lacking = (host,), (host,), (host,)
+    metadata = {f"trait:{TRAIT}": "required"}
+    site.rack = d.replace(site.rack, name=hostile, hosts=(hostile, "compute-2"), metadata=metadata)
+    commands: list[str] = []
+    for kind in ("aggregate_mismatch", "trait_mismatch"):
+        for finding in site.findings(kind):
+            assert hostile in finding.reason
+            commands += finding.commands
+
+    assert len(commands) == 3 and not any("reboot" in command for command in commands)
+
+
+def test_each_shard_reports_the_status_of_its_own_hosts(site: Site) -> None:
+    site.disabled = (site.one, site.two)
+    shard = Scope(shard=Shard(1, 2))
+    found = site.findings("trait_mismatch", scope=shard, trees=(site.two,))
+
+    assert [finding.subject for finding in found] == [site.two]
+
+
+def test_a_shard_compares_all_hosts_of_its_aggregates(site: Site) -> None:
+    site.members = (site.one,)
+    shard = Scope(shard=Shard(1, 2))
+
+    assert len(site.findings("aggregate_mismatch", scope=shard, trees=())) == 1

@@ -1,0 +1,151 @@
+# Copyright (c) 2026, osops.placement contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Which projects are missing, and which are only not shown."""
+
+from __future__ import annotations
+
+import typing as t
+
+import pytest
+
+from ansible_collections.osops.placement.plugins.module_utils._core.facts.index import SnapshotIndex
+from ansible_collections.osops.placement.plugins.module_utils._core.facts.projects import (
+    find_project,
+)
+from ansible_collections.osops.placement.plugins.module_utils._core.kinds.missing_projects import (
+    missing_project,
+)
+from ansible_collections.osops.placement.plugins.module_utils._core.models.snapshot import (
+    NOT_ASKED,
+    Projects,
+    Scope,
+    Shard,
+    Surroundings,
+)
+from ansible_collections.osops.placement.plugins.module_utils._core.models.surroundings import (
+    Project,
+)
+from ansible_collections.osops.placement.plugins.module_utils._core.models.verdict import Finding
+from ansible_collections.osops.placement.plugins.module_utils._core.options.policy import Policy
+from ansible_collections.osops.placement.tests.unit.plugins.module_utils.world import (
+    OUR_PROJECT,
+    PROJECT,
+    World,
+    answer,
+)
+
+OURS = Project(OUR_PROJECT, "ours", "default")
+SAME_DOMAIN, OTHER_DOMAIN = Project("p1", "one", "default"), Project("p2", "two", "elsewhere")
+LISTED = answer("GET /projects", 200, (OURS, SAME_DOMAIN, OTHER_DOMAIN))
+ONE_DOMAIN = answer("GET /projects", 200, (OURS, SAME_DOMAIN))
+
+
+class Site(World):
+    """A host with a server of a project that Keystone may not have."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.here = self.host("compute-1")
+        self.guest = self.server(self.here, self.here)
+
+    def index(self, status: int = 404, scope: Scope | None = None, **read: t.Any) -> SnapshotIndex:
+        found = Project(PROJECT, "web", "default") if status == 200 else None
+        lookups = {PROJECT: answer(f"GET /projects/{PROJECT}", status, found)}
+        projects = Projects(**{"lookups": lookups, "listing": LISTED, **read})
+        surroundings = Surroundings(projects=projects)
+        return SnapshotIndex(self.snapshot(surroundings=surroundings, scope=scope or Scope()))
+
+    def find(self, *arguments: t.Any, **read: t.Any) -> list[Finding]:
+        return list(missing_project(self.index(*arguments, **read), Policy()))
+
+
+@pytest.fixture(name="site")
+def _site() -> Site:
+    return Site()
+
+
+@pytest.mark.parametrize(
+    "read",
+    [
+        {"listing": LISTED},
+        {"listing": ONE_DOMAIN, "domains": answer("GET /domains", 200, ("default",))},
+    ],
+    ids=["another domain is visible", "there is one domain"],
+)
+def test_project_that_keystone_does_not_have_is_found(site: Site, read: dict[str, t.Any]) -> None:
+    (finding,) = site.find(**read)
+
+    assert (finding.verdict, finding.subject, finding.change) == ("drifted", PROJECT, None)
+    assert f"1 server of it exists: {site.guest}." in finding.reason
+    assert find_project(PROJECT, site.index(**read).snapshot) == ("", False)
+
+
+UNPROVEN: dict[str, tuple[dict[str, t.Any], str]] = {
+    "the listing is refused": ({"listing": answer("GET /projects", 403)}, "answered 403"),
+    "the own project is not listed": (
+        {"listing": answer("GET /projects", 200, (SAME_DOMAIN, OTHER_DOMAIN))},
+        "is the Keystone that gave the token",
+    ),
+    "only the own project is listed": (
+        {"listing": answer("GET /projects", 200, (OURS,))},
+        "no project but that of these credentials",
+    ),
+    "only one of several domains is listed": (
+        {"listing": ONE_DOMAIN, "domains": answer("GET /domains", 200, ("default", "elsewhere"))},
+        "only projects of one domain",
+    ),
+    "the domains are refused": (
+        {"listing": ONE_DOMAIN, "domains": answer("GET /domains", 403)},
+        "only projects of one domain",
+    ),
+    "nothing was listed": ({"listing": NOT_ASKED}, "answered 0"),
+}
+
+
+@pytest.mark.parametrize("case", UNPROVEN)
+def test_project_that_may_only_not_be_shown_is_undecided(site: Site, case: str) -> None:
+    read, words = UNPROVEN[case]
+    (finding,) = site.find(**read)
+
+    assert finding.verdict == "undecided"
+    assert words in finding.reason
+    assert find_project(PROJECT, site.index(**read).snapshot) == ("", None)
+
+
+@pytest.mark.parametrize("status", [200, 401, 403, 500])
+def test_only_a_404_says_that_there_is_no_project(site: Site, status: int) -> None:
+    assert site.find(status) == []
+    expected = ("web", True) if status == 200 else ("", None)
+    assert find_project(PROJECT, site.index(status).snapshot) == expected
+
+
+def test_servers_of_the_listing_count_beside_the_allocations(site: Site) -> None:
+    (finding,) = site.find(servers={PROJECT: (site.guest, "other-server")})
+
+    assert f"2 servers of it exist: {site.guest}, other-server." in finding.reason
+
+
+def test_project_of_orphans_alone_is_left_to_their_own_findings(site: Site) -> None:
+    site.delete(site.guest)
+
+    assert site.find() == []
+
+
+def test_one_shard_reports_a_project_that_all_shards_know(site: Site) -> None:
+    found = [
+        site.find(404, Scope(shard=Shard(number, 3), kinds=("missing_project",)))
+        for number in (1, 2, 3)
+    ]
+
+    assert sorted(map(len, found)) == [0, 0, 1]
+
+
+def test_command_that_names_a_project_is_safe_to_copy(site: Site) -> None:
+    """Placement takes almost any text for a project."""
+    hostile = "a; reboot"
+    lookups = {hostile: answer("GET /projects/…", 404)}
+    (finding,) = site.find(lookups=lookups, servers={hostile: (site.guest,)})
+
+    assert f"--project '{hostile}'." in finding.reason

@@ -1,0 +1,425 @@
+# Copyright (c) 2026, osops.placement contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The answers that each proof rests on.
+
+Without any single one of them, or with a contradiction, nothing may be proven.
+"""
+
+from __future__ import annotations
+
+import dataclasses as d
+import typing as t
+
+import pytest
+
+from ansible_collections.osops.placement.plugins.module_utils._core.options.policy import Policy
+from ansible_collections.osops.placement.tests.unit.plugins.module_utils.judging import (
+    NO_MINIMUM_AGE,
+    judge,
+)
+from ansible_collections.osops.placement.tests.unit.plugins.module_utils.situations import (
+    Cloud,
+    deleted_migration,
+    deleted_server,
+    ended_migration,
+    evacuated_source,
+    extra_host,
+    unknown_consumer,
+)
+from ansible_collections.osops.placement.tests.unit.plugins.module_utils.world import answer
+
+if t.TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from ansible_collections.osops.placement.plugins.module_utils._core.models.verdict import (
+        Finding,
+    )
+    from ansible_collections.osops.placement.tests.unit.plugins.module_utils.situations import (
+        Situation,
+    )
+
+RESTS_ON = {
+    deleted_server: ("server", "migrations", "deleted_listing"),
+    deleted_migration: ("server", "migrations", "deleted_listing", "marker", "host_migrations"),
+    unknown_consumer: ("server", "migrations", "deleted_listing", "actions", "marker"),
+    evacuated_source: ("server", "migrations"),
+    extra_host: ("server", "migrations"),
+}
+
+
+@pytest.mark.parametrize(
+    "situation", [*RESTS_ON, ended_migration], ids=lambda situation: situation.__name__
+)
+def test_complete_evidence_proves_an_orphan(situation: Situation) -> None:
+    cloud = Cloud()
+
+    finding = cloud.found(situation(cloud))
+
+    assert (finding.verdict, finding.kind) == ("orphaned", situation.__name__)
+
+
+@pytest.mark.parametrize("status", [403, 500, 503])
+@pytest.mark.parametrize(
+    ("situation", "question"),
+    [
+        pytest.param(kind, question, id=f"{kind.__name__}-{question}")
+        for kind, questions in RESTS_ON.items()
+        for question in questions
+    ],
+)
+def test_missing_answer_proves_nothing(situation: Situation, question: str, status: int) -> None:
+    cloud = Cloud()
+    consumer = situation(cloud)
+    cloud.answers(question, consumer, status)
+
+    assert (cloud.found(consumer).verdict, cloud.found(consumer).change) == ("undecided", None)
+
+
+@pytest.mark.parametrize("question", ["deleted_listing", "actions", "marker"])
+def test_reason_names_the_status_of_a_missing_answer(question: str) -> None:
+    """Behind a proxy with a dead worker, one of the requests about a consumer may fail."""
+    cloud = Cloud()
+    consumer = unknown_consumer(cloud)
+    cloud.answers(question, consumer, 503)
+
+    assert "503" in cloud.found(consumer).reason
+
+
+@pytest.mark.parametrize("status", [403, 500, 503])
+@pytest.mark.parametrize("question", ["server", "migrations"])
+def test_migration_has_not_ended_without_an_answer_about_its_server(
+    question: str, status: int
+) -> None:
+    cloud = Cloud()
+    migration = ended_migration(cloud)
+    cloud.answers(question, cloud.migrations[migration].server, status)
+
+    assert cloud.found(migration).verdict == "undecided"
+
+
+def seen_on_a_host(cloud: Cloud, consumer: str) -> None:
+    """Let the hypervisor listing show it."""
+    cloud.nodes[cloud.here] = d.replace(cloud.nodes[cloud.here], servers=(consumer,))
+
+
+def being_moved(cloud: Cloud, consumer: str) -> None:
+    cloud.migration(consumer, cloud.here, cloud.there, "migrating")
+
+
+def moved_once(cloud: Cloud, consumer: str) -> None:
+    cloud.migration(consumer, cloud.here, cloud.there, "completed")
+
+
+@pytest.mark.parametrize(
+    ("situation", "sighting"),
+    [
+        (deleted_server, seen_on_a_host),
+        (deleted_server, being_moved),
+        (deleted_migration, seen_on_a_host),
+        (deleted_migration, being_moved),
+        (unknown_consumer, seen_on_a_host),
+        (unknown_consumer, being_moved),
+        (unknown_consumer, moved_once),
+    ],
+    ids=lambda part: part.__name__,
+)
+def test_contradicted_404_proves_nothing(
+    situation: Situation, sighting: Callable[[Cloud, str], None]
+) -> None:
+    cloud = Cloud()
+    consumer = situation(cloud)
+    sighting(cloud, consumer)
+
+    assert cloud.found(consumer).verdict in ("undecided", "protected")
+    assert cloud.found(consumer).change is None
+
+
+def test_migration_of_a_deleted_server_seen_on_a_host_has_not_ended() -> None:
+    cloud = Cloud()
+    server = deleted_server(cloud)
+    migration = cloud.migration(server, cloud.here, cloud.there, "error", cloud.here)
+    seen_on_a_host(cloud, server)
+
+    assert cloud.found(migration).verdict == "undecided"
+
+
+@pytest.mark.parametrize("listed", ["everywhere", "for the server"])
+def test_consumer_named_by_a_migration_is_not_unknown(listed: str) -> None:
+    """Either of the two listings may have it."""
+    cloud = Cloud()
+    consumer = unknown_consumer(cloud)
+    migration = cloud.migration(consumer, cloud.here, cloud.there, "completed")
+    if listed == "everywhere":
+        cloud.answers("migrations", consumer, 200)
+        snapshot = cloud.snapshot()
+        evidence = d.replace(
+            snapshot.evidence[consumer],
+            migrations=answer("GET /os-migrations?instance_uuid=…", 200, ()),
+        )
+        changes: dict[str, t.Any] = {"evidence": {**snapshot.evidence, consumer: evidence}}
+    else:
+        cloud.left_out_migrations.add(migration)
+        changes = {}
+
+    assert cloud.found(consumer, **changes).verdict == "undecided"
+
+
+def test_consumer_on_a_shared_pool_alone_is_not_unknown() -> None:
+    """The pool belongs to no host, so nothing shows that it is this Nova's."""
+    cloud = Cloud()
+
+    assert cloud.found(cloud.stranger(cloud.pool)).verdict == "undecided"
+
+
+def test_consumer_on_a_foreign_provider_too_is_not_unknown() -> None:
+    cloud = Cloud()
+
+    assert (
+        cloud.found(cloud.stranger(cloud.here, cloud.provider("fpga-farm"))).verdict == "protected"
+    )
+
+
+def test_migration_that_ends_during_its_lookup_has_not_ended_yet() -> None:
+    """The listing had it, the server's own migrations no longer do."""
+    cloud = Cloud()
+    migration = ended_migration(cloud)
+    server = cloud.migrations[migration].server
+    snapshot = cloud.snapshot()
+    evidence = d.replace(
+        snapshot.evidence[server], migrations=answer("GET /os-migrations?instance_uuid=…", 200, ())
+    )
+
+    assert (
+        cloud.found(migration, evidence={**snapshot.evidence, server: evidence}).verdict
+        == "undecided"
+    )
+
+
+def test_deleted_migration_is_proven_by_the_listing_of_its_host() -> None:
+    cloud = Cloud()
+    migration = deleted_migration(cloud)
+    del cloud.allocations[migration]
+    cloud.hold(migration, cloud.pool)
+
+    assert cloud.found(migration).verdict == "undecided"
+
+
+@pytest.mark.parametrize(
+    ("statuses", "verdict"),
+    [((200, 200), "orphaned"), ((200, 503), "undecided"), ((500,), "undecided")],
+    ids=str,
+)
+def test_deleted_migration_is_known_to_every_worker_that_is_asked(
+    statuses: tuple[int, ...], verdict: str
+) -> None:
+    cloud = Cloud()
+    migration = deleted_migration(cloud)
+    snapshot = cloud.snapshot()
+    known = snapshot.evidence[migration]
+    markers = tuple(answer("GET /os-migrations?marker", status) for status in statuses)
+    evidence = {**snapshot.evidence, migration: d.replace(known, markers=markers)}
+
+    finding = cloud.found(migration, evidence=evidence)
+
+    assert (finding.kind, finding.verdict) == ("deleted_migration", verdict)
+    for differing in markers:
+        assert (differing in finding.evidence) is (differing.status != 200)
+
+
+def test_deleted_migration_has_the_answers_about_its_host_as_evidence() -> None:
+    cloud = Cloud()
+    finding = cloud.found(deleted_migration(cloud))
+    host = cloud.snapshot().host_allocations[cloud.here]
+
+    assert host.tree in finding.evidence and host.servers in finding.evidence
+
+
+@pytest.mark.parametrize(
+    ("type", "status", "kind"),
+    [
+        ("evacuation", "done", "evacuated_source"),
+        ("evacuation", "completed", "evacuated_source"),
+        ("evacuation", "error", "extra_host"),
+        ("evacuation", "confirmed", "extra_host"),
+        ("live-migration", "completed", "extra_host"),
+        ("migration", "done", "extra_host"),
+    ],
+)
+def test_only_a_finished_evacuation_is_an_evacuated_source(
+    type: str, status: str, kind: str
+) -> None:
+    cloud = Cloud()
+    server = extra_host(cloud)
+    cloud.migration(server, cloud.here, cloud.there, status, type=type)
+
+    assert cloud.found(server).kind == kind
+
+
+@pytest.mark.parametrize("evacuated", [True, False])
+@pytest.mark.parametrize("move", ["live-migration", "evacuation"])
+def test_host_of_a_failed_move_of_a_running_guest_is_kept(move: str, evacuated: bool) -> None:
+    cloud = Cloud()
+    server = extra_host(cloud)
+    if evacuated:
+        cloud.migration(server, cloud.here, cloud.there, "done", type="evacuation")
+    cloud.migration(server, cloud.there, cloud.here, "error", type=move)
+
+    assert (cloud.found(server).kind, cloud.found(server).verdict) == ("extra_host", "undecided")
+
+
+@pytest.mark.parametrize(("evacuated", "kind"), [(True, "evacuated_source"), (False, "extra_host")])
+def test_several_other_hosts_must_all_have_been_evacuated(evacuated: bool, kind: str) -> None:
+    cloud = Cloud()
+    third = cloud.host("compute-3")
+    server = cloud.server(cloud.there, cloud.here, third, cloud.there)
+    kind_of_move, status = ("evacuation", "done") if evacuated else ("migration", "confirmed")
+    cloud.migration(server, third, cloud.here, status, type=kind_of_move)
+    cloud.migration(server, cloud.here, cloud.there, "done", type="evacuation")
+
+    assert (cloud.found(server).kind, cloud.found(server).freed_providers) == (
+        kind,
+        {cloud.here, third},
+    )
+
+
+@pytest.mark.parametrize("evacuations", [0, 1, 2])
+def test_disk_alone_is_no_allocation_on_another_host(evacuations: int) -> None:
+    """The host may share the disk, or may once have shared it.
+
+    One such allocation leaves all of them undecided.
+    """
+    cloud = Cloud()
+    third = cloud.host("compute-3")
+    server = cloud.server(cloud.there, third, cloud.there)
+    cloud.hold(server, cloud.here, amounts={"DISK_GB": 10})
+    for source in (third, cloud.here)[:evacuations]:
+        cloud.migration(server, source, cloud.there, "done", type="evacuation")
+
+    assert cloud.found(server).verdict == "undecided"
+
+
+@pytest.mark.parametrize(
+    ("age", "verdict"), [(86399, "protected"), (86400, "orphaned"), (None, "protected")]
+)
+def test_unknown_consumer_must_have_its_own_minimum_age(age: int | None, verdict: str) -> None:
+    cloud = Cloud()
+    stranger = cloud.stranger(cloud.here, age=age)
+    (finding,) = judge(cloud.snapshot(), Policy(min_age=0, unknown_min_age=86400))
+
+    assert (finding.consumer, finding.verdict) == (stranger, verdict)
+
+
+@pytest.mark.parametrize(
+    ("age", "min_age", "verdict"),
+    [
+        (3599, 3600, "protected"),
+        (3600, 3600, "orphaned"),
+        (None, 3600, "protected"),
+        (0, 0, "orphaned"),
+        (None, 0, "orphaned"),
+    ],
+)
+def test_orphan_must_have_the_minimum_age(age: int | None, min_age: int, verdict: str) -> None:
+    cloud = Cloud()
+    server = cloud.hold(deleted_server(cloud), cloud.here, age=age)
+    (finding,) = judge(cloud.snapshot(), Policy(min_age=min_age))
+
+    assert (finding.consumer, finding.verdict) == (server, verdict)
+
+
+def _beside(
+    allocators: tuple[str, ...], ignored: tuple[str, ...] = (), consumer_type: str | None = None
+) -> Finding:
+    """Judge an unknown consumer in a cloud with these services in its catalogue.
+
+    The user says that some of them allocate nothing.
+    """
+    cloud = Cloud()
+    consumer = unknown_consumer(cloud)
+    there = cloud.snapshot(cloud=d.replace(cloud.snapshot().cloud, allocators=allocators))
+    evidence = there.evidence[consumer]
+    assert evidence.allocation.value
+    typed = d.replace(
+        evidence.allocation, value=d.replace(evidence.allocation.value, type=consumer_type)
+    )
+    there = d.replace(
+        there, evidence={**there.evidence, consumer: d.replace(evidence, allocation=typed)}
+    )
+    return next(
+        finding
+        for finding in judge(there, d.replace(NO_MINIMUM_AGE, ignore_allocators=frozenset(ignored)))
+        if finding.consumer == consumer
+    )
+
+
+@pytest.mark.parametrize(
+    ("allocators", "ignored", "told"),
+    [
+        ((), (), "the service catalogue has no container service"),
+        (
+            ("container",),
+            ("container",),
+            ("the service catalogue has container, and ignore_allocators names container"),
+        ),
+        (
+            ("container",),
+            ("container", "reservation"),
+            "ignore_allocators names container",
+        ),
+    ],
+)
+def test_unknown_consumer_lists_other_possible_owners(
+    allocators: tuple[str, ...], ignored: tuple[str, ...], told: str
+) -> None:
+    finding = _beside(allocators, ignored)
+
+    assert (finding.kind, finding.verdict) == (
+        "unknown_consumer",
+        "orphaned",
+    ) and told in finding.reason
+
+
+@pytest.mark.parametrize(
+    ("allocators", "ignored", "suspect"),
+    [
+        (("container",), (), "container"),
+        (("reservation",), ("container",), "reservation"),
+        (("accelerator",), (), "accelerator"),
+        (("container", "reservation"), ("container",), "reservation"),
+    ],
+)
+def test_unknown_consumer_without_a_type_may_belong_to_another_service(
+    allocators: tuple[str, ...], ignored: tuple[str, ...], suspect: str
+) -> None:
+    finding = _beside(allocators, ignored)
+
+    assert (finding.kind, finding.verdict, finding.change) == (
+        "unknown_consumer",
+        "undecided",
+        None,
+    )
+    assert (
+        f"the service catalogue has {suspect}" in finding.reason
+        and "orphan_cleanup_ignore_allocators" in finding.reason
+    )
+
+
+@pytest.mark.parametrize("consumer_type", ["INSTANCE", "MIGRATION"])
+def test_unknown_consumer_with_a_type_belongs_to_no_other_service(
+    consumer_type: str,
+) -> None:
+    assert _beside(("container",), consumer_type=consumer_type).verdict == "orphaned"
+
+
+@pytest.mark.parametrize("status", ["ACTIVE", "BUILD", "SHUTOFF"])
+def test_server_that_lost_its_host_is_undecided_until_deleted_or_set_to_error(
+    status: str,
+) -> None:
+    cloud = Cloud()
+
+    finding = cloud.found(cloud.server(None, cloud.here, status=status))
+
+    assert (finding.kind, finding.verdict, finding.change) == ("unhosted_server", "undecided", None)
+    assert "delete it, or set it to ERROR" in finding.reason

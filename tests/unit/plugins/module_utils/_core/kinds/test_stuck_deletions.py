@@ -1,0 +1,187 @@
+# Copyright (c) 2026, osops.placement contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Which servers are stuck in their deletion, which only look so, and what to do next."""
+
+from __future__ import annotations
+
+import dataclasses as d
+import typing as t
+
+import pytest
+
+from ansible_collections.osops.placement.plugins.module_utils._core.facts.index import SnapshotIndex
+from ansible_collections.osops.placement.plugins.module_utils._core.kinds.stuck_deletions import (
+    stuck_deletion,
+)
+from ansible_collections.osops.placement.plugins.module_utils._core.models.nova import (
+    Action,
+    ActionEvent,
+    Service,
+)
+from ansible_collections.osops.placement.plugins.module_utils._core.models.snapshot import (
+    Deletions,
+    Surroundings,
+)
+from ansible_collections.osops.placement.plugins.module_utils._core.models.surroundings import (
+    DeletedServer,
+    Deletion,
+)
+from ansible_collections.osops.placement.plugins.module_utils._core.models.verdict import Finding
+from ansible_collections.osops.placement.plugins.module_utils._core.options.policy import Policy
+from ansible_collections.osops.placement.tests.unit.plugins.module_utils.world import World, answer
+
+LONG_AGO, LATELY = "2026-11-01T15:00:00.000000", "2026-11-20T14:00:00.000000"
+DELETING = {"task_state": "deleting"}
+FAILED = {"status": "ERROR"}
+
+
+def make_action(result: str = "Error", start: str = LONG_AGO) -> Action:
+    event = ActionEvent("compute_terminate_instance", start, start, result, "compute-1")
+    return Action("delete", "req-1", "user", start, None, (event,))
+
+
+class Site(World):
+    """A host with one server, whose deletion Nova has begun."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.here = self.host("compute-1")
+        self.guest = self.server(self.here, self.here, updated=LONG_AGO)
+
+    def find(
+        self,
+        *,
+        code: int = 200,
+        vm_state: str = "active",
+        fault: str = "",
+        locked: bool = False,
+        deletion: Deletion | None = None,
+        service: dict[str, t.Any] | None = None,
+        **fields: t.Any,
+    ) -> list[Finding]:
+        server = d.replace(self.servers[self.guest], **fields)
+        row = DeletedServer(server, vm_state, fault, locked)
+        lookup = answer(f"GET /servers/{self.guest}", code, row if code == 200 else None)
+        actions = {}
+        if deletion is not None:
+            actions = {self.guest: answer("GET /servers/…/os-instance-actions", 200, deletion)}
+        deletions = Deletions(lookups={self.guest: lookup}, actions=actions)
+        snapshot = self.snapshot(surroundings=Surroundings(deletions=deletions))
+        if service is not None:
+            rows = tuple(
+                Service(**{**vars(row), **service})
+                for row in self.services
+                if service.get("host") != ""
+            )
+            snapshot = d.replace(snapshot, services=answer("GET /os-services", 200, rows))
+        return list(stuck_deletion(SnapshotIndex(snapshot), Policy()))
+
+
+@pytest.fixture(name="site")
+def _site() -> Site:
+    return Site()
+
+
+NEWEST = Deletion(make_action(), is_newest=True)
+
+STUCK: dict[str, tuple[dict[str, t.Any], str]] = {
+    "deleting, and the host is up": (DELETING, "Restart nova-compute there: it begins"),
+    "deleting, and the host is down": (
+        {**DELETING, "service": {"state": "down"}},
+        "nova-compute of compute-1 is down. If the host can come back, start nova-compute there. "
+        "It ends the deletion by itself when it starts. If it will not come back, make sure that "
+        "the machine is off",
+    ),
+    "deleting, and the host is forced down": (
+        {**DELETING, "service": {"state": "up", "forced_down": True}},
+        "nova-compute of compute-1 is forced down.",
+    ),
+    "deleting, and the service is gone": (
+        {**DELETING, "service": {"host": ""}},
+        "Nova has no nova-compute of compute-1. Make sure that the machine is off",
+    ),
+    "deleting without a host": (
+        {**DELETING, "host": None, "node": None},
+        "It has no host, so that Nova deletes it from its databases alone: openstack server delete",
+    ),
+    "soft-deleting": (
+        {"task_state": "soft-deleting"},
+        "End the task, which changes nothing of the guest: openstack server set --state active",
+    ),
+    "soft-deleting on a host that is down": (
+        {"task_state": "soft-deleting", "service": {"state": "down"}},
+        "start nova-compute there. Then: openstack server delete",
+    ),
+    "half-way": ({"vm_state": "deleted", "status": "DELETED"}, "began 19d ago and ended half-way."),
+    "failed": (
+        {**FAILED, "deletion": NEWEST, "fault": "Volume is busy."},
+        "failed 19d ago. Its last error: Volume is busy. nova-compute of compute-1 is up. Mend",
+    ),
+    "failed, and locked": (
+        {**FAILED, "deletion": NEWEST, "locked": True},
+        "as an administrator because the server is locked",
+    ),
+    "began long ago although it was changed lately": (
+        {**DELETING, "updated": LATELY, "deletion": Deletion(make_action("Success"), True)},
+        "began 19d ago and has not ended.",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", STUCK)
+def test_deletion_that_does_not_end_is_found_with_its_next_step(site: Site, case: str) -> None:
+    fields, words = STUCK[case]
+    (finding,) = site.find(**fields)
+
+    assert (finding.verdict, finding.subject, finding.change) == ("drifted", site.guest, None)
+    assert words in finding.reason
+    assert site.guest in finding.reason
+
+
+NOT_STUCK: dict[str, dict[str, t.Any]] = {
+    "it has just begun": {**DELETING, "updated": LATELY},
+    "it has just been asked for": {
+        **DELETING,
+        "deletion": Deletion(make_action(start=LATELY), True),
+    },
+    "nobody knows since when": {**DELETING, "updated": None},
+    "it has ended since": {"code": 404},
+    "it lives again": {},
+    "its error is not that of a deletion": {**FAILED, "deletion": Deletion(None, False)},
+    "its actions are not known": FAILED,
+    "something was done after the deletion failed": {
+        **FAILED,
+        "deletion": Deletion(make_action(), is_newest=False),
+    },
+    "the deletion has not failed": {**FAILED, "deletion": Deletion(make_action("Success"), True)},
+    "an error of a server with another task": {
+        **FAILED,
+        "task_state": "rebuilding",
+        "deletion": NEWEST,
+    },
+}
+
+
+@pytest.mark.parametrize("case", NOT_STUCK)
+def test_deletion_that_only_looks_stuck_is_not_reported(site: Site, case: str) -> None:
+    assert site.find(**NOT_STUCK[case]) == []
+
+
+@pytest.mark.parametrize("status", [403, 500])
+def test_server_that_cannot_be_looked_up_is_undecided(site: Site, status: int) -> None:
+    (finding,) = site.find(code=status)
+
+    assert finding.verdict == "undecided"
+    assert f"answered {status}" in finding.reason
+
+
+def test_server_of_a_cell_that_does_not_answer_is_not_reported(site: Site) -> None:
+    assert site.find(**DELETING, service={"status": "UNKNOWN", "state": None}) == []
+
+
+def test_names_and_errors_are_printed_as_data(site: Site) -> None:
+    (finding,) = site.find(**DELETING, fault="\x1b[31m")
+
+    assert finding.reason.isprintable()

@@ -1,0 +1,121 @@
+# Copyright (c) 2026, osops.placement contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Which hosts and servers are in a wrong availability zone."""
+
+from __future__ import annotations
+
+import dataclasses as d
+import typing as t
+
+import pytest
+
+from ansible_collections.osops.placement.plugins.module_utils._core.models.nova import Aggregate
+from ansible_collections.osops.placement.plugins.module_utils._core.models.snapshot import Scope
+from ansible_collections.osops.placement.tests.unit.plugins.module_utils.judging import (
+    NO_MINIMUM_AGE,
+    judge,
+)
+from ansible_collections.osops.placement.tests.unit.plugins.module_utils.world import (
+    World,
+    answer,
+)
+
+if t.TYPE_CHECKING:
+    from ansible_collections.osops.placement.plugins.module_utils._core.models.verdict import (
+        Finding,
+    )
+
+RACK, OTHER = "aaaaaaaa-0000-4000-8000-000000000000", "bbbbbbbb-0000-4000-8000-000000000000"
+TWO_ZONES = (
+    Aggregate(RACK, "first", "a", ("compute-1", "compute-2"), id=7),
+    Aggregate(OTHER, "second", "b", ("compute-1",), id=8),
+    Aggregate("c", "third", None, ("compute-2",), id=9),
+    Aggregate("d", "fourth", "a", ("compute-2",), id=10),
+)
+
+
+class Site(World):
+    """Two hosts, and a server on the first."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.one, self.two = self.host("compute-1"), self.host("compute-2")
+        self.server(self.one, self.one)
+
+    def findings(self, **changes: t.Any) -> list[Finding]:
+        found = judge(self.snapshot(**changes), NO_MINIMUM_AGE)
+        return [finding for finding in found if finding.kind == "zone_mismatch"]
+
+
+@pytest.fixture(name="site")
+def _site() -> Site:
+    return Site()
+
+
+def test_host_in_two_zones_is_reported_with_their_aggregates(site: Site) -> None:
+    (finding,) = site.findings(aggregates=TWO_ZONES)
+
+    assert finding.id == "zone_mismatch/compute-1"
+    assert "zone a by aggregate first (7), zone b by aggregate second (8)" in finding.reason
+
+
+def test_hosts_that_are_right_or_unknown_do_not_hide_a_later_one(site: Site) -> None:
+    aggregates = [
+        Aggregate(RACK, "first", "a", ("absent", "compute-1", "compute-2"), id=7),
+        Aggregate(OTHER, "second", "b", ("absent", "compute-2"), id=8),
+    ]
+    found = site.findings(aggregates=tuple(aggregates))
+
+    assert [finding.subject for finding in found] == ["compute-2"]
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {},
+        {"aggregates": TWO_ZONES[2:]},
+        {"aggregates": TWO_ZONES, "services": answer("GET /os-services", 500)},
+        {"aggregates": TWO_ZONES, "scope": Scope(hosts=("compute-2",)), "trees": ()},
+    ],
+    ids=["no aggregates", "one zone", "unsound", "out of scope"],
+)
+def test_host_in_one_zone_or_none_is_no_finding(site: Site, changes: dict[str, t.Any]) -> None:
+    assert site.findings(**changes) == []
+
+
+@pytest.mark.parametrize(
+    ("server", "zone", "zone_after", "command"),
+    [
+        ({"pinned_zone": "b"}, "a", "a", "openstack server migrate --live-migration"),
+        ({"pinned_zone": "b", "status": "SHUTOFF"}, "a", "a", "openstack server migrate"),
+        ({"pinned_zone": "a"}, "a", "a", None),
+        ({"pinned_zone": None}, "a", "a", None),
+        ({"pinned_zone": "b", "task_state": "migrating"}, "a", "a", None),
+        ({"pinned_zone": "b", "host": None}, "a", "a", None),
+        ({"pinned_zone": "b"}, "a", "b", None),
+        ({"pinned_zone": "b"}, "a,b", "a,b", None),
+        ({"pinned_zone": "b"}, None, None, None),
+    ],
+)
+def test_server_outside_of_its_zone_is_to_be_moved(
+    site: Site,
+    server: dict[str, t.Any],
+    zone: str | None,
+    zone_after: str | None,
+    command: str | None,
+) -> None:
+    uuid = site.server(site.two, site.two)
+    evidence = dict(site.snapshot().evidence)
+    shape = answer(f"GET /servers/{uuid}", 200, d.replace(site.servers[uuid], **server))
+    evidence[uuid] = d.replace(evidence[uuid], shape=shape)
+    services = [
+        answer("GET /os-services", 200, tuple(d.replace(row, zone=name) for row in site.services))
+        for name in (zone, zone_after)
+    ]
+    found = site.findings(evidence=evidence, services=services[0], services_after=services[1])
+
+    assert [(finding.subject, *finding.commands) for finding in found] == (
+        [(uuid, f"{command} {uuid}")] if command else []
+    )

@@ -1,0 +1,183 @@
+# Copyright (c) 2026, osops.placement contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Documents as Placement accepts them, and the changes made of them."""
+
+from __future__ import annotations
+
+import json
+import typing as t
+
+import pytest
+
+from ansible_collections.osops.placement.plugins.module_utils._core.models.change import (
+    Change,
+    build_body,
+    build_change,
+    build_reduction,
+    is_same_allocation,
+)
+from ansible_collections.osops.placement.plugins.module_utils._core.models.placement import (
+    Allocation,
+)
+
+HELD = {"b": {"VCPU": 2, "MEMORY_MB": 512}, "a": {"VCPU": 1}}
+
+
+def _allocation(generation: int | None = 3, type: str | None = None) -> Allocation:
+    return Allocation("consumer", generation, "project", "user", type, HELD, 7200)
+
+
+def test_document_is_what_placement_accepts() -> None:
+    assert build_body(_allocation()) == {
+        "allocations": {
+            "a": {"resources": {"VCPU": 1}},
+            "b": {"resources": {"MEMORY_MB": 512, "VCPU": 2}},
+        },
+        "consumer_generation": 3,
+        "project_id": "project",
+        "user_id": "user",
+    }
+
+
+def test_untyped_consumer_has_no_type_in_its_document() -> None:
+    assert "consumer_type" not in build_body(_allocation(type=None))
+
+
+def test_typed_consumer_keeps_its_type() -> None:
+    assert build_body(_allocation(type="INSTANCE"))["consumer_type"] == "INSTANCE"
+
+
+def test_new_consumer_has_generation_null() -> None:
+    assert build_body(_allocation(generation=None))["consumer_generation"] is None
+
+
+def test_equal_allocations_make_identical_documents_in_any_order() -> None:
+    other = {"a": {"VCPU": 1}, "b": {"MEMORY_MB": 512, "VCPU": 2}}
+
+    assert json.dumps(build_body(_allocation())) == json.dumps(
+        build_body(Allocation("consumer", 3, "project", "user", None, other, 7200))
+    )
+
+
+def test_change_drops_the_named_providers_and_keeps_the_others() -> None:
+    change = build_reduction(_allocation(), {"a"})
+
+    assert change.before == build_body(_allocation())
+    assert change.after == {
+        **change.before,
+        "allocations": {"b": change.before["allocations"]["b"]},
+    }
+    assert (change.consumer, change.generation, change.action) == ("consumer", 3, "reduce")
+
+
+def test_change_that_drops_everything_removes_the_consumer() -> None:
+    change = build_reduction(_allocation(type="MIGRATION"), {"a", "b"})
+
+    assert change.after == {**change.before, "allocations": {}}
+    assert change.action == "remove"
+
+
+def test_change_keeps_the_generation_and_the_owner() -> None:
+    after = build_reduction(_allocation(), {"a", "b"}).after
+
+    assert (after["consumer_generation"], after["project_id"], after["user_id"]) == (
+        3,
+        "project",
+        "user",
+    )
+
+
+def test_consumer_without_generation_cannot_be_changed() -> None:
+    with pytest.raises(ValueError, match="consumer has no allocation"):
+        build_reduction(_allocation(generation=None), {"a"})
+
+
+NOTHING = Allocation("consumer", None, None, None, None, {}, None)
+
+
+def test_allocations_are_equal_whatever_their_generation() -> None:
+    assert is_same_allocation(
+        build_body(_allocation(generation=3)), build_body(_allocation(generation=4))
+    )
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"project_id": "theirs"},
+        {"user_id": "another"},
+        {"consumer_type": "INSTANCE"},
+        {"allocations": {}},
+    ],
+)
+def test_allocations_with_another_owner_or_other_amounts_differ(other: dict[str, t.Any]) -> None:
+    one = build_body(_allocation())
+
+    assert not is_same_allocation(one, one | other)
+    assert not is_same_allocation(one | other, one)
+
+
+def test_empty_allocations_are_equal_whatever_their_owner() -> None:
+    assert is_same_allocation(
+        build_body(NOTHING),
+        build_body(NOTHING) | {"project_id": "theirs", "consumer_type": "INSTANCE"},
+    )
+
+
+def _rewritten(before: Allocation = NOTHING, **anew: t.Any) -> Change:
+    return build_change(before, **anew)
+
+
+@pytest.mark.parametrize(
+    ("change", "action"),
+    [
+        (_rewritten(_allocation(), resources={}), "remove"),
+        (_rewritten(_allocation(), resources={}, project="theirs"), "remove"),
+        (_rewritten(_allocation(), resources={"a": {"VCPU": 1}}), "reduce"),
+        (
+            _rewritten(_allocation(), resources={**HELD, "b": {"VCPU": 1, "MEMORY_MB": 512}}),
+            "reduce",
+        ),
+        (_rewritten(_allocation(), resources={"a": {"VCPU": 2}}), "rewrite"),
+        (_rewritten(_allocation(), resources={"c": {"VCPU": 1}}), "rewrite"),
+        (_rewritten(_allocation(), resources={"a": {"VCPU": 1}}, project="theirs"), "rewrite"),
+        (_rewritten(_allocation(), user="another"), "rewrite"),
+        (_rewritten(resources=HELD, project="project", user="user"), "create"),
+    ],
+)
+def test_change_is_named_by_its_effect(change: Change, action: str) -> None:
+    assert change.action == action
+
+
+def test_amounts_given_up_by_a_partner_do_not_make_a_change_a_reduction() -> None:
+    """Together the two use nothing more, but the server gets what the migration had."""
+    partner = _rewritten(
+        Allocation("partner", 1, "project", "user", None, {"c": {"VCPU": 1}}, 7200), resources={}
+    )
+    change = _rewritten(_allocation(), resources={"c": {"VCPU": 1}}, partner=partner)
+
+    assert (change.action, change.allocates) == ("rewrite", {})
+
+
+def test_change_frees_and_allocates_by_provider_and_class() -> None:
+    change = _rewritten(
+        _allocation(),
+        resources={"b": {"VCPU": 1, "MEMORY_MB": 512, "DISK_GB": 3}, "c": {"VCPU": 4}},
+    )
+
+    assert change.frees == {"a": {"VCPU": 1}, "b": {"VCPU": 1}}
+    assert change.allocates == {"b": {"DISK_GB": 3}, "c": {"VCPU": 4}}
+
+
+def test_change_starts_from_the_current_allocations_even_if_empty() -> None:
+    change = _rewritten(resources=HELD, project="project", user="user")
+
+    assert (
+        change.generation,
+        change.before["allocations"],
+        change.before["consumer_generation"],
+    ) == (None, {}, None)
+    assert (change.before["project_id"], change.before["user_id"]) == ("project", "user")
+    assert change.after == build_body(_allocation(generation=None))

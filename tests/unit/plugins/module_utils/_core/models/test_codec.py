@@ -1,0 +1,179 @@
+# Copyright (c) 2026, osops.placement contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import annotations
+
+import dataclasses as d
+import json
+import pathlib
+import typing as t
+
+import hypothesis
+import pytest
+
+from ansible_collections.osops.placement.plugins.module_utils._common.errors import InvalidInput
+from ansible_collections.osops.placement.plugins.module_utils._core.models.codec import (
+    decode,
+    encode,
+)
+from ansible_collections.osops.placement.plugins.module_utils._core.models.placement import (
+    ProviderDetails,
+)
+from ansible_collections.osops.placement.plugins.module_utils._core.models.resource_request import (
+    PortGroup,
+    ServerPort,
+)
+from ansible_collections.osops.placement.plugins.module_utils._core.models.snapshot import (
+    Listings,
+    Scope,
+    Shard,
+    Snapshot,
+)
+from ansible_collections.osops.placement.plugins.module_utils._core.options.policy import Policy
+from ansible_collections.osops.placement.tests.unit.plugins.module_utils.judging import (
+    NO_MINIMUM_AGE,
+    build_findings,
+)
+from ansible_collections.osops.placement.tests.unit.plugins.module_utils.world import PLENTY, World
+from ansible_collections.osops.placement.tests.unit.plugins.module_utils.worlds import worlds
+
+# Written when `Listings` was not a class of its own yet.
+OLD_SNAPSHOT = pathlib.Path(__file__).parents[5] / "fixtures" / "snapshot" / "format-2.json"
+
+
+@hypothesis.given(worlds())
+def test_snapshot_survives_json_unchanged(world: World) -> None:
+    snapshot = world.snapshot()
+
+    assert decode(json.loads(json.dumps(encode(snapshot)))) == snapshot
+
+
+def _remove_pinned_zones(value: t.Any) -> None:
+    """Remove the zone from every server in a document; no server in an older file has one."""
+    if isinstance(value, dict):
+        if "task_known" in value:
+            assert value.pop("pinned_zone") is None
+        for part in value.values():
+            _remove_pinned_zones(part)
+    if isinstance(value, list):
+        for part in value:
+            _remove_pinned_zones(part)
+
+
+def test_older_file_of_the_same_format_is_read() -> None:
+    document = json.loads(OLD_SNAPSHOT.read_text(encoding="utf-8"))
+    snapshot = decode(document)
+
+    written = json.loads(json.dumps(encode(snapshot)))
+    # These were added later.
+    assert written["snapshot"].pop("reading")["mode"] == "full"
+    assert written["snapshot"]["scope"].pop("project_names") == []
+    assert written["snapshot"]["scope"].pop("also_kinds") == []
+    for field in ("host_trees", "host_allocations"):
+        assert written["snapshot"].pop(field) == {}
+    assert written["snapshot"].pop("unlisted_moves")["status"] == 0
+    assert written["snapshot"]["cloud"].pop("tells_time") is True
+    assert written["snapshot"].pop("listed_amounts")["by_server"] == 0
+    assert not any(written["snapshot"]["scope"].pop("groups").values())
+    assert written["snapshot"].pop("surroundings")["unread"] == []
+    for field in ("mirror", "mirror_again"):
+        assert written["snapshot"].pop(field) is None
+    for evidence in written["snapshot"]["evidence"].values():
+        assert evidence.pop("device_profiles") == []
+        assert evidence.pop("port_actions") == []
+        for field in ("server_ports", "attachments", "root_volume", "accelerators"):
+            assert evidence.pop(field)["status"] == 0
+        assert evidence.pop("rows") == []
+        for field in ("former_tree", "host_servers", "own_usages"):
+            assert evidence.pop(field)["status"] == 0
+    for evidence in document["snapshot"]["evidence"].values():
+        # What these said of servers, later versions read in another form.
+        del evidence["ports"], evidence["stock"]
+    for part in (written, document):
+        _drop_key(part, "root_device")
+        _drop_key(part, "launched_at")
+    for answer in written["snapshot"]["evidence"].values():
+        for action in answer["actions"]["value"] or ():
+            assert action.pop("updated_at") is None
+    _remove_pinned_zones(written)
+    assert written == document
+    policy = Policy(min_age=0)
+    kinds = [entry["kind"] for entry in build_findings(snapshot, policy)["findings"]]
+    assert sorted(kinds) == ["deleted_server", "ended_migration"]
+
+
+def _drop_key(document: t.Any, key: str) -> None:
+    """Remove a key wherever it is in a document."""
+    if isinstance(document, dict):
+        document.pop(key, None)
+        for part in document.values():
+            _drop_key(part, key)
+    elif isinstance(document, list):
+        for part in document:
+            _drop_key(part, key)
+
+
+def test_listings_and_the_rest_are_side_by_side_in_the_file() -> None:
+    """A file does not show where the listings end, so a field may move from one to the other."""
+    fields = encode(World().snapshot())["snapshot"]
+
+    assert set(fields) == {field.name for field in d.fields(Snapshot)}
+    assert set(fields) > {field.name for field in d.fields(Listings)}
+
+
+def test_optional_parts_survive_json_unchanged() -> None:
+    world = World()
+    root = world.host("compute-1")
+    server = world.server(root)
+    world.ports[server] = (
+        ServerPort("port", "normal", (PortGroup("port", {"NET": 1}, frozenset({"X"})),)),
+    )
+    details = {
+        root: ProviderDetails(
+            {"VCPU": PLENTY}, {"VCPU": 1}, frozenset({"COMPUTE_NODE", "CUSTOM_X"})
+        )
+    }
+    scope = Scope(hosts=("compute-1",), kinds=("wrong_owner",), shard=Shard(2, 8))
+    snapshot = world.snapshot(
+        details=details, scope=scope, trees=(root,), usages={root: {"VCPU": 1}}, left_out=3
+    )
+
+    assert decode(json.loads(json.dumps(encode(snapshot)))) == snapshot
+
+
+@hypothesis.given(worlds())
+def test_decoded_snapshot_is_judged_identically(world: World) -> None:
+    snapshot, policy = world.snapshot(), NO_MINIMUM_AGE
+    again = decode(json.loads(json.dumps(encode(snapshot))))
+
+    assert json.dumps(build_findings(again, policy), sort_keys=True) == json.dumps(
+        build_findings(snapshot, policy), sort_keys=True
+    )
+
+
+@pytest.mark.parametrize(
+    ("document", "said"),
+    [
+        ([], "not a snapshot that orphan_detect wrote"),
+        ({}, "not a snapshot that orphan_detect wrote"),
+        ({"format": 2}, "not a snapshot that orphan_detect wrote"),
+        ({"format": 2, "snapshot": {"cloud": None}}, "not a snapshot that orphan_detect wrote"),
+        ({"format": 1, "snapshot": {}}, "has format 1, but this version reads format 2"),
+    ],
+)
+def test_data_that_is_not_a_snapshot_is_refused(document: t.Any, said: str) -> None:
+    with pytest.raises(InvalidInput, match=said):
+        decode(document)
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [("started_at", 17), ("started_at", None), ("services", None), ("samples", None)],
+)
+def test_wrong_type_inside_a_snapshot_is_refused(field: str, value: t.Any) -> None:
+    document = encode(World().snapshot())
+    document["snapshot"][field] = value
+
+    with pytest.raises(InvalidInput, match="not a snapshot that orphan_detect wrote"):
+        decode(document)

@@ -1,0 +1,67 @@
+# Copyright (c) 2026, osops.placement contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""A module on a host with an old Python ends with a sentence, and not with a traceback."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from pathlib import Path
+
+import ansible
+import pytest
+
+from ansible_collections.osops.placement.plugins.module_utils._core.models.minimum_python import (
+    explain_old_python,
+)
+from ansible_collections.osops.placement.tests.unit.plugins.test_rooms import (
+    MODULES,
+    ON_HYPERVISORS,
+    ROOT,
+)
+
+PYTHON = ROOT / ".venv" / "hypervisor" / "bin" / "python"
+# Those without Python code of their own: their action plugins do the work.
+WITHOUT_CODE = {"orphan_notification", "orphan_report", "orphan_result", "validate_variables"}
+NEWER = [
+    path.stem
+    for path in MODULES
+    if path.stem not in ON_HYPERVISORS and path.stem not in WITHOUT_CODE
+]
+
+
+@pytest.mark.parametrize("version", [(3, 11), (3, 14), (4, 0)])
+def test_new_python_is_accepted(version: tuple[int, ...]) -> None:
+    assert explain_old_python(version, "/usr/bin/python3") == ""
+
+
+def test_old_python_is_named_with_what_to_set() -> None:
+    assert explain_old_python((3, 9), "/usr/bin/python3") == (
+        "This module needs Python 3.11 or newer, and /usr/bin/python3 is Python 3.9: set "
+        "ansible_python_interpreter of this host to a newer one, or run the task on the controller."
+    )
+
+
+@pytest.mark.parametrize("name", NEWER)
+def test_module_ends_with_the_sentence_on_a_real_python_3_9(name: str, tmp_path: Path) -> None:
+    if not PYTHON.exists():
+        pytest.skip(
+            "there is no Python 3.9 in .venv/hypervisor: install it, then run make venv-hypervisor"
+        )
+    # Without what else is installed beside Ansible, for a newer Python.
+    (tmp_path / "ansible").symlink_to(Path(ansible.__file__).parent)
+    paths = [str(ROOT / "collections"), str(tmp_path)]
+    done = subprocess.run(
+        [PYTHON, "-m", f"ansible_collections.osops.placement.plugins.modules.{name}"],
+        input='{"ANSIBLE_MODULE_ARGS": {}}',
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(paths)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+    assert (done.returncode, done.stderr) == (1, "")
+    assert json.loads(done.stdout)["msg"].startswith("This module needs Python 3.11 or newer")

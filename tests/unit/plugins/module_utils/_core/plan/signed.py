@@ -1,0 +1,27 @@
+# Copyright (c) 2026, osops.placement contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Plans of somebody who edits them and computes the digest again."""
+
+from __future__ import annotations
+
+import contextlib
+import typing as t
+
+from ansible_collections.osops.placement.plugins.module_utils._core.plan.plan import (
+    Plan,
+    digest_others,
+)
+
+
+def sign(document: t.Any) -> t.Any:
+    """Return a plan with the digest of what it is now; what has none is returned as it is."""
+    with contextlib.suppress(TypeError, AttributeError):
+        return {**document, "digest": digest_others(document)}
+    return document
+
+
+def parse_signed(document: t.Any) -> Plan:
+    """Return the plan in a document whose digest fits."""
+    return Plan.parse(sign(document))

@@ -1,0 +1,74 @@
+# Copyright (c) 2026, osops.placement contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Which hosts are looked up directly, each once."""
+
+from __future__ import annotations
+
+import types
+import typing as t
+
+import pytest
+
+from ansible_collections.osops.placement.plugins.module_utils._core.facts.listings_index import (
+    ListingsIndex,
+)
+from ansible_collections.osops.placement.plugins.module_utils._core.reading.host_lookups import (
+    HostLookups,
+)
+from ansible_collections.osops.placement.tests.unit.plugins.module_utils.world import World, answer
+
+
+class Site(World):
+    """A host, and a provider that may belong to another one."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.here = self.host("compute-1")
+        self.server(self.here, self.here)
+        self.gone = self.provider("gone.example")
+        self.asked: list[str] = []
+
+    def lookups(self, status: int = 404, **changes: t.Any) -> HostLookups:
+        def get_host(name: str) -> t.Any:
+            self.asked.append(name)
+            return answer(f"GET /os-hosts/{name}", status)
+
+        nova = types.SimpleNamespace(get_host=get_host)
+        index = ListingsIndex(self.listings(host_lookups={}, **changes))
+        return HostLookups(t.cast("t.Any", nova), index)
+
+
+@pytest.fixture(name="site")
+def _site() -> Site:
+    return Site()
+
+
+def test_a_host_is_looked_up_once(site: Site) -> None:
+    lookups = site.lookups()
+    lookups.look_up(["b", "a"])
+    lookups.look_up(["a", "c"])
+
+    assert sorted(site.asked) == ["a", "b", "c"]
+    assert set(lookups.answers) == {"a", "b", "c"}
+
+
+def test_a_root_without_a_node_is_looked_up_with_and_without_its_domain(site: Site) -> None:
+    site.lookups().look_up_roots([site.gone, site.here])
+
+    assert sorted(site.asked) == ["gone", "gone.example"]
+
+
+def test_an_unsound_reading_looks_up_no_root(site: Site) -> None:
+    site.lookups(migrations=answer("GET /os-migrations", 500)).look_up_roots([site.gone])
+
+    assert site.asked == []
+
+
+def test_a_host_that_the_listings_leave_out_ends_the_lookups_of_roots(site: Site) -> None:
+    lookups = site.lookups(status=200)
+    lookups.look_up(["in-another-cell"])
+    lookups.look_up_roots([site.gone])
+
+    assert site.asked == ["in-another-cell"]

@@ -1,0 +1,150 @@
+# Copyright (c) 2026, osops.placement contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""A live server without an instance mapping keeps its allocation while Nova skips its cell.
+
+Nova says nothing when it leaves a cell out of a search because the servers there cannot be read
+(nova/compute/multi_cell_list.py, query_wrapper), for example before its database is migrated. The
+services and compute nodes of the cell are listed as ever.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses as d
+import typing as t
+
+import pytest
+
+from ansible_collections.osops.placement.plugins.module_utils._common.errors import (
+    CloudError,
+    UnsoundReading,
+)
+from ansible_collections.osops.placement.plugins.module_utils._core.facts.index import SnapshotIndex
+from ansible_collections.osops.placement.plugins.module_utils._core.findings.memory import (
+    build_memory,
+)
+from ansible_collections.osops.placement.plugins.module_utils._core.judging.engine import judge
+from ansible_collections.osops.placement.plugins.module_utils._core.models.snapshot import Scope
+from ansible_collections.osops.placement.plugins.module_utils._core.reading.incremental import (
+    FullReadingNeeded,
+)
+from ansible_collections.osops.placement.tests.unit.plugins.module_utils._core.changes.test_nova_races import (  # noqa: E501
+    open_collector,
+    remediate,
+)
+from ansible_collections.osops.placement.tests.unit.plugins.module_utils._core.reading.test_incremental import (  # noqa: E501
+    ChangingCloud,
+    read_fully,
+)
+from ansible_collections.osops.placement.tests.unit.plugins.module_utils.judging import (
+    NO_MINIMUM_AGE,
+)
+from ansible_collections.osops.placement.tests.unit.plugins.module_utils.nova_lives import booted
+from ansible_collections.osops.placement.tests.unit.plugins.module_utils.nova_model import Nova
+from ansible_collections.osops.placement.tests.unit.plugins.module_utils.world import answer
+
+if t.TYPE_CHECKING:
+    from ansible_collections.osops.placement.plugins.module_utils._core.models.snapshot import (
+        Answer,
+        Snapshot,
+    )
+
+
+class SkippedCell(ChangingCloud):
+    """A cloud that skips the servers of a cell in every search, and fails where only one is asked.
+
+    The server of the life has no instance mapping, and an allocation on a second host.
+    """
+
+    def __init__(self) -> None:
+        life = booted(Nova())
+        (self.home,) = life.nova.world.allocations[life.server].resources
+        self.other = next(root for root in life.nova.world.nodes if root != self.home)
+        life.nova.world.hold(life.server, self.other)
+        self.is_skipped = False
+        super().__init__(life)
+
+    def _leave_out(self, found: Answer[t.Any], uuid: str) -> Answer[t.Any]:
+        if uuid == self.life.server:
+            return answer(found.request, 404)
+        return found
+
+    def get_allocations(self, consumers: t.Iterable[str]) -> t.Any:
+        return [self.get_allocation(uuid).value for uuid in consumers]
+
+    def get_server(self, uuid: str) -> t.Any:
+        return self._leave_out(super().get_server(uuid), uuid)
+
+    def list_instance_actions(self, uuid: str) -> t.Any:
+        return self._leave_out(super().list_instance_actions(uuid), uuid)
+
+    def list_server_rows(self, uuid: str, attempt: int = 0) -> t.Any:
+        found = super().list_server_rows(uuid, attempt)
+        if self.is_skipped and uuid == self.life.server:
+            return d.replace(found, value=())
+        return found
+
+    def list_servers_on_host(self, host: str) -> t.Any:
+        if self.is_skipped and host == self.world.nodes[self.home].host:
+            return ()
+        return super().list_servers_on_host(host)
+
+    def list_changed_servers(self, since: str) -> t.Any:
+        found = super().list_changed_servers(since)
+        if self.is_skipped:
+            return d.replace(found, value=())
+        return found
+
+    def list_hypervisors(self, with_servers: bool, roots: t.Iterable[str]) -> t.Any:
+        found = super().list_hypervisors(with_servers, roots)
+        if self.is_skipped and with_servers:
+            return answer(found.request, 500)
+        return found
+
+    def list_hypervisor_servers(self, node: str) -> t.Any:
+        if self.is_skipped and node == self.home:
+            raise CloudError("Nova answered 500 when asked for the servers of the compute node.")
+        return super().list_hypervisor_servers(node)
+
+
+@pytest.fixture(name="cloud")
+def _cloud() -> SkippedCell:
+    return SkippedCell()
+
+
+def clean_up(cloud: SkippedCell, read: t.Callable[[t.Any], Snapshot]) -> None:
+    """Detect and remediate; a reading that fails changes nothing."""
+    with (
+        contextlib.suppress(FullReadingNeeded, UnsoundReading, CloudError),
+        open_collector(cloud) as reading,
+    ):
+        remediate(cloud, reading, judge(SnapshotIndex(read(reading)), NO_MINIMUM_AGE))
+
+
+def test_incremental_run_keeps_it(cloud: SkippedCell) -> None:
+    """It is looked up in every run, because a full reading could not decide."""
+    snapshot, findings = read_fully(cloud)
+    memory = build_memory(SnapshotIndex(snapshot), findings)
+    assert memory and cloud.life.server in memory.watched
+    cloud.remember()
+    cloud.is_skipped = True
+    clean_up(cloud, lambda reading: reading.collect_changes(Scope(), memory))
+
+    assert not cloud.wrong, cloud.wrong
+
+
+def test_run_for_the_other_host_keeps_it(cloud: SkippedCell) -> None:
+    cloud.is_skipped = True
+    scope = Scope(hosts=(cloud.world.nodes[cloud.other].name,))
+    clean_up(cloud, lambda reading: reading.collect(scope))
+
+    assert not cloud.wrong, cloud.wrong
+
+
+def test_full_run_keeps_it(cloud: SkippedCell) -> None:
+    cloud.is_skipped = True
+    clean_up(cloud, lambda reading: reading.collect(Scope()))
+
+    assert not cloud.wrong, cloud.wrong

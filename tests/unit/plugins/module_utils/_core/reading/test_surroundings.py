@@ -1,0 +1,341 @@
+# Copyright (c) 2026, osops.placement contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""What is asked of Ironic, Keystone and Nova at the end of a reading, and what is not."""
+
+from __future__ import annotations
+
+import typing as t
+
+import pytest
+
+from ansible_collections.osops.placement.plugins.module_utils._core.facts.index import SnapshotIndex
+from ansible_collections.osops.placement.plugins.module_utils._core.models.nova import Action
+from ansible_collections.osops.placement.plugins.module_utils._core.models.placement import (
+    Allocation,
+    ProviderDetails,
+)
+from ansible_collections.osops.placement.plugins.module_utils._core.models.snapshot import (
+    Answer,
+    Scope,
+)
+from ansible_collections.osops.placement.plugins.module_utils._core.models.surroundings import (
+    BareMetalNode,
+    DeletedServer,
+    Project,
+)
+from ansible_collections.osops.placement.plugins.module_utils._core.reading.bare_metal import (
+    read_bare_metal,
+)
+from ansible_collections.osops.placement.plugins.module_utils._core.reading.deletions import (
+    read_deletions,
+)
+from ansible_collections.osops.placement.plugins.module_utils._core.reading.owners import (
+    read_projects,
+)
+from ansible_collections.osops.placement.tests.unit.plugins.module_utils.world import (
+    OLD,
+    OUR_PROJECT,
+    PROJECT,
+    World,
+    answer,
+)
+
+CLASS = "CUSTOM_GOLD"
+STRANGER = "99999999-0000-4000-8000-000000000000"
+
+
+class Services(World):
+    """Services that answer according to the world, and record what they are asked."""
+
+    workers = 1
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.asked: list[str] = []
+        self.listed: dict[str, BareMetalNode] = {}
+        self.known_projects = [Project(OUR_PROJECT, "ours", "default")]
+        self.domains: tuple[str, ...] = ("default",)
+        self.free: tuple[str, ...] = ()
+        self.states: dict[str, list[DeletedServer]] = {}
+        self.here = self.host("compute-1")
+
+    def metal(self, **fields: t.Any) -> str:
+        """Add a node with its provider, and return its uuid."""
+        name = f"{self._count + 1:08x}-0000-4000-8000-000000000000"
+        node = self.host(name, "metal")
+        values = {
+            "provision_state": "available",
+            "maintenance": False,
+            "power_state": "power off",
+            "instance": None,
+            "resource_class": "gold",
+            "owner": "somebody",
+            **fields,
+        }
+        self.listed[node] = BareMetalNode(uuid=node, **values)
+        return node
+
+    # Ironic.
+
+    def list_nodes(self) -> Answer[t.Any]:
+        self.asked.append("nodes")
+        return answer("GET /nodes", 200, tuple(self.listed.values()))
+
+    def get_node(self, uuid: str) -> Answer[t.Any]:
+        self.asked.append(f"node {uuid}")
+        node = self.listed.get(uuid)
+        return answer(f"GET /nodes/{uuid}", 404 if node is None else 200, node)
+
+    # Placement.
+
+    def query_free_providers(self, resource_class: str) -> Answer[t.Any]:
+        self.asked.append(f"free {resource_class}")
+        return answer("GET /resource_providers", 200, self.free)
+
+    def get_allocation(self, consumer: str) -> Answer[Allocation]:
+        self.asked.append(f"allocation {consumer}")
+        return answer(f"GET /allocations/{consumer}", 200, self.allocations[consumer])
+
+    def get_details(self, providers: t.Iterable[str], parts: t.Any) -> dict[str, ProviderDetails]:
+        self.asked += [f"details {provider}" for provider in providers]
+        return {}
+
+    # Keystone.
+
+    def query_projects(self) -> Answer[t.Any]:
+        self.asked.append("projects")
+        return answer("GET /projects", 200, tuple(self.known_projects))
+
+    def query_domains(self) -> Answer[t.Any]:
+        self.asked.append("domains")
+        return answer("GET /domains", 200, self.domains)
+
+    def query_project(self, uuid: str) -> Answer[t.Any]:
+        self.asked.append(f"project {uuid}")
+        found = [project for project in self.known_projects if project.uuid == uuid]
+        return answer(f"GET /projects/{uuid}", 200 if found else 404, next(iter(found), None))
+
+    # Nova.
+
+    def list_server_projects(self) -> Answer[t.Any]:
+        self.asked.append("servers")
+        rows = tuple((uuid, server.project) for uuid, server in self.servers.items())
+        return answer("GET /servers/detail", 200, rows)
+
+    def get_server(self, uuid: str) -> Answer[t.Any]:
+        self.asked.append(f"server {uuid}")
+        return answer(f"GET /servers/{uuid}", 404)
+
+    def list_servers_in_state(self, field: str, state: str) -> Answer[t.Any]:
+        self.asked.append(f"{field}={state}")
+        return answer("GET /servers/detail", 200, tuple(self.states.get(state, ())))
+
+    def get_deleted_server(self, uuid: str) -> Answer[t.Any]:
+        self.asked.append(f"server {uuid}")
+        return answer(f"GET /servers/{uuid}", 404)
+
+    def list_instance_actions(self, uuid: str) -> Answer[t.Any]:
+        self.asked.append(f"actions {uuid}")
+        return answer("GET …/os-instance-actions", 200, self.actions.get(uuid, ()))
+
+    def get_instance_action(self, uuid: str, request_id: str) -> Answer[Action]:
+        self.asked.append(f"action {request_id}")
+        (found,) = [row for row in self.actions[uuid] if row.request_id == request_id]
+        return answer("GET …/os-instance-actions/…", 200, found)
+
+    def index(self, **scope: t.Any) -> SnapshotIndex:
+        return SnapshotIndex(self.snapshot(scope=Scope(**scope)))
+
+    def read_bare_metal(self) -> t.Any:
+        service = t.cast("t.Any", self)
+        return read_bare_metal(service, service, service, self.index())
+
+    def read_projects(self, **scope: t.Any) -> t.Any:
+        service = t.cast("t.Any", self)
+        return read_projects(service, service, self.index(**scope).snapshot)
+
+    def read_deletions(self, **scope: t.Any) -> t.Any:
+        return read_deletions(t.cast("t.Any", self), self.index(**scope))
+
+
+@pytest.fixture(name="services")
+def _services() -> Services:
+    return Services()
+
+
+def test_cloud_without_bare_metal_asks_ironic_nothing(services: Services) -> None:
+    services.read_bare_metal()
+
+    assert services.asked == []
+
+
+def test_nodes_that_agree_cost_one_listing_and_one_request_for_each_class(
+    services: Services,
+) -> None:
+    services.free = tuple(services.metal() for _number in range(3))
+    services.metal(maintenance=True)
+    used = services.server(services.metal(instance="00000009-0000-4000-8000-000000000000"))
+    node = list(services.listed)[-1]
+    services.listed[node] = BareMetalNode(**{**vars(services.listed[node]), "instance": used})
+    services.hold(used, node, amounts={CLASS: 1})
+    services.read_bare_metal()
+
+    assert services.asked == ["nodes", f"free {CLASS}"]
+
+
+def test_each_node_that_may_be_wrong_is_looked_up(services: Services) -> None:
+    reserved = services.metal()
+    offered = services.metal(provision_state="cleaning")
+    claimed = services.metal()
+    used = services.metal(instance=STRANGER)
+    gone = services.metal()
+    del services.listed[gone]
+    services.free = (offered,)
+    services.hold("consumer", claimed, amounts={CLASS: 1}, age=OLD)
+    reading = services.read_bare_metal()
+
+    assert set(services.asked) == {
+        "nodes",
+        *(f"node {node}" for node in (reserved, offered, claimed, used, gone)),
+        f"free {CLASS}",
+        "allocation consumer",
+        f"server {STRANGER}",
+        *(f"details {root}" for root in (reserved, offered, claimed, used, gone)),
+    }
+    assert (reading.left_out, reading.unseen) == (0, 0)
+
+
+def test_absent_nodes_are_not_looked_up_for_who_sees_only_the_own_ones(
+    services: Services,
+) -> None:
+    services.free = (services.metal(owner=OUR_PROJECT),)
+    gone = services.metal()
+    del services.listed[gone]
+    reading = services.read_bare_metal()
+
+    assert services.asked == ["nodes", f"free {CLASS}"]
+    assert reading.unseen == 1
+
+
+def test_more_suspects_than_can_be_looked_up_are_counted(services: Services) -> None:
+    for _number in range(103):
+        services.metal()
+    reading = services.read_bare_metal()
+
+    assert reading.left_out == 3
+    assert len(services.asked) == 202
+
+
+def test_keystone_is_asked_nothing_without_a_candidate(services: Services) -> None:
+    services.server(services.here)
+    services.read_projects()
+
+    assert services.asked == []
+
+
+def test_few_projects_are_looked_up_and_named(services: Services) -> None:
+    services.known_projects.append(Project(PROJECT, "web", "default"))
+    services.server(services.here, services.here)
+    read = services.read_projects()
+
+    assert services.asked == [f"project {PROJECT}"]
+    assert read.lookups[PROJECT].value.name == "web"
+
+
+def test_missing_project_is_compared_with_those_that_are_visible(services: Services) -> None:
+    services.server(services.here, services.here)
+    services.read_projects()
+
+    assert services.asked == [f"project {PROJECT}", "projects", "domains"]
+    services.asked.clear()
+    services.known_projects.append(Project("p2", "two", "elsewhere"))
+    services.read_projects()
+    assert services.asked == [f"project {PROJECT}", "projects"]
+
+
+def test_servers_are_listed_only_for_who_asks_for_the_kind(services: Services) -> None:
+    server = services.server(services.here)
+    services.known_projects.append(Project("p2", "two", "elsewhere"))
+    read = services.read_projects(kinds=("missing_project",))
+
+    assert services.asked == ["servers", f"project {PROJECT}", "projects"]
+    assert read.servers == {PROJECT: (server,)}
+    services.asked.clear()
+    assert services.read_projects(kinds=("missing_project",), projects=("p2",)).lookups == {}
+
+
+def test_many_projects_are_listed_and_only_the_others_looked_up(services: Services) -> None:
+    for number in range(12):
+        services.server(services.here, project=f"p{number}")
+        if number:
+            services.known_projects.append(Project(f"p{number}", "", "elsewhere"))
+    services.read_projects(kinds=("missing_project",))
+
+    assert services.asked == ["servers", "projects", "project p0"]
+
+
+DEFAULT_STATES = ["task_state=deleting", "task_state=soft-deleting", "vm_state=deleted"]
+
+
+@pytest.mark.parametrize(
+    ("scope", "states"),
+    [
+        ({}, DEFAULT_STATES),
+        ({"kinds": ("deleted_server", "stuck_deletion")}, [*DEFAULT_STATES, "status=ERROR"]),
+        ({"hosts": ("compute-1",)}, [*DEFAULT_STATES, "status=ERROR"]),
+    ],
+    ids=["default", "named", "narrow"],
+)
+def test_servers_in_error_are_read_only_where_that_is_cheap(
+    services: Services, scope: dict[str, t.Any], states: list[str]
+) -> None:
+    services.read_deletions(**scope)
+
+    assert services.asked == states
+
+
+def test_deletion_is_the_newest_action_whatever_was_locked_or_reset(services: Services) -> None:
+    server = services.server(services.here, task_state="deleting")
+    other = services.server(services.here, task_state="deleting", project="another")
+    for uuid in (server, other):
+        services.states.setdefault("deleting", []).append(
+            DeletedServer(services.servers[uuid], "active")
+        )
+    services.did(server, "delete", None)
+    services.did(server, "lock", None)
+    services.did(server, "resetState", None)
+    services.did(other, "delete", None)
+    services.did(other, "reboot", None)
+    read = services.read_deletions()
+
+    assert read.actions[server].value.is_newest
+    assert not read.actions[other].value.is_newest
+    assert set(services.read_deletions(projects=("another",)).lookups) == {other}
+    assert set(services.read_deletions(consumers=(server,)).lookups) == {server}
+    assert set(services.read_deletions(hosts=("compute-9",)).lookups) == set()
+    assert set(services.read_deletions(hosts=("compute-1",)).lookups) == {server, other}
+
+
+def test_the_longest_deletions_are_looked_up_where_there_are_too_many(services: Services) -> None:
+    rows = []
+    for number in range(103):
+        updated = f"2026-11-20T12:{number % 60:02}:00Z"
+        server = services.server(services.here, task_state="deleting", updated=updated)
+        rows.append(DeletedServer(services.servers[server], "active"))
+    services.states["deleting"] = rows
+    read = services.read_deletions()
+
+    assert read.left_out == 3
+    assert len(read.lookups) == 100
+
+
+def test_servers_that_nova_lists_because_it_ignores_the_filter_are_left_alone(
+    services: Services,
+) -> None:
+    """Nova drops a filter that its policy does not allow (servers:allow_all_filters)."""
+    server = services.server(services.here)
+    services.states["deleting"] = [DeletedServer(services.servers[server], "active")]
+
+    assert services.read_deletions().lookups == {}

@@ -1,0 +1,249 @@
+# Copyright (c) 2026, osops.placement contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Two runs on one machine: the second waits, and a dead run does not block others."""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import os
+import pathlib
+import re
+import signal
+import stat
+import tempfile
+
+import pytest
+
+from ansible_collections.osops.placement.plugins.module_utils._common.errors import InvalidInput
+from ansible_collections.osops.placement.plugins.module_utils._core.run.lock import (
+    acquire_lock,
+    list_lock_paths,
+)
+from ansible_collections.osops.placement.tests.unit.plugins.module_utils.children import (
+    LONG,
+    child,
+    said,
+)
+
+ENDPOINT = "http://placement"
+
+HOLDING = f"""
+import pathlib, sys
+from ansible_collections.osops.placement.plugins.module_utils._common.errors import InvalidInput
+from ansible_collections.osops.placement.plugins.module_utils._core.run.lock import acquire_lock
+from ansible_collections.osops.placement.plugins.module_utils._core.run.signals \
+import watch_for_stop
+patience, mark = int(sys.argv[1]), pathlib.Path(sys.argv[2])
+try:
+    with watch_for_stop() as stopped:
+        print("begins", flush=True)
+        with acquire_lock("{ENDPOINT}", patience, stopped):
+            print("alone, after another" if mark.exists() else "alone", flush=True)
+            sys.stdin.readline()
+            mark.touch()
+except InvalidInput as error:
+    print(error, flush=True)
+"""
+
+
+def _nothing() -> str:
+    return ""
+
+
+@pytest.fixture(name="folder", autouse=True)
+def _folder(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> pathlib.Path:
+    """The home folder, for this process and its children, with a folder for temporary files."""
+    temporary = tmp_path / "tmp"
+    temporary.mkdir()
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("TMPDIR", str(temporary))
+    monkeypatch.setattr(tempfile, "tempdir", None)
+    _lock_path().parent.mkdir(parents=True)
+    assert tmp_path in _lock_path().parents and temporary not in _lock_path().parents
+    return tmp_path
+
+
+def _lock_path() -> pathlib.Path:
+    """Return the path of the lock in the home folder."""
+    return pathlib.Path(list_lock_paths(ENDPOINT)[0])
+
+
+def test_second_run_waits_for_the_end_of_the_first(folder: pathlib.Path) -> None:
+    mark = str(folder / "ended")
+    with child(HOLDING, "0", mark) as first:
+        assert (said(first), said(first)) == ("begins", "alone")
+        with child(HOLDING, "100000", mark) as second:
+            assert said(second) == "begins"
+            assert first.stdin
+            first.stdin.write("\n")
+            first.stdin.flush()
+
+            assert said(second) == "alone, after another"
+
+
+def test_run_that_waited_too_long_fails_and_says_for_what(folder: pathlib.Path) -> None:
+    with child(HOLDING, "0", str(folder / "ended")) as first:
+        assert (said(first), said(first)) == ("begins", "alone")
+        with pytest.raises(InvalidInput) as refusal, acquire_lock(ENDPOINT, 0, _nothing):
+            pytest.fail("both are alone")
+
+    assert (
+        f"Another run is changing {ENDPOINT} and did not end within 0 seconds (lock {_lock_path()})"
+    ) in str(refusal.value)
+
+
+def test_check_mode_neither_waits_nor_keeps_others_waiting(folder: pathlib.Path) -> None:
+    with acquire_lock(ENDPOINT, 0, _nothing, writing=False):
+        assert not _lock_path().exists()
+        with acquire_lock(ENDPOINT, 0, _nothing):
+            assert _lock_path().exists()
+            with acquire_lock(ENDPOINT, 0, _nothing, writing=False):
+                pass
+
+
+def test_lock_file_of_an_earlier_run_becomes_private() -> None:
+    _lock_path().touch(mode=0o644)
+
+    with acquire_lock(ENDPOINT, 0, _nothing):
+        assert _lock_path().stat().st_mode & 0o777 == 0o600
+
+
+def test_lock_ends_with_a_killed_process(folder: pathlib.Path) -> None:
+    with child(HOLDING, "0", str(folder / "ended")) as first:
+        assert (said(first), said(first)) == ("begins", "alone")
+        first.kill()
+        assert first.wait(LONG) == -signal.SIGKILL
+
+    assert not (folder / "ended").exists()
+    with acquire_lock(ENDPOINT, 0, _nothing):
+        assert _lock_path().exists()
+
+
+def test_stopped_run_stops_waiting(folder: pathlib.Path) -> None:
+    with (
+        acquire_lock(ENDPOINT, 0, _nothing),
+        child(HOLDING, "100000", str(folder / "ended")) as second,
+    ):
+        assert said(second) == "begins"
+        second.terminate()
+
+        assert said(second) == (
+            "The run was stopped by SIGTERM. It was waiting for another run to end: nothing "
+            "was changed."
+        )
+        assert second.wait(LONG) == 0
+
+
+def test_failed_run_releases_the_lock() -> None:
+    with pytest.raises(KeyError), acquire_lock(ENDPOINT, 0, _nothing):
+        raise KeyError
+    with acquire_lock(ENDPOINT, 0, _nothing):
+        pass
+
+
+def test_runs_on_two_placements_do_not_wait_for_each_other() -> None:
+    with acquire_lock(ENDPOINT, 0, _nothing), acquire_lock("http://elsewhere", 0, _nothing):
+        pass
+
+
+def test_trailing_slash_is_the_same_placement() -> None:
+    with (
+        acquire_lock(ENDPOINT, 0, _nothing),
+        pytest.raises(InvalidInput),
+        acquire_lock(f"{ENDPOINT}/", 0, _nothing),
+    ):
+        pytest.fail("both are alone")
+
+
+@pytest.mark.parametrize("umask", [0o022, 0o077, 0o777])
+def test_lock_belongs_to_its_user_alone(umask: int) -> None:
+    before = os.umask(umask)
+    try:
+        with acquire_lock(ENDPOINT, 0, _nothing):
+            pass
+    finally:
+        os.umask(before)
+
+    assert stat.S_IMODE(_lock_path().stat().st_mode) == 0o600
+
+
+def test_file_is_never_deleted_while_others_may_have_it_open() -> None:
+    """A new file of the same name would let two runs lock two files."""
+    with acquire_lock(ENDPOINT, 0, _nothing):
+        first = os.stat(_lock_path()).st_ino
+    with acquire_lock(ENDPOINT, 0, _nothing):
+        assert os.stat(_lock_path()).st_ino == first
+
+
+def test_link_in_place_of_the_file_is_not_followed(folder: pathlib.Path) -> None:
+    theirs = folder / "theirs"
+    for path in map(pathlib.Path, list_lock_paths(ENDPOINT)):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.symlink_to(theirs)
+
+    with pytest.raises(InvalidInput, match="no lock can be taken"):
+        acquire_lock(ENDPOINT, 0, _nothing).__enter__()
+    assert not theirs.exists()
+
+
+def test_temporary_folder_of_another_user_is_not_used(folder: pathlib.Path) -> None:
+    _lock_path().parent.rmdir()
+    _lock_path().parent.write_text("")
+    temporary = pathlib.Path(list_lock_paths(ENDPOINT)[1]).parent
+    temporary.mkdir()
+    temporary.chmod(0o777)
+
+    with pytest.raises(InvalidInput, match="can be changed by other users"):
+        acquire_lock(ENDPOINT, 0, _nothing).__enter__()
+
+
+@pytest.mark.parametrize("number", [errno.ENOLCK, errno.EOPNOTSUPP])
+def test_home_folder_without_locks_is_replaced_by_the_temporary_one(
+    monkeypatch: pytest.MonkeyPatch, number: int
+) -> None:
+    """NFS without a lock service: both runs find the same other folder."""
+    lock = fcntl.flock
+    home = _lock_path()
+
+    def flock(file: int, how: int) -> None:
+        if os.path.samestat(os.fstat(file), home.stat()):
+            raise OSError(number, os.strerror(number))
+        lock(file, how)
+
+    monkeypatch.setattr(fcntl, "flock", flock)
+    with (
+        acquire_lock(ENDPOINT, 0, _nothing),
+        pytest.raises(InvalidInput, match=re.escape(list_lock_paths(ENDPOINT)[1])),
+        acquire_lock(ENDPOINT, 0, _nothing),
+    ):
+        pytest.fail("both are alone")
+
+
+def test_machine_without_any_locks_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    def flock(_file: int, _how: int) -> None:
+        raise OSError(errno.ENOLCK, "No locks available")
+
+    monkeypatch.setattr(fcntl, "flock", flock)
+    with pytest.raises(InvalidInput, match="Nothing was changed, because no lock") as refusal:
+        acquire_lock(ENDPOINT, 0, _nothing).__enter__()
+    assert str(refusal.value).count("No locks available") == 2
+
+
+def test_pipe_in_place_of_the_file_does_not_block(folder: pathlib.Path) -> None:
+    os.mkfifo(_lock_path())
+    with child(HOLDING, "0", str(folder / "ended")) as run:
+        output, _errors = run.communicate("\n", timeout=LONG)
+
+    assert output.splitlines() == ["begins", "alone"]
+
+
+def test_home_folder_that_cannot_be_written_is_replaced(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("HOME", "/proc/nonexistent")
+
+    with acquire_lock(ENDPOINT, 0, _nothing):
+        assert os.path.exists(list_lock_paths(ENDPOINT)[1])

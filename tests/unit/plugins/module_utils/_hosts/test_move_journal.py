@@ -1,0 +1,182 @@
+# Copyright (c) 2026, osops.placement contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""What a later run learns from the journals of moves."""
+
+from __future__ import annotations
+
+import json
+import typing as t
+from pathlib import Path
+
+import pytest
+
+from ansible_collections.osops.placement.plugins.module_utils._common.errors import InvalidInput
+from ansible_collections.osops.placement.plugins.module_utils._hosts.draining import FAILED, MOVED
+from ansible_collections.osops.placement.plugins.module_utils._hosts.move_journal import (
+    DRAIN,
+    RETURN,
+    Departure,
+    MoveHistory,
+    MoveJournal,
+    find_move_journals,
+    read_history,
+)
+from ansible_collections.osops.placement.plugins.module_utils._hosts.move_progress import Attempt
+from ansible_collections.osops.placement.tests.unit.plugins.module_utils.drain_world import (
+    SOURCE,
+    build_service,
+)
+
+NOVA = "http://nova/"
+AWAY = Attempt("s1", "web-1", "live", SOURCE, None, frozenset({"m1"}), "2026-11-20T03:00:00Z")
+BACK = Attempt("s1", "web-1", "live", "compute-2", SOURCE)
+
+
+@pytest.fixture
+def journal(tmp_path: Path) -> MoveJournal:
+    return MoveJournal(str(tmp_path), NOVA, SOURCE)
+
+
+def read(tmp_path: Path, host: str = SOURCE, endpoint: str = NOVA) -> MoveHistory:
+    return read_history(find_move_journals(str(tmp_path)), endpoint, host)
+
+
+def test_a_request_without_an_end_is_open(journal: MoveJournal, tmp_path: Path) -> None:
+    journal.record_request(AWAY, DRAIN)
+
+    assert read(tmp_path).list_attempts(DRAIN) == [AWAY]
+    assert read(tmp_path).list_attempts(RETURN) == []
+
+
+def test_an_open_request_has_its_answer(journal: MoveJournal, tmp_path: Path) -> None:
+    journal.record_request(AWAY, DRAIN)
+    accepted = Attempt(**{**vars(AWAY), "request_id": "req-1", "is_accepted": True})
+    journal.record_reply(accepted, is_accepted=True)
+    # The resize is not over with its confirmation.
+    journal.record_confirmation(accepted, "m2")
+
+    assert read(tmp_path).list_attempts(DRAIN) == [accepted]
+
+
+def test_a_move_that_has_ended_is_a_departure(journal: MoveJournal, tmp_path: Path) -> None:
+    journal.record_request(AWAY, DRAIN)
+    journal.record_end(AWAY, MOVED, "compute-2", "")
+
+    history = read(tmp_path)
+    assert history.list_attempts(DRAIN) == []
+    assert history.list_departures() == [Departure("s1", "web-1", SOURCE, "compute-2")]
+
+
+def test_a_server_that_came_back_is_no_departure(journal: MoveJournal, tmp_path: Path) -> None:
+    journal.record_request(AWAY, DRAIN)
+    journal.record_end(AWAY, MOVED, "compute-2", "")
+    journal.record_request(BACK, RETURN)
+    assert read(tmp_path).list_attempts(RETURN) == [BACK]
+    journal.record_end(BACK, FAILED, None, "no room")
+    assert read(tmp_path).list_departures()
+    journal.record_request(BACK, RETURN)
+    journal.record_end(BACK, MOVED, SOURCE, "")
+
+    assert read(tmp_path).list_departures() == []
+
+
+def test_the_service_is_as_it_was_before_the_first_drain(
+    journal: MoveJournal, tmp_path: Path
+) -> None:
+    journal.record_service(build_service(SOURCE), {"status": "disabled"})
+    journal.record_service(build_service(SOURCE, status="disabled"), {"forced_down": True})
+
+    history = read(tmp_path)
+    assert history.service is not None and history.service["status"] == "enabled"
+    assert history.changes_of_service == {"status": "disabled", "forced_down": True}
+
+    journal.record_restored_service()
+    assert read(tmp_path).service is None
+    assert read(tmp_path).changes_of_service == {}
+
+
+def test_records_of_other_hosts_are_left_out(journal: MoveJournal, tmp_path: Path) -> None:
+    journal.record_request(AWAY, DRAIN)
+
+    assert read(tmp_path, "compute-2").list_attempts(DRAIN) == []
+
+
+def test_open_moves_through_another_interface_are_not_forgotten(
+    journal: MoveJournal, tmp_path: Path
+) -> None:
+    """The guest of an interrupted live migration may be elsewhere, and would be moved again."""
+    journal.record_request(AWAY, DRAIN)
+
+    with pytest.raises(InvalidInput, match=f"{NOVA}.* http://other/"):
+        read(tmp_path, endpoint="http://other/")
+    # What is over may be of another cloud.
+    journal.record_end(AWAY, MOVED, "compute-2", "")
+    assert read(tmp_path, endpoint="http://other/").list_departures() == []
+
+
+def test_a_torn_last_line_is_a_request_that_was_not_sent(
+    journal: MoveJournal, tmp_path: Path
+) -> None:
+    journal.record_request(AWAY, DRAIN)
+    path = Path(journal.path)
+    path.write_bytes(path.read_bytes() + path.read_bytes()[:50])
+
+    assert read(tmp_path).list_attempts(DRAIN) == [AWAY]
+
+
+def test_a_move_journal_is_not_taken_for_one_of_allocations(
+    journal: MoveJournal, tmp_path: Path
+) -> None:
+    journal.record_request(AWAY, DRAIN)
+
+    assert not list(tmp_path.glob("journal-*"))
+    assert Path(journal.path).name.startswith("moves-")
+    assert Path(journal.path).stat().st_mode & 0o777 == 0o600
+
+
+@pytest.mark.parametrize("lost", ["action", "server", "known", "purpose", "host", "source"])
+def test_a_record_that_lacks_something_is_refused(
+    journal: MoveJournal, tmp_path: Path, lost: str
+) -> None:
+    journal.record_request(AWAY, DRAIN)
+    record: dict[str, t.Any] = json.loads(Path(journal.path).read_text())
+    del record[lost]
+    Path(journal.path).write_text(json.dumps(record) + "\n")
+
+    with pytest.raises(InvalidInput, match="not a journal of moves"):
+        read(tmp_path)
+
+
+@pytest.mark.parametrize(("purpose", "field"), [(DRAIN, "source"), (RETURN, "target")])
+def test_a_move_that_the_host_has_no_part_in_is_refused(
+    journal: MoveJournal, tmp_path: Path, purpose: str, field: str
+) -> None:
+    """A journal of moves has no digest."""
+    ends = {"source": SOURCE if purpose == DRAIN else "compute-2", "target": SOURCE}
+    journal.record_request(Attempt(**{**vars(AWAY), **ends}), purpose)
+    assert len(read(tmp_path).list_attempts(purpose)) == 1
+    record: dict[str, t.Any] = json.loads(Path(journal.path).read_text())
+    Path(journal.path).write_text(json.dumps({**record, field: "compute-9"}) + "\n")
+
+    with pytest.raises(InvalidInput, match="move from or to another host"):
+        read(tmp_path)
+
+
+def test_a_journal_that_others_can_replace_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "shared").mkdir()
+    (tmp_path / "shared").chmod(0o777)
+    journal = MoveJournal(str(tmp_path / "shared"), NOVA, SOURCE)
+    journal.record_request(AWAY, DRAIN)
+
+    with pytest.raises(InvalidInput, match="can be changed by all users"):
+        read_history([journal.path], NOVA, SOURCE)
+
+
+def test_a_journal_of_allocations_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "journal.jsonl"
+    path.write_text(json.dumps({"format": 1, "event": "before", "finding": "x"}) + "\n")
+
+    with pytest.raises(InvalidInput, match="not a journal of moves"):
+        read_history([str(path)], NOVA, SOURCE)

@@ -1,0 +1,483 @@
+# Copyright (c) 2026, osops.placement contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Lines of nova-compute's log, as several releases and distributions write them.
+
+Some of them are untrustworthy.
+"""
+
+from __future__ import annotations
+
+import datetime
+import json
+import time
+import typing as t
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ansible_collections.osops.placement.plugins.module_utils._common.times import UTC
+from ansible_collections.osops.placement.plugins.module_utils._hypervisors.on_host.nova_log import (
+    COMPLAINT_KINDS,
+    Complaints,
+    may_contain_complaint,
+)
+
+U = "b32e5792-427c-43b1-83dc-2d3e3c8d74c4"
+OTHER = "44c356ef-edd0-43a3-bd46-17aed65ea1a6"
+PROVIDER = "151ad1bd-d4dc-4211-a1e7-d13920c50248"
+CONTEXT = "[None req-f8320401-70fb-4532-8d87-e5240e53f68b - - - - - -]"
+STAMP = "2024-10-02 12:07:18.800 1590924"
+AT = "2024-10-02T12:07:18Z"
+NOTHING = {
+    "instance": None,
+    "amounts": None,
+    "other_host": None,
+    "counts": None,
+    "versions": None,
+    "provider": None,
+    "port": None,
+}
+
+MISSING = (
+    f"Instance {U} has allocations against this compute host but is not found in the database."
+)
+UNMANAGED = (
+    f"Instance {U} is not being actively managed by this compute host but has allocations "
+    "referencing this compute host: "
+    "{'resources': {'VCPU': 12, 'MEMORY_MB': 32768, 'DISK_GB': 80}}. Skipping heal of allocation "
+    "because we do not know what to do."
+)
+MOVED = (
+    f"Instance {U} has been moved to another host compute-18(compute-18.example.org). There are "
+    "allocations remaining against the source "
+    "host that might need to be removed: {'resources': {'VCPU': 2, 'CUSTOM_PCI': 1}}."
+)
+CAP = (
+    "Requested message version, 5.0 is incompatible.  It needs to be equal in major version and "
+    "less than or equal in minor version as "
+    "the specified version cap 4.17."
+)
+CONFLICT = (
+    "[req-7bc75c8d-a3c2-4961-81d3-91e2cfe2f382] Failed to create resource provider record in "
+    f"placement API for UUID {PROVIDER}. Got 409: "
+    '{"errors": [{"status": 409, "title": "Conflict", "detail": "There was a conflict when trying '
+    "to complete your request.\\n\\n "
+    'Conflicting resource provider name: compute-17.example.org already exists.  ", "code": '
+    '"placement.duplicate_name"}]}.'
+)
+PORT_DELETED = (
+    f"The bound port {OTHER} is deleted in Neutron but the resource allocation on the resource "
+    f"providers {PROVIDER},{OTHER} are leaked until the server {U} is deleted."
+)
+
+
+def tracker(message: str, level: str = "WARNING") -> str:
+    """Return a line of the resource tracker."""
+    return f"{STAMP} {level} nova.compute.resource_tracker {CONTEXT} {message}"
+
+
+def read(
+    *lines: str | bytes,
+    journal: bool = False,
+    since: datetime.datetime | None = None,
+    limit: int = 100,
+) -> Complaints:
+    complaints = Complaints(None, "compute-17", limit, since, UTC)
+    for line in lines:
+        complaints.add(
+            line if isinstance(line, bytes) else line.encode(), "nova-compute.log", journal
+        )
+    return complaints
+
+
+def only(*lines: str | bytes, journal: bool = False) -> dict[str, t.Any]:
+    (record,) = read(*lines, journal=journal).records()
+    return record
+
+
+LINES: dict[str, tuple[str, dict[str, t.Any]]] = {
+    "not in the database": (
+        tracker(MISSING, "INFO"),
+        {"kind": "not_in_database", "instance": U, "last_seen": AT},
+    ),
+    "not managed": (
+        tracker(UNMANAGED),
+        {
+            "kind": "not_managed",
+            "instance": U,
+            "amounts": {"VCPU": 12, "MEMORY_MB": 32768, "DISK_GB": 80},
+            "last_seen": AT,
+        },
+    ),
+    "not managed, from Python 2": (
+        tracker(
+            UNMANAGED.replace("'resources'", "u'resources'").replace("'VCPU': 12", "u'VCPU': 12L")
+        ),
+        {
+            "kind": "not_managed",
+            "instance": U,
+            "amounts": {"VCPU": 12, "MEMORY_MB": 32768, "DISK_GB": 80},
+            "last_seen": AT,
+        },
+    ),
+    "moved": (
+        tracker(MOVED),
+        {
+            "kind": "moved_away",
+            "instance": U,
+            "amounts": {"VCPU": 2, "CUSTOM_PCI": 1},
+            "other_host": "compute-18",
+            "last_seen": AT,
+        },
+    ),
+    "moved, and since then on no host": (
+        tracker(MOVED.replace("compute-18(compute-18.example.org)", "None(None)")),
+        {
+            "kind": "moved_away",
+            "instance": U,
+            "amounts": {"VCPU": 2, "CUSTOM_PCI": 1},
+            "last_seen": AT,
+        },
+    ),
+    "counts": (
+        f"2024-10-02 12:07:35.608 1590924 WARNING nova.compute.manager {CONTEXT} While "
+        "synchronizing instance power states, found 1 "
+        "instances in the database and 2 instances on the hypervisor.",
+        {
+            "kind": "power_state_counts",
+            "counts": {"database": 1, "hypervisor": 2},
+            "last_seen": "2024-10-02T12:07:35Z",
+        },
+    ),
+    "counts, of a context with global and own request": (
+        "2018-03-02 12:07:35.608 7 WARNING nova.compute.manager [req-a - req-b admin admin - "
+        "default default] "
+        "While synchronizing instance power states, found 1 instances in the database and 0 "
+        "instances on the hypervisor.",
+        {
+            "kind": "power_state_counts",
+            "counts": {"database": 1, "hypervisor": 0},
+            "last_seen": "2018-03-02T12:07:35Z",
+        },
+    ),
+    "RPC, at the end of a traceback": (
+        (
+            f"{STAMP} ERROR oslo_messaging.rpc.server "
+            f"oslo_messaging.rpc.client.RPCVersionCapError: {CAP}"
+        ),
+        {
+            "kind": "rpc_version_cap",
+            "versions": {"requested": "5.0", "cap": "4.17"},
+            "last_seen": AT,
+        },
+    ),
+    "RPC, the day cut off": (
+        f"12:05:33.840 35 ERROR oslo_messaging.rpc.server RPCVersionCapError: {CAP}",
+        {"kind": "rpc_version_cap", "versions": {"requested": "5.0", "cap": "4.17"}},
+    ),
+    "RPC, as a part of a message": (
+        (
+            f"{STAMP} ERROR oslo_messaging.rpc.server [req-a - - - - -] Exception during message "
+            f"handling: RPCVersionCapError: {CAP}"
+        ),
+        {
+            "kind": "rpc_version_cap",
+            "versions": {"requested": "5.0", "cap": "4.17"},
+            "last_seen": AT,
+        },
+    ),
+    "name taken": (
+        f"{STAMP} ERROR nova.scheduler.client.report {CONTEXT} {CONFLICT}",
+        {
+            "kind": "provider_conflict",
+            "provider": {"uuid": PROVIDER, "name": "compute-17.example.org"},
+            "last_seen": AT,
+        },
+    ),
+    "port deleted": (
+        f"{STAMP} ERROR nova.compute.manager {CONTEXT} {PORT_DELETED}",
+        {"kind": "port_deleted", "instance": U, "port": OTHER, "last_seen": AT},
+    ),
+    "port deleted, in an older release": (
+        PORT_DELETED.replace("providers", "provider").replace(f",{OTHER}", "").replace("are", "is"),
+        {"kind": "port_deleted", "instance": U, "port": OTHER},
+    ),
+    "the message alone": (MISSING, {"kind": "not_in_database", "instance": U}),
+    "a format of one's own": (
+        f"2024-10-02T12:07:18+02:00|nova|W|{MISSING}",
+        {"kind": "not_in_database", "instance": U, "last_seen": "2024-10-02T10:07:18Z"},
+    ),
+    "with the instance": (
+        f"{STAMP} INFO nova.compute.resource_tracker {CONTEXT} [instance: {U}] {MISSING}",
+        {"kind": "not_in_database", "instance": U, "last_seen": AT},
+    ),
+    "in the colors of DevStack": (
+        "\x1b[00;33mWARNING nova.compute.resource_tracker [\x1b[01;36mNone "
+        "req-f8320401-70fb-4532-8d87-e5240e53f68b "
+        f"\x1b[00;36mNone None\x1b[00;33m] \x1b[01;35m\x1b[00;33m{MOVED}\x1b[00m",
+        {
+            "kind": "moved_away",
+            "instance": U,
+            "amounts": {"VCPU": 2, "CUSTOM_PCI": 1},
+            "other_host": "compute-18",
+        },
+    ),
+    "JSON": (
+        json.dumps(
+            {
+                "message": UNMANAGED,
+                "name": "nova.compute.resource_tracker",
+                "created": 1727870838.8,
+                "hostname": "compute-3",
+                "traceback": None,
+            }
+        ),
+        {
+            "kind": "not_managed",
+            "host": "compute-3",
+            "instance": U,
+            "amounts": {"VCPU": 12, "MEMORY_MB": 32768, "DISK_GB": 80},
+            "last_seen": AT,
+        },
+    ),
+    "JSON, in its traceback": (
+        json.dumps(
+            {
+                "message": "Exception during message handling",
+                "name": "oslo_messaging.rpc.server",
+                "traceback": f"a\nb: {CAP}",
+            }
+        ),
+        {"kind": "rpc_version_cap", "versions": {"requested": "5.0", "cap": "4.17"}},
+    ),
+}
+
+
+@pytest.mark.parametrize("name", LINES)
+def test_log_line_becomes_a_record(name: str) -> None:
+    line, expected = LINES[name]
+    seen = {
+        "host": "compute-17",
+        "count": 1,
+        "last_seen": None,
+        "source": "nova-compute.log",
+        **NOTHING,
+        **expected,
+    }
+
+    assert may_contain_complaint(line.encode())
+    assert only(line) == {**seen, "first_seen": seen["last_seen"]}
+
+
+def test_examples_cover_every_kind_of_line() -> None:
+    assert {expected["kind"] for _line, expected in LINES.values()} == {
+        kind.name for kind in COMPLAINT_KINDS
+    }
+
+
+def test_journald_record_has_time_and_host() -> None:
+    line = (
+        "1727870838.800123 compute-3 nova-compute[1590924]: 2020-01-01 00:00:00.000 7 INFO "
+        f"nova.compute.resource_tracker [-] {MISSING}"
+    )
+
+    record = only(line, journal=True)
+
+    assert (record["instance"], record["host"], record["last_seen"]) == (U, "compute-3", AT)
+
+
+def test_journald_record_is_read_with_colors_and_without_its_own_time() -> None:
+    record = only(
+        (
+            "1727870838.800123 compute-3 devstack@n-cpu.service[7]: "
+            f"{LINES['in the colors of DevStack'][0]}"
+        ),
+        journal=True,
+    )
+
+    assert (record["kind"], record["host"], record["last_seen"]) == ("moved_away", "compute-3", AT)
+
+
+def test_given_host_name_is_preferred_to_that_in_the_line() -> None:
+    complaints = Complaints("node-3.example.org", "compute-17", 100)
+    complaints.add(LINES["JSON"][0].encode(), "log")
+
+    assert complaints.records()[0]["host"] == "node-3.example.org"
+
+
+def test_repeated_complaint_in_any_order_is_one_record_with_first_and_last_time() -> None:
+    times = [
+        "2024-10-02 12:07:18",
+        "2024-10-01 00:00:00",
+        "2024-10-03 23:59:59",
+        "2024-10-02 00:00:00",
+    ]
+
+    record = only(
+        *(tracker(MISSING).replace("2024-10-02 12:07:18", stamp) for stamp in times), MISSING
+    )
+
+    assert (record["count"], record["first_seen"], record["last_seen"]) == (
+        5,
+        "2024-10-01T00:00:00Z",
+        "2024-10-03T23:59:59Z",
+    )
+
+
+def test_different_servers_amounts_and_hosts_are_different_records() -> None:
+    lines = [
+        UNMANAGED,
+        UNMANAGED.replace("12", "6"),
+        UNMANAGED.replace(U, OTHER),
+        MOVED,
+        MOVED.replace("compute-18(", "compute-19("),
+    ]
+
+    assert len(read(*map(tracker, lines), *map(tracker, lines)).records()) == 5
+
+
+def test_records_are_ordered_by_the_last_time_newest_first() -> None:
+    old, new = tracker(MISSING).replace("2024", "2023"), tracker(MISSING).replace(U, OTHER)
+
+    assert [record["instance"] for record in read(old, new, CAP).records()] == [OTHER, U, None]
+
+
+def test_older_lines_are_skipped_and_lines_without_a_time_are_kept() -> None:
+    since = datetime.datetime(2024, 10, 2, 12, 7, 19, tzinfo=UTC)
+    newer = tracker(MISSING).replace("12:07:18", "12:07:19").replace(U, OTHER)
+
+    complaints = read(tracker(MISSING), newer, CAP, since=since)
+
+    assert [record["instance"] for record in complaints.records()] == [OTHER, None]
+
+
+def test_only_known_complaints_are_counted_beyond_the_limit() -> None:
+    lines = [
+        tracker(MISSING.replace(U, f"00000000-0000-4000-8000-{number:012}")) for number in range(12)
+    ]
+
+    complaints = read(*lines[:10], limit=10)
+    assert not complaints.truncated
+
+    for line in lines:
+        complaints.add(line.encode(), "nova-compute.log")
+    assert complaints.truncated
+    assert [record["count"] for record in complaints.records()] == [2] * 10
+
+
+def test_time_without_a_zone_is_local(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TZ", "Etc/GMT-3")
+    time.tzset()
+    try:
+        complaints = Complaints(None, "compute-17", 100)
+        complaints.add(tracker(MISSING).encode(), "log")
+        assert complaints.records()[0]["last_seen"] == "2024-10-02T09:07:18Z"
+    finally:
+        monkeypatch.undo()
+        time.tzset()
+
+
+UNTRUE = {
+    "quoted by another logger": (
+        f"{STAMP} INFO nova.compute.manager {CONTEXT} [instance: {OTHER}] {MISSING}"
+    ),
+    "in the middle of a message": tracker(f"Server called '{MISSING}' is being deleted."),
+    "quoted in JSON by another logger": json.dumps(
+        {"message": MISSING, "name": "nova.compute.manager"}
+    ),
+    "no uuid": tracker(MISSING.replace(U, "../../etc/passwd")),
+    "a uuid that is too short": tracker(MISSING.replace(U, U[:-1])),
+    "a uuid that is too long": tracker(MISSING.replace(U, f"{U}0")),
+    "a uuid with a newline": tracker(MISSING.replace(U, f"{U[:-1]}\n")),
+    "another 409": (
+        f"{STAMP} ERROR nova.scheduler.client.report {CONTEXT} "
+        f"{CONFLICT.replace(' name:', ' uuid:')}"
+    ),
+    "a host with a space": tracker(MOVED.replace("compute-18(", "a b(")),
+    "counts that are none": (
+        f"{STAMP} WARNING nova.compute.manager {CONTEXT} While synchronizing instance power "
+        "states, found -1 instances"
+    ),
+    "JSON that is cut": LINES["JSON"][0][:-40].replace("Instance ", "Instances "),
+    "JSON too deep": "[" * 50_000,
+    "nothing": "",
+}
+
+
+@pytest.mark.parametrize("name", UNTRUE)
+def test_other_lines_are_not_records(name: str) -> None:
+    assert read(UNTRUE[name]).records() == []
+
+
+@pytest.mark.parametrize(
+    "amounts",
+    [
+        "{'resources': {}}",
+        "{'resources': {'VCPU': -1}}",
+        "{'resources': {'VCPU': 1.5}}",
+        "{'resources': {'vcpu': __import__('os').system('id')}}",
+        "{'resources': {'VCPU': 1, 'x y': 2}}",
+        "{'resources': {'VCPU': 9999999999999999999}}",
+        "{'resources': {" + ", ".join(f"'CUSTOM_{number}': 1" for number in range(200)) + "}}",
+        "{" * 10_000,
+        "None",
+    ],
+)
+def test_unreadable_amounts_are_null_and_the_complaint_is_kept(amounts: str) -> None:
+    line = tracker(
+        UNMANAGED.replace("{'resources': {'VCPU': 12, 'MEMORY_MB': 32768, 'DISK_GB': 80}}", amounts)
+    )
+
+    assert (only(line)["instance"], only(line)["amounts"]) == (U, None)
+
+
+@pytest.mark.parametrize(
+    "entry",
+    [
+        {"message": [MISSING], "name": "nova.compute.resource_tracker"},
+        {"message": MISSING, "name": 7},
+        {"message": MISSING, "name": "nova.compute.resource_tracker", "created": "x"},
+        {"message": MISSING, "name": "nova.compute.resource_tracker", "created": float("nan")},
+        {"message": MISSING, "name": "nova.compute.resource_tracker", "created": 10**30},
+        {"message": MISSING, "name": "nova.compute.resource_tracker", "traceback": 7},
+    ],
+)
+def test_json_of_another_shape_is_text(entry: dict[str, t.Any]) -> None:
+    record = only(json.dumps(entry))
+
+    assert (record["instance"], record["last_seen"]) == (U, None)
+
+
+def test_host_in_json_that_is_not_text_can_be_returned() -> None:
+    entry = {"message": MISSING, "name": "nova.compute.resource_tracker", "hostname": "a\udc80b"}
+
+    assert only(json.dumps(entry))["host"] == "a?b"
+
+
+@pytest.mark.parametrize(
+    "stamp",
+    ["2024-13-40 12:07:18", "2024-02-30 12:07:18", "2024-10-02 99:99:99", "0000-00-00 00:00:00"],
+)
+def test_impossible_time_is_null(stamp: str) -> None:
+    assert only(tracker(MISSING).replace("2024-10-02 12:07:18", stamp))["last_seen"] is None
+
+
+def test_bytes_that_are_not_text_do_no_harm() -> None:
+    line = tracker(MOVED).encode().replace(b"compute-18(", b"comp\xff\x00\x1b]0;x\x07te-18(")
+
+    record = only(line)
+
+    assert record["instance"] == U
+    json.dumps(record).encode("utf-8")
+
+
+@given(st.binary(max_size=300), st.sampled_from(sorted(LINES)), st.integers(0, 600), st.booleans())
+def test_any_line_is_accepted(noise: bytes, name: str, place: int, journal: bool) -> None:
+    line = LINES[name][0].encode()
+
+    for record in read(line[:place] + noise + line[place:], noise, journal=journal).records():
+        assert record["kind"] in {kind.name for kind in COMPLAINT_KINDS}
+        json.dumps(record).encode("utf-8")

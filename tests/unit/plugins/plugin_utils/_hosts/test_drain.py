@@ -1,0 +1,286 @@
+# Copyright (c) 2026, osops.placement contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""How servers would leave a host, and what became of them, on a terminal."""
+
+from __future__ import annotations
+
+import typing as t
+
+import pytest
+
+from ansible_collections.osops.placement.plugins.plugin_utils._hosts.drain import (
+    format_departures,
+    format_drain_plan,
+    format_drain_result,
+)
+from ansible_collections.osops.placement.tests.unit.plugins.plugin_utils.hostile import HOSTILE
+
+UUID = "6f7a1f5c-2a2c-4f0c-8f07-0d3a6d6f1c11"
+COPIED = "its disk is copied with it"
+PARKED = ("it is VERIFY_RESIZE", "have its owner confirm or revert the resize")
+SERVICE = {"status": "disabled", "disabled_reason": "new memory"}
+
+
+def predict(name: str, how: str = "live", to: str | None = "compute-9", **changes: t.Any) -> t.Any:
+    return {
+        "uuid": UUID,
+        "name": name,
+        "status": "ACTIVE",
+        "flavor": "m1.small",
+        "how": how,
+        "hosts": ["compute-3", "compute-9"],
+        "to": to,
+        "reason": "it is ACTIVE",
+        "advice": "",
+        "warnings": [COPIED],
+        **changes,
+    }
+
+
+def stay(name: str, reason: tuple[str, str] = PARKED, **changes: t.Any) -> t.Any:
+    left = {"reason": reason[0], "advice": reason[1], "warnings": [], **changes}
+    return predict(name, "stays", None, **left)
+
+
+def plan(*servers: t.Any, **changes: t.Any) -> t.Any:
+    return {
+        "host": "compute-17",
+        "servers": list(servers),
+        "warnings": [],
+        "movable": 1,
+        "fitting": 1,
+        "summary": "1 of 2 servers on compute-17 can leave.",
+        **changes,
+    }
+
+
+def outcome(name: str, what: str = "moved", how: str = "live", **changes: t.Any) -> t.Any:
+    return {
+        "uuid": UUID,
+        "name": name,
+        "outcome": what,
+        "how": how,
+        "source": "compute-17",
+        "to": "compute-9" if what == "moved" else None,
+        "may_be_on": [],
+        "seconds": 74,
+        "attempts": 1,
+        "reason": "" if what == "moved" else f"why it is {what}",
+        **changes,
+    }
+
+
+def result(*outcomes: t.Any, **changes: t.Any) -> t.Any:
+    return {
+        "outcomes": list(outcomes),
+        "empty": True,
+        "remaining": [],
+        "migrations": [],
+        "occupants": [],
+        **changes,
+    }
+
+
+def test_biggest_problems_come_first_and_each_reason_once() -> None:
+    servers = [
+        predict("web-1"),
+        predict("off-1", "cold", status="SHUTOFF"),
+        stay("big", ("it needs 512 GiB of memory", "add a host")),
+        stay("resized-1"),
+        predict("crowded", to=None),
+        stay("resized-2"),
+    ]
+
+    assert format_drain_plan(plan(*servers), 120) == [
+        "",
+        "6 servers on compute-17",
+        "",
+        f"HOW    SERVER     UUID{' ' * 34}STATUS   FLAVOR    TO",
+        f"stays  resized-1  {UUID}  ACTIVE   m1.small",
+        f"stays  resized-2  {UUID}  ACTIVE   m1.small",
+        "    why      it is VERIFY_RESIZE: have its owner confirm or revert the resize",
+        f"stays  big        {UUID}  ACTIVE   m1.small",
+        "    why      it needs 512 GiB of memory: add a host",
+        f"live   crowded    {UUID}  ACTIVE   m1.small  no room",
+        "    why      there is room for it alone (compute-3, compute-9), but not for all servers "
+        "together",
+        f"cold   off-1      {UUID}  SHUTOFF  m1.small  compute-9",
+        f"live   web-1      {UUID}  ACTIVE   m1.small  compute-9",
+        "",
+        f"web-1, off-1, crowded: {COPIED}",
+        "",
+        "1 of 2 servers on compute-17 can leave.",
+    ]
+
+
+def test_warnings_about_the_host_come_before_those_about_servers() -> None:
+    zone = "Availability zone az1 is left without a host that is up and enabled."
+    servers = [predict(f"web-{number}") for number in range(5)]
+
+    lines = format_drain_plan(plan(*servers, warnings=[zone]), 120)
+
+    assert lines[-5:-2] == ["", zone, f"web-0, web-1, web-2 and 2 more: {COPIED}"]
+    assert [getattr(line, "tone", None) for line in lines[-4:]] == [
+        "warning",
+        "warning",
+        None,
+        None,
+    ]
+
+
+def test_dead_host_says_once_that_it_is_not_fenced() -> None:
+    reason = (
+        "the compute service of compute-17 is down, and nobody has confirmed that no guest can "
+        "still run there",
+        "fence the host, and set fenced (host_decommission_fenced) to true",
+    )
+
+    lines = format_drain_plan(plan(*(stay(f"web-{number}", reason) for number in range(9))), 80)
+
+    assert (
+        " ".join(" ".join(lines).split()).count("set fenced (host_decommission_fenced) to true")
+        == 1
+    )
+
+
+def test_host_without_servers_is_one_sentence() -> None:
+    empty = plan(summary="No server is on compute-17.")
+
+    assert format_drain_plan(empty, 120) == [
+        "",
+        "0 servers on compute-17",
+        "",
+        "No server is on compute-17.",
+    ]
+
+
+def test_only_servers_that_were_not_moved_have_a_line_with_the_words_of_nova() -> None:
+    outcomes = [
+        outcome("web-1"),
+        outcome("web-2"),
+        outcome("off-1", how="cold"),
+        outcome("parked", "left", "stays"),
+        outcome("away", "gone", "stays"),
+        outcome("slow", "under_way", to="compute-3"),
+        outcome("db-7", "failed", reason="No valid host was found."),
+    ]
+    counts: dict[str, t.Any] = {"remaining": [UUID] * 3, "migrations": [{}], "occupants": [{}] * 6}
+    rest = result(*outcomes, empty=False, **counts)
+
+    lines = format_drain_result(rest, "compute-17", 120)
+
+    gap = " " * 34
+    assert lines == [
+        "",
+        f"OUTCOME    SERVER  UUID{gap}HOW    IS ON",
+        f"failed     db-7    {UUID}  live   compute-17",
+        "    why      No valid host was found.",
+        f"under way  slow    {UUID}  live   compute-3",
+        "    why      why it is under_way",
+        f"left       parked  {UUID}  stays  compute-17",
+        "    why      why it is left",
+        f"gone       away    {UUID}  stays",
+        "    why      why it is gone",
+        "",
+        "Outcome: 3 moved (2 live, 1 cold), 1 gone, 1 left, 1 failed, 1 under way.",
+        "",
+        "compute-17 is not empty: 3 servers, 1 migration from or to it, 2 other reasons.",
+    ]
+    assert [getattr(line, "tone", None) for line in lines[2:9:2]] == [
+        "error",
+        "warning",
+        "warning",
+        None,
+    ]
+
+
+def test_a_guest_that_may_be_on_two_hosts_is_shown_on_both() -> None:
+    broken = outcome("db-7", "failed", may_be_on=["compute-17", "compute-3"])
+
+    lines = format_drain_result(result(broken, empty=False, remaining=[UUID]), "compute-17", 120)
+
+    assert f"failed   db-7    {UUID}  live  compute-17 or compute-3" in lines
+
+
+def test_empty_host_says_so() -> None:
+    assert format_drain_result(result(), "compute-17", 120) == ["", "compute-17 is empty."]
+    assert format_drain_result(result(outcome("a"), outcome("b")), "compute-17", 120) == [
+        "",
+        "Outcome: 2 moved (2 live).",
+        "",
+        "compute-17 is empty.",
+    ]
+
+
+def test_returned_host_says_how_its_service_is() -> None:
+    departures = [{"server": UUID, "name": "web-1", "source": "compute-17", "to": "compute-9"}]
+    back = {**result(outcome("web-1", source="compute-9", to="compute-17")), "service": SERVICE}
+
+    parked = [outcome("parked", "left", "stays", source="compute-9")]
+    planned = {"departures": departures, "service": {"status": "enabled"}, "outcomes": parked}
+
+    assert format_departures(planned, "compute-17", 120) == [
+        "",
+        "Moves back:",
+        "",
+        f"SERVER  UUID{' ' * 34}FROM       TO",
+        f"web-1   {UUID}  compute-9  compute-17",
+        "",
+        f"OUTCOME  SERVER  UUID{' ' * 34}HOW    IS ON",
+        f"left     parked  {UUID}  stays  compute-9",
+        "    why      why it is left",
+        "",
+        "compute-17 is in service.",
+    ]
+    assert format_drain_result({**back, "departures": departures}, "compute-17", 120)[-3:] == [
+        "Outcome: 1 moved (1 live).",
+        "",
+        "compute-17 stays disabled, because no drain has disabled it (new memory).",
+    ]
+
+
+def test_a_host_whose_nova_compute_is_down_is_not_in_service() -> None:
+    planned = {
+        "departures": [],
+        "service": {"status": "enabled", "state": "down"},
+        "outcomes": [],
+    }
+
+    (line,) = filter(None, format_departures(planned, "compute-17", 120))
+
+    assert "nova-compute is down" in line and "in service" not in line
+
+
+def draw_all(name: str, width: int) -> list[str]:
+    """Return everything that is drawn, with this name wherever somebody can choose one."""
+    servers = [
+        predict(name, to=name, flavor=name, status=name, warnings=[name]),
+        stay(name, (name, name)),
+        predict(name, to=None, hosts=[name]),
+    ]
+    departures = [{"server": UUID, "name": name, "source": name, "to": name}]
+    service = {"status": "disabled", "disabled_reason": name}
+    rest = result(outcome(name, "failed", reason=name), empty=False, remaining=[UUID])
+    return [
+        *format_drain_plan(plan(*servers, host=name, warnings=[name], summary=name), width),
+        *format_drain_result(rest, name, width),
+        *format_departures({**rest, "departures": departures, "service": service}, name, width),
+    ]
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_hostile_names_stay_on_their_lines(name: str) -> None:
+    lines = draw_all(HOSTILE[name], 120)
+
+    for line in lines:
+        assert line.isprintable()
+        line.encode("utf-8")
+    table = [line for line in lines if line.startswith(("live", "stays", "failed"))]
+    assert len(table) == 5
+
+
+@pytest.mark.parametrize("width", [80, 120, 160])
+def test_no_line_is_wider_than_the_terminal(width: int) -> None:
+    assert max(map(len, draw_all("a-name-of-some-length.example.org", width))) <= width

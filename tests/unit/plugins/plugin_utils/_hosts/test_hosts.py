@@ -1,0 +1,292 @@
+# Copyright (c) 2026, osops.placement contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Hosts, and leftovers on hypervisors, as lines for a terminal."""
+
+from __future__ import annotations
+
+import typing as t
+
+import pytest
+
+from ansible_collections.osops.placement.plugins.plugin_utils._hosts.hosts import (
+    format_guests,
+    format_host,
+)
+from ansible_collections.osops.placement.plugins.plugin_utils._terminal import lines
+from ansible_collections.osops.placement.tests.unit.plugins.plugin_utils.hostile import HOSTILE
+
+RECORD = "/var/lib/placement/host.json"
+PATH = "/var/lib/placement/guests.json"
+CONSUMER = "6f7a1f5c-2a2c-4f0c-8f07-0d3a6d6f1c11"
+
+
+@pytest.fixture
+def wide(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let sentences be as wide as the terminal, so that none of them wraps."""
+    monkeypatch.setattr(lines, "MAX_PROSE", 10_000)
+
+
+def _host(name: str = "compute-17", **changes: t.Any) -> dict[str, t.Any]:
+    """Return a host with a blocking server and a leftover, all with that name."""
+    provider = {"uuid": CONSUMER, "name": name}
+    return {
+        "name": name,
+        "host": name,
+        "known": True,
+        "service": {"host": name, "status": "disabled", "state": "down", "disabled_reason": name},
+        "nodes": [provider],
+        "providers": [{**provider, "name": f"{name}_port"}, provider],
+        "aggregates": [{"uuid": CONSUMER, "name": name, "zone": name}],
+        "servers": [{"uuid": CONSUMER, "name": name, "status": "ACTIVE", "task_state": None}],
+        "migrations": [],
+        "left_over": [
+            {
+                "id": "deleted_server/x",
+                "kind": "deleted_server",
+                "consumer": CONSUMER,
+                "reason": f"{name} is deleted.",
+            }
+        ],
+        "blockers": [
+            {
+                "kind": "server",
+                "subject": CONSUMER,
+                "name": name,
+                "reason": f"Server {name} is on it.",
+                "stops": "disable",
+            }
+        ],
+        **changes,
+    }
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_host_output_has_no_terminal_escapes(name: str) -> None:
+    for host in (_host(HOSTILE[name]), _host(HOSTILE[name], known=False)):
+        shown = format_host(host, RECORD, 100)
+
+        assert shown
+        for line in shown:
+            assert line.isprintable()
+            line.encode("utf-8")
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+@pytest.mark.usefixtures("wide")
+def test_hostile_names_of_a_host_add_no_lines(name: str) -> None:
+    plain = format_host(_host("x"), RECORD, 10_000)
+
+    assert len(format_host(_host(HOSTILE[name]), RECORD, 10_000)) == len(plain)
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_no_line_about_a_host_is_wider_than_the_terminal(name: str) -> None:
+    assert max(map(len, format_host(_host(HOSTILE[name]), RECORD, 80))) <= 80
+
+
+@pytest.mark.usefixtures("wide")
+def test_host_is_shown_with_its_contents_and_blockers() -> None:
+    assert format_host(_host(), RECORD, 1000) == [
+        "",
+        "compute-17",
+        "    service  disabled, down (compute-17)",
+        f"    nodes    compute-17 ({CONSUMER})",
+        f"    tree     compute-17_port ({CONSUMER}), compute-17 ({CONSUMER})",
+        f"    in       compute-17 ({CONSUMER})",
+        "",
+        "Blocked by:",
+        f"server                 {CONSUMER}  compute-17",
+        "    why      Server compute-17 is on it.",
+        "",
+        "Removable leftovers:",
+        f"deleted_server         {CONSUMER}",
+        "    why      compute-17 is deleted.",
+    ]
+
+
+def test_host_without_blockers_says_so() -> None:
+    assert (
+        format_host(_host(blockers=[], left_over=[]), RECORD, 100)[-1] == "Ready to decommission."
+    )
+    assert "Ready to decommission." not in format_host(_host(), RECORD, 100)
+
+
+def test_host_without_service_and_unknown_host_are_shown_as_such() -> None:
+    assert "    service  none" in format_host(_host(service=None), RECORD, 100)
+    assert format_host(_host(known=False), RECORD, 100) == [
+        "",
+        "compute-17: neither Nova nor Placement knows it.",
+    ]
+
+
+def _agent(**changes: t.Any) -> dict[str, t.Any]:
+    return {"type": "L3 agent", "alive": False, "resources": [], **changes}
+
+
+def test_agents_other_services_and_warnings_are_shown() -> None:
+    router = {"kind": "router", "uuid": CONSUMER, "name": "edge"}
+    service = {
+        "binary": "cinder-volume",
+        "host": "compute-17@lvm",
+        "status": "enabled",
+        "state": "down",
+        "command": "cinder-manage service remove cinder-volume compute-17@lvm",
+    }
+    host = _host(
+        agents=[_agent(alive=True, resources=[router] * 2), _agent(resources=None)],
+        other_services=[service],
+        warnings=["compute-17 is the last host of aggregate ssd."],
+    )
+
+    assert format_host(host, RECORD, 1000)[6:10] == [
+        "    agents   L3 agent (alive, serves 2 routers), L3 agent (dead)",
+        "    also     cinder-volume of compute-17@lvm (enabled, down) is left alone. To remove it:",
+        "             cinder-manage service remove cinder-volume compute-17@lvm",
+        "    note     compute-17 is the last host of aggregate ssd.",
+    ]
+
+
+def test_agents_of_an_unknown_host_are_shown_with_what_blocks_them() -> None:
+    host = _host(known=False, agents=[_agent()])
+
+    assert format_host(host, RECORD, 1000) == [
+        "",
+        "compute-17: neither Nova nor Placement knows it.",
+        "    agents   L3 agent (dead)",
+        "",
+        "Blocked by:",
+        f"server                 {CONSUMER}  compute-17",
+        "    why      Server compute-17 is on it.",
+    ]
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_hostile_names_of_agents_and_services_stay_in_the_width(name: str) -> None:
+    hostile = HOSTILE[name]
+    service = dict.fromkeys(("binary", "host", "status", "state", "command"), hostile)
+    host = _host(agents=[_agent(type=hostile)], other_services=[service], warnings=[hostile])
+
+    for line in format_host(host, RECORD, 80):
+        assert line.isprintable() and len(line) <= 80
+
+
+def test_hundred_of_many_blockers_are_shown() -> None:
+    many = _host(blockers=_host()["blockers"] * 103)
+
+    for verbose in (False, True):
+        shown = format_host(many, RECORD, 100, verbose)
+
+        assert sum(line.startswith("server ") for line in shown) == 100
+        assert f"… and 3 more in {RECORD}" in shown
+
+
+def _guests(name: str = "web-1", **changes: t.Any) -> dict[str, t.Any]:
+    """Return a domain and a directory of a server with that name.
+
+    Their host and their own names are the same.
+    """
+    entry = {
+        "uuid": CONSUMER,
+        "host": name,
+        "name": name,
+        "server": {"name": name},
+        "reason": f"Server {name} is deleted.",
+    }
+    domain = {**entry, "id": "d", "kind": "leftover_domain", "guest": {"state": "shut off"}}
+    directory = {
+        **entry,
+        "id": "f",
+        "kind": "leftover_directory",
+        "guest": {"size_bytes": 3 * 1024**3},
+    }
+    coverage = {"hosts": 1, "domains": 4, "directories": 5, "failed_checks": []}
+    found = {
+        "finished_at": "2026-10-25T20:13:51Z",
+        "summary": {
+            "verdicts": {"orphaned": 2, "protected": 1, "undecided": 0},
+            "coverage": coverage,
+        },
+        "findings": [domain, directory],
+        "protected": [directory],
+        "undecided": [],
+    }
+    return {**found, **changes}
+
+
+def test_leftovers_on_hypervisors_are_shown_with_the_planned_change() -> None:
+    assert format_guests(_guests(), PATH, ["leftover_domain"], 1000) == [
+        "",
+        "Leftovers on 1 hypervisor at 2026-10-25T20:13:51Z",
+        "",
+        f"leftover_domain        {CONSUMER}  web-1",
+        "    host     web-1, web-1",
+        "    why      Server web-1 is deleted.",
+        "    write    undefine the domain",
+        "",
+        f"leftover_directory     {CONSUMER}  web-1",
+        "    host     web-1, web-1, 3.0 GiB",
+        "    why      Server web-1 is deleted.",
+        (
+            "    could    move the directory to the quarantine; not now: leftover_directory is "
+            "not among the kinds to remediate"
+        ),
+        "",
+        "Protected, not changed:",
+        f"leftover_directory     {CONSUMER}  web-1",
+        "    host     web-1, web-1, 3.0 GiB",
+        "    why      Server web-1 is deleted.",
+        "",
+        "Of 4 domains and 5 directories: 2 orphaned, 1 protected, 0 undecided.",
+    ]
+
+
+@pytest.mark.parametrize("many", [1, 6])
+def test_running_leftover_is_red_and_offered_no_change(many: int) -> None:
+    found = _guests()
+    (domain, directory) = found["findings"]
+    running = {**domain, "kind": "running_leftover", "reason": "Two guests."}
+    found["findings"] = [running, *[directory] * many]
+
+    shown = format_guests(found, PATH, ["leftover_directory"], 200)
+
+    (row,) = (line for line in shown if line.startswith("running_leftover  "))
+    red = [line for line in shown if getattr(line, "tone", None) == lines.ERROR]
+    assert row in red and shown.index(row) < 6
+    assert "undefine" not in row and not any("not now" in line for line in red)
+    assert not any("running_leftover is not among" in line for line in shown)
+
+
+def test_failed_checks_follow_the_leftovers_on_hypervisors() -> None:
+    found = _guests()
+    found["summary"]["coverage"]["failed_checks"] = ["A cell is not answering."]
+
+    assert (
+        format_guests(found, PATH, [], 100)[-1]
+        == "NOTHING MAY BE CHANGED: A cell is not answering."
+    )
+
+
+def test_a_reason_that_the_task_fails_with_is_not_shown_before() -> None:
+    found = _guests()
+    found["summary"]["coverage"]["failed_checks"] = ["A cell is not answering.", "Wrong region."]
+
+    left = lines.leave_out_reasons(found, "Nothing was changed. A cell is not answering.")
+
+    assert left["summary"]["coverage"]["failed_checks"] == ["Wrong region."]
+    assert lines.leave_out_reasons(found, "") == found
+
+
+@pytest.mark.usefixtures("wide")
+@pytest.mark.parametrize("name", HOSTILE)
+def test_hypervisor_output_has_no_terminal_escapes(name: str) -> None:
+    shown = format_guests(_guests(HOSTILE[name]), PATH, [], 10_000)
+
+    assert all(line.isprintable() for line in shown)
+    assert len(shown) == len(format_guests(_guests("x"), PATH, [], 10_000))
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_no_line_about_a_hypervisor_is_wider_than_the_terminal(name: str) -> None:
+    assert max(map(len, format_guests(_guests(HOSTILE[name]), PATH, [], 100))) <= 100

@@ -1,0 +1,598 @@
+# Copyright (c) 2026, osops.placement contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The state of a run, and what follows from it: failures, reports, artifacts and summaries."""
+
+from __future__ import annotations
+
+import typing as t
+
+import ansible.release
+import pytest
+
+from ansible_collections.osops.placement.plugins.module_utils._core.plan.plan_text import (
+    format_plan_text,
+)
+from ansible_collections.osops.placement.plugins.plugin_utils._report.run import (
+    STAGES,
+    build_artifacts,
+    build_journal_artifact,
+    collect_cloud_runs,
+    determine_status,
+    record_stage,
+)
+from ansible_collections.osops.placement.plugins.plugin_utils._stage.versions import (
+    read_running_version,
+)
+
+VERSIONS = {
+    "collection": read_running_version(),
+    "ansible_core": ansible.release.__version__,
+    "openstacksdk": "4.22.0",
+}
+FAIL_ON = ("never", "error", "partial", "undecided", "findings")
+COMPACT = {
+    "compact": True,
+    "count": 2,
+    "changes": [{"finding": "deleted_server/a"}, {"finding": "extra_host/b"}],
+}
+TALLY = {"removed": 2, "reduced": 0, "skipped": 1, "failed": 1}
+
+
+def _detected(coverage: t.Mapping[str, t.Any] | None = None, **verdicts: int) -> dict[str, t.Any]:
+    return {
+        "failed": False,
+        "dest": "/out/findings.json",
+        "summary": {
+            "coverage": {"complete": True, "failed_checks": [], **(coverage or {})},
+            "verdicts": {"orphaned": 0, "drifted": 0, "undecided": 0, "protected": 0, **verdicts},
+            "kinds": {"deleted_server": 2},
+            "stranded": {"resource_classes": {"VCPU": 3}, "providers": {}},
+        },
+        "versions": VERSIONS,
+    }
+
+
+def _status(
+    run: t.Mapping[str, t.Any],
+    fail_on: str = "error",
+    check_mode: bool = False,
+    findings_exist: bool = False,
+) -> t.Any:
+    return determine_status({"detects": True, **run}, fail_on, check_mode, findings_exist)
+
+
+RECORDED: dict[str, tuple[str, dict[str, t.Any], t.Any]] = {
+    "success": (
+        "detected",
+        {"changed": False, "dest": "/f", "summary": {"new": {}}, "findings": [1], "protected": []},
+        {"failed": False, "dest": "/f", "summary": {"new": {}}},
+    ),
+    "failure": (
+        "detected",
+        {"failed": True, "msg": "It broke.", "exception": "…"},
+        {"failed": True, "msg": "It broke."},
+    ),
+    "failure without a message": (
+        "detected",
+        {"failed": True},
+        {"failed": True, "msg": "A task failed."},
+    ),
+    "failure with an empty message": (
+        "detected",
+        {"failed": True, "msg": ""},
+        {"failed": True, "msg": "A task failed."},
+    ),
+    "failure with a plan": (
+        "planned",
+        {"failed": True, "msg": "3 are too many.", "changes": 3, "compact": COMPACT, "records": []},
+        {"failed": True, "msg": "3 are too many.", "changes": 3, "compact": COMPACT},
+    ),
+    "failure that is hidden from Ansible": (
+        "planned",
+        {"failed": False, "msg": "3 are too many.", "failed_when_result": False, "changes": 3},
+        {"failed": True, "msg": "3 are too many.", "changes": 3},
+    ),
+    "success where a failure would be hidden": (
+        "planned",
+        {"failed": False, "failed_when_result": False, "changes": 3},
+        {"failed": False, "changes": 3},
+    ),
+    "message of a task that hides nothing": (
+        "planned",
+        {"failed": False, "msg": "It is done.", "changes": 3},
+        {"failed": False, "changes": 3},
+    ),
+    "a plan that is written nowhere": (
+        "planned",
+        {"plan": None, "changes": 2, "scope": {"consumers": []}},
+        {"failed": False, "plan": None, "changes": 2, "scope": {"consumers": []}},
+    ),
+    "a plan whose journal will be lost": (
+        "planned",
+        {"plan": "/p", "changes": 1, "output_lost": "The journal is lost.", "records": [1]},
+        {"failed": False, "plan": "/p", "changes": 1, "output_lost": "The journal is lost."},
+    ),
+    "outcomes": (
+        "remediated",
+        {
+            "tally": TALLY,
+            "outcomes": [1],
+            "journal": None,
+            "journal_parts": ["long"],
+            "remediation": "/r",
+            "stopped": "",
+        },
+        {"failed": False, "tally": TALLY, "journal": None, "remediation": "/r"},
+    ),
+    "reports": (
+        "reported",
+        {"changed": False, "reports": {"html": "/h"}},
+        {"failed": False, "reports": {"html": "/h"}},
+    ),
+}
+
+
+@pytest.mark.parametrize("name", RECORDED)
+def test_a_stage_is_recorded_without_its_lists(name: str) -> None:
+    stage, result, expected = RECORDED[name]
+    before = {"detects": True, "other": 1}
+
+    assert record_stage(before, stage, result) == {**before, stage: expected}
+    assert before == {"detects": True, "other": 1}
+
+
+@pytest.mark.parametrize("stage", STAGES)
+def test_a_skipped_stage_changes_nothing(stage: str) -> None:
+    skipped = {"changed": False, "skipped": True, "skip_reason": "Conditional result was False"}
+
+    assert record_stage({"detects": True}, stage, skipped) == {"detects": True}
+
+
+def test_a_stage_that_runs_again_replaces_its_result() -> None:
+    first = record_stage({}, "planned", {"failed": True, "msg": "No."})
+
+    assert record_stage(first, "planned", {"plan": "/p", "changes": 1}) == {
+        "planned": {"failed": False, "plan": "/p", "changes": 1}
+    }
+
+
+@pytest.mark.parametrize("result", [{}, {"changed": False}, {"failed": False, "rc": 0}])
+@pytest.mark.parametrize("stage", [stage for stage in STAGES if stage != "interrupted"])
+def test_a_stage_that_succeeds_without_a_result_has_failed(
+    stage: str, result: dict[str, t.Any]
+) -> None:
+    """As after a module that prints nothing but an empty answer: no file is that of this run."""
+    message = f"The stage '{stage}' ended without a result."
+
+    state = record_stage({"detects": True}, stage, result)
+
+    assert state[stage] == {"failed": True, "msg": message}
+    assert _status(state, "never").failure == _status(state, "never").message == message
+    assert _status(state, "never").outcome == "failed"
+    assert stage != "detected" or not _status(state).has_findings
+
+
+@pytest.mark.parametrize(
+    ("detects", "message"),
+    [
+        (True, "The cloud was not read."),
+        (False, "Nothing was planned, and nothing was changed."),
+    ],
+)
+@pytest.mark.parametrize("fail_on", FAIL_ON)
+def test_a_run_without_its_first_stage_has_failed(
+    detects: bool, message: str, fail_on: str
+) -> None:
+    """As with --step, or with --start-at-task."""
+    status = _status({"detects": detects}, fail_on)
+
+    assert (status.message, status.outcome) == (message, "failed")
+
+
+@pytest.mark.parametrize(
+    ("failed", "expected"),
+    [
+        ((), ""),
+        (("detected",), "detected broke."),
+        (("planned",), "planned broke."),
+        (("confirmed",), "confirmed broke."),
+        (("remediated",), "remediated broke."),
+        (("reported",), "reported broke."),
+        (
+            STAGES,
+            "detected broke. planned broke. confirmed broke. remediated broke. "
+            "interrupted broke. reported broke.",
+        ),
+    ],
+)
+def test_the_failure_has_the_messages_of_all_stages_that_failed(
+    failed: tuple[str, ...], expected: str
+) -> None:
+    run = {stage: {"failed": False} for stage in STAGES}
+    run |= {stage: {"failed": True, "msg": f"{stage} broke."} for stage in failed}
+
+    assert _status(run).failure == expected
+
+
+@pytest.mark.parametrize(
+    ("run", "findings_exist", "expected"),
+    [
+        ({}, False, False),
+        ({}, True, False),
+        ({"detected": _detected()}, False, True),
+        ({"detected": {"failed": True, "msg": "No."}}, True, False),
+        ({"detected": _detected(), "planned": {"failed": True, "msg": "No."}}, False, True),
+        ({"detects": False}, True, False),
+        ({"detects": False, "planned": {"failed": True, "msg": "No."}}, True, False),
+        ({"detects": False, "planned": {"failed": False, "plan": None}}, True, False),
+        ({"detects": False, "planned": {"failed": False, "plan": "/p"}}, True, True),
+        ({"detects": False, "planned": {"failed": False, "plan": "/p"}}, False, False),
+        # An earlier run detected, and this one only remediates.
+        ({"detects": False, "detected": _detected()}, True, False),
+        ({"detects": False, "detected": _detected(), "planned": {"plan": "/p"}}, True, True),
+    ],
+)
+def test_findings_of_another_run_are_not_reported(
+    run: dict[str, t.Any], findings_exist: bool, expected: bool
+) -> None:
+    assert _status(run, findings_exist=findings_exist).has_findings is expected
+
+
+ONE = "1 host was not judged, because its cell does not answer: a."
+FOUR = "4 hosts were not judged, because their cell does not answer: a, b, c and 1 more."
+PART = "Part of the cloud was not judged, because a cell does not answer."
+UNSOUND = "Nothing may be changed: Wrong region. No cells."
+
+# What a detection found, what the run fails with, and from which value of fail_on.
+SHORTFALLS: dict[str, tuple[dict[str, t.Any], str, str]] = {
+    "unsound": (_detected({"failed_checks": ["Wrong region.", "No cells."]}), UNSOUND, "error"),
+    "a host": (_detected({"unjudged_hosts": ["a"], "partial": True}), ONE, "partial"),
+    "hosts": (_detected({"unjudged_hosts": ["d", "b", "c", "a"]}), FOUR, "partial"),
+    "a part": (_detected({"unjudged_hosts": [], "partial": True}), PART, "partial"),
+    "an old file": (_detected({"partial": True}), PART, "partial"),
+    "undecided": (
+        _detected(undecided=2),
+        "2 consumers are undecided, see /out/findings.json.",
+        "undecided",
+    ),
+    "one undecided": (
+        _detected(undecided=1),
+        "1 consumer is undecided, see /out/findings.json.",
+        "undecided",
+    ),
+    "orphans": (_detected(orphaned=3), "3 findings are left, see /out/findings.json.", "findings"),
+    "drift": (_detected(drifted=1), "1 finding is left, see /out/findings.json.", "findings"),
+    "protected": (_detected(protected=9), "", "none"),
+    "nothing": (_detected({"unjudged_hosts": [], "partial": False}), "", "none"),
+    "no words about hosts": (_detected(), "", "none"),
+}
+
+
+@pytest.mark.parametrize("fail_on", FAIL_ON)
+@pytest.mark.parametrize("name", SHORTFALLS)
+def test_a_run_fails_for_what_it_is_to_fail_for(name: str, fail_on: str) -> None:
+    detected, message, least = SHORTFALLS[name]
+    fails = least in FAIL_ON and FAIL_ON.index(fail_on) >= FAIL_ON.index(least)
+
+    shortfall = _status({"detected": detected}, fail_on).shortfall
+
+    assert shortfall == (message if fails else "")
+
+
+def test_the_worst_comes_first() -> None:
+    worst = _detected({"failed_checks": ["No."], "unjudged_hosts": ["a"]}, undecided=1, orphaned=1)
+
+    assert _status({"detected": worst}, "findings").shortfall == "Nothing may be changed: No."
+
+
+@pytest.mark.parametrize(
+    ("tally", "check_mode", "left"),
+    [
+        (None, False, 3),
+        ({}, False, 3),
+        ({"removed": 2, "skipped": 1, "failed": 0}, False, 1),
+        ({"removed": 1, "reduced": 1, "rewritten": 1, "created": 0}, False, 0),
+        ({"removed": 0, "skipped": 2, "failed": 1}, False, 3),
+        ({"removed": 3}, True, 3),
+        # Several changes of one finding.
+        ({"removed": 4}, False, 0),
+    ],
+)
+def test_what_was_changed_is_not_left(
+    tally: dict[str, int] | None, check_mode: bool, left: int
+) -> None:
+    run: dict[str, t.Any] = {"detected": _detected(orphaned=2, drifted=1)}
+    if tally is not None:
+        run["remediated"] = {"failed": False, "tally": tally}
+
+    shortfall = _status(run, "findings", check_mode).shortfall
+
+    assert shortfall.startswith(f"{left} finding" if left else "") and bool(shortfall) is bool(left)
+
+
+@pytest.mark.parametrize("fail_on", FAIL_ON)
+@pytest.mark.parametrize(
+    "run", [{}, {"detected": {"failed": True, "msg": "No."}}, {"detects": False}]
+)
+def test_without_a_reading_nothing_is_concluded(run: dict[str, t.Any], fail_on: str) -> None:
+    assert _status(run, fail_on).shortfall == ""
+
+
+def test_a_run_without_any_result_exports_nothing_that_could_be_applied() -> None:
+    assert build_artifacts({"detects": False}, "/out", check_mode=False) == {
+        "orphan_cleanup_run": {
+            "versions": {**VERSIONS, "openstacksdk": ""},
+            "outcome": "failed",
+            "check_mode": False,
+            "complete": False,
+            "verdicts": {},
+            "kinds": {},
+            "stranded": {},
+            "planned": 0,
+            "changes": [],
+            "outcomes": {},
+            "output_dir": "/out",
+            "output_lost": "",
+            "journal": "",
+        },
+        "orphan_cleanup_plan": "",
+    }
+
+
+def _whole_run() -> dict[str, t.Any]:
+    return {
+        "detects": True,
+        "detected": _detected(orphaned=2),
+        "planned": {
+            "failed": False,
+            "plan": "/out/plan.json",
+            "changes": 2,
+            "compact": COMPACT,
+            "output_lost": "The journal is lost.",
+        },
+        "remediated": {"failed": False, "tally": TALLY, "journal": "/out/j", "remediation": "/r"},
+    }
+
+
+def test_a_run_exports_numbers_and_its_plan() -> None:
+    artifacts = build_artifacts(_whole_run(), "/out", check_mode=True)
+
+    assert artifacts == {
+        "orphan_cleanup_run": {
+            "versions": VERSIONS,
+            "outcome": "findings",
+            "check_mode": True,
+            "complete": True,
+            "verdicts": {"orphaned": 2, "drifted": 0, "undecided": 0, "protected": 0},
+            "kinds": {"deleted_server": 2},
+            "stranded": {"VCPU": 3},
+            "planned": 2,
+            "changes": ["deleted_server/a", "extra_host/b"],
+            "outcomes": TALLY,
+            "output_dir": "/out",
+            "output_lost": "The journal is lost.",
+            "journal": "/out/j",
+        },
+        "orphan_cleanup_plan": format_plan_text(COMPACT),
+    }
+
+
+def test_a_run_that_applies_a_plan_exports_the_versions_of_its_second_detection() -> None:
+    run = {"detects": False, "confirmed": {"failed": False, "versions": VERSIONS}}
+
+    described = build_artifacts(run, "/out", check_mode=False)["orphan_cleanup_run"]
+
+    assert described["versions"] == VERSIONS
+
+
+@pytest.mark.parametrize("compact", [None, "", {"compact": True, "count": 9, "changes": None}])
+def test_changes_that_are_not_passed_on_are_not_listed(compact: t.Any) -> None:
+    run = {"detects": True, "planned": {"failed": False, "changes": 9, "compact": compact}}
+
+    artifacts = build_artifacts(run, "/out", check_mode=False)
+
+    described = artifacts["orphan_cleanup_run"]
+    assert (described["planned"], described["changes"]) == (9, [])
+    assert bool(artifacts["orphan_cleanup_plan"]) is bool(compact)
+
+
+def test_numbers_are_numbers_whatever_a_template_made_of_them() -> None:
+    run = _whole_run()
+    run["planned"]["changes"] = "2"
+    run["remediated"]["tally"] = {"removed": "2"}
+    run["detected"]["summary"]["coverage"]["complete"] = None
+
+    described = build_artifacts(run, "/out", check_mode=False)["orphan_cleanup_run"]
+
+    assert (described["planned"], described["outcomes"]) == (2, {"removed": 2})
+    assert described["complete"] is False
+
+
+@pytest.mark.parametrize("journal", [None, ""])
+def test_a_run_that_wrote_nothing_has_no_journal(journal: str | None) -> None:
+    run = {"detects": True, "remediated": {"tally": {}, "journal": journal}}
+
+    assert build_artifacts(run, "/out", check_mode=False)["orphan_cleanup_run"]["journal"] == ""
+
+
+def test_of_several_hosts_each_exports_its_own_part() -> None:
+    alone = build_artifacts(_whole_run(), "/out", check_mode=False)
+
+    assert build_artifacts(_whole_run(), "/out", check_mode=False, host="north") == {
+        "orphan_cleanup_run": {"by_host": {"north": alone["orphan_cleanup_run"]}},
+        "orphan_cleanup_plan": {"by_host": {"host north": alone["orphan_cleanup_plan"]}},
+    }
+
+
+def test_the_journal_is_exported_under_the_variable_that_restores_it() -> None:
+    parts = ["first", "second"]
+
+    assert build_journal_artifact(parts) == {"orphan_cleanup_journal": parts}
+    assert build_journal_artifact(parts, "north") == {
+        "orphan_cleanup_journal": {"by_host": {"host north": parts}}
+    }
+
+
+NOT_ENDED = "It did not run to its end."
+CLOUDS: dict[str, tuple[dict[str, t.Any], dict[str, str]]] = {
+    "ended": (
+        {
+            "_orphan_cleanup_error": "",
+            "_orphan_cleanup_detected": _detected(),
+            "_orphan_cleanup_remediated": {"failed": False, "tally": TALLY, "remediation": "/r"},
+        },
+        {"error": "", "findings": "/out/findings.json", "remediation": "/r"},
+    ),
+    "only detected": (
+        {
+            "_orphan_cleanup_error": "",
+            "_orphan_cleanup_detected": _detected(),
+            "_orphan_cleanup_remediated": {"skipped": True},
+        },
+        {"error": "", "findings": "/out/findings.json"},
+    ),
+    "failed": (
+        {
+            "_orphan_cleanup_error": "It broke.",
+            "_orphan_cleanup_detected": _detected(),
+            "_orphan_cleanup_remediated": {
+                "failed": True,
+                "msg": "It broke.",
+                "remediation": "/r",
+            },
+        },
+        {"error": "It broke.", "findings": "/out/findings.json", "remediation": "/r"},
+    ),
+    "not read": (
+        {
+            "_orphan_cleanup_error": "It broke.",
+            "_orphan_cleanup_detected": {"failed": True, "dest": "/out/findings.json"},
+        },
+        {"error": "It broke."},
+    ),
+    "never begun": ({}, {"error": NOT_ENDED}),
+    "interrupted": (
+        {"_orphan_cleanup_detected": _detected()},
+        {"error": NOT_ENDED, "findings": "/out/findings.json"},
+    ),
+    "named": (
+        {
+            "_orphan_cleanup_error": "",
+            "orphan_cleanup_region_name": "South",
+            "orphan_cleanup_shard": "1/2",
+        },
+        {"error": "", "region": "South", "shard": "1/2"},
+    ),
+}
+
+
+@pytest.mark.parametrize("name", CLOUDS)
+def test_each_cloud_is_a_run_of_the_summary(name: str) -> None:
+    variables, expected = CLOUDS[name]
+    empty = dict.fromkeys(("region", "shard", "error", "findings", "remediation"), "")
+
+    runs = collect_cloud_runs([{"inventory_hostname": "north", **variables}])
+
+    assert runs == [{"name": "north", **empty, **expected}]
+
+
+def _judged(coverage: t.Any = None, **verdicts: int) -> dict[str, t.Any]:
+    detected = _detected(coverage, **verdicts)
+    return {"detects": True, "remediates": True, "detected": detected}
+
+
+REFUSED = {"failed": True, "msg": "3 are too many.", "changes": 3}
+PLANNED = {"failed": False, "plan": "/p", "changes": 3}
+NO_PLAN = {"failed": True, "msg": "No such file."}
+FAILED_CHANGE = {"failed": True, "msg": "1 failed.", "tally": TALLY}
+UNSOUND = _detected({"failed_checks": ["Wrong region."]})
+
+
+@pytest.mark.parametrize(
+    ("run", "fail_on", "message"),
+    [
+        ({"detected": {"failed": True, "msg": "No cloud."}}, "never", "No cloud."),
+        ({"confirmed": {"failed": True, "msg": "No cloud."}}, "never", "No cloud."),
+        ({"reported": {"failed": True, "msg": "The disk is full."}}, "never", "The disk is full."),
+        (
+            {"interrupted": {"failed": True, "msg": "No such variable."}},
+            "never",
+            "No such variable.",
+        ),
+        ({"planned": REFUSED}, "never", ""),
+        ({"planned": REFUSED}, "error", "3 are too many."),
+        ({"remediated": FAILED_CHANGE}, "never", ""),
+        ({"remediated": FAILED_CHANGE}, "error", "1 failed."),
+        # Without a result nothing was done, and nobody knows what there was to do.
+        ({"planned": NO_PLAN}, "never", "No such file."),
+        ({"detects": False, "planned": NO_PLAN}, "never", "No such file."),
+        (
+            {
+                "detects": False,
+                "planned": PLANNED,
+                "remediated": {"failed": True, "msg": "No API."},
+            },
+            "never",
+            "No API.",
+        ),
+        # The reading has a result: it was not sound.
+        ({"detects": False, "detected": UNSOUND, "planned": NO_PLAN}, "never", ""),
+        ({"detects": False, "detected": UNSOUND, "planned": NO_PLAN}, "error", "No such file."),
+        ({"detects": False, "confirmed": UNSOUND, "planned": NO_PLAN}, "never", ""),
+        # Such a plan is for other jobs, and this run does not apply it.
+        ({"remediates": False, "planned": REFUSED}, "error", ""),
+        (
+            {"detected": _detected({"failed_checks": ["Wrong region."]}), "planned": REFUSED},
+            "never",
+            "",
+        ),
+        (
+            {"detected": _detected({"failed_checks": ["Wrong region."]}), "planned": REFUSED},
+            "error",
+            "Nothing may be changed: Wrong region.",
+        ),
+        # What an earlier run found is not the failure of this one.
+        (
+            {"detects": False, "detected": _detected(undecided=1), "planned": {"failed": False}},
+            "findings",
+            "",
+        ),
+        ({"detects": False, "planned": REFUSED}, "error", "3 are too many."),
+        ({"detects": False, "remediates": False, "planned": REFUSED}, "error", "3 are too many."),
+    ],
+)
+def test_a_run_fails_with_one_message(run: dict[str, t.Any], fail_on: str, message: str) -> None:
+    assert _status({**_judged(), **run}, fail_on).message == message
+
+
+def test_the_same_error_is_said_once() -> None:
+    broken = {"failed": True, "msg": "It broke."}
+
+    assert _status({**_judged(), "planned": broken, "interrupted": broken}).message == "It broke."
+
+
+@pytest.mark.parametrize(
+    ("run", "outcome"),
+    [
+        (_judged(), "clean"),
+        (_judged(orphaned=1), "findings"),
+        (_judged(undecided=1), "undecided"),
+        (_judged(undecided=1, drifted=1), "findings"),
+        (_judged({"unjudged_hosts": ["compute-9"]}), "partial"),
+        (_judged({"unjudged_hosts": ["compute-9"]}, undecided=1), "undecided"),
+        (_judged({"unjudged_hosts": ["compute-9"]}, orphaned=1), "findings"),
+        (_judged({"failed_checks": ["Wrong region."]}, orphaned=1), "unsound"),
+        ({**_judged(orphaned=2), "remediated": {"tally": {"removed": 2, "skipped": 0}}}, "clean"),
+        (
+            {**_judged(orphaned=2), "remediated": {"tally": {"removed": 1, "skipped": 1}}},
+            "findings",
+        ),
+        ({**_judged(), "planned": REFUSED}, "failed"),
+        ({"detects": True, "detected": {"failed": True, "msg": "No."}}, "failed"),
+        ({"detects": False, "planned": {"failed": False}}, "applied"),
+    ],
+)
+def test_a_run_comes_to_one_word(run: dict[str, t.Any], outcome: str) -> None:
+    assert _status(run).outcome == outcome

@@ -1,0 +1,142 @@
+# Copyright (c) 2026, osops.placement contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""A plan is only reported with the findings that it was made of."""
+
+from __future__ import annotations
+
+import json
+import types
+import typing as t
+
+import pytest
+
+from ansible_collections.osops.placement.plugins.action import (
+    orphan_notification,
+    orphan_plan,
+    orphan_report,
+    orphan_result,
+)
+from ansible_collections.osops.placement.plugins.module_utils._core.plan.plan import Plan
+from ansible_collections.osops.placement.plugins.plugin_utils._stage.action import (
+    is_plan_of_findings,
+)
+from ansible_collections.osops.placement.tests.unit.plugins.module_utils.judging import (
+    NO_MINIMUM_AGE,
+    build_findings,
+)
+from ansible_collections.osops.placement.tests.unit.plugins.module_utils.situations import (
+    build_world_of_every_action,
+)
+
+if t.TYPE_CHECKING:
+    from pathlib import Path
+
+KINDS = ["deleted_server", "extra_host"]
+EARLIER = "2026-11-19T12:00:00Z"
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """The files of one run, and the plan of an earlier one."""
+    world, changes = build_world_of_every_action()
+    findings = build_findings(world.snapshot(**changes), NO_MINIMUM_AGE)
+    earlier = {**findings, "finished_at": EARLIER}
+    plans = {
+        "plan": Plan.from_findings(findings, KINDS),
+        "earlier": Plan.from_findings(earlier, KINDS),
+    }
+    (tmp_path / "findings.json").write_text(json.dumps(findings))
+    for name, plan in plans.items():
+        (tmp_path / f"{name}.json").write_text(json.dumps(plan.as_dict()))
+    return tmp_path
+
+
+def run_action(action: t.Any, folder: Path, **options: t.Any) -> dict[str, t.Any]:
+    """Run an action plugin on the controller, as a task without a role does."""
+    for name in ("findings", "plan"):
+        if name in options:
+            options[name] = str(folder / options[name])
+    task = types.SimpleNamespace(
+        action="osops.placement.test",
+        args=options,
+        async_val=0,
+        check_mode=True,
+        diff=True,
+        environment=[],
+        no_log=False,
+        _role=None,
+    )
+    shell = types.SimpleNamespace(tmpdir=None)
+    plugin = action.ActionModule(
+        task=task,
+        connection=types.SimpleNamespace(transport="local", _shell=shell, has_native_async=False),
+        play_context=types.SimpleNamespace(check_mode=True, become=False),
+        loader=types.SimpleNamespace(get_basedir=lambda: str(folder)),
+        templar=None,
+        shared_loader_obj=None,
+    )
+    result: dict[str, t.Any] = plugin.run(task_vars={})
+    assert not result.get("failed"), result
+    return result
+
+
+def test_plan_belongs_to_the_findings_that_were_complete_when_it_was_made() -> None:
+    findings = {"finished_at": "2026-11-20T12:00:00Z"}
+
+    assert is_plan_of_findings({"detected_at": "2026-11-20T12:00:00Z"}, findings) is True
+    assert is_plan_of_findings({"detected_at": EARLIER}, findings) is False
+
+
+@pytest.mark.parametrize(
+    ("plan", "findings"),
+    [(None, {"finished_at": EARLIER}), ({"detected_at": EARLIER}, None), (None, None)],
+)
+def test_file_that_is_not_there_contradicts_nothing(plan: t.Any, findings: t.Any) -> None:
+    assert is_plan_of_findings(plan, findings) is True
+
+
+def test_report_has_no_plan_of_other_findings(folder: Path) -> None:
+    options = {"findings": "findings.json", "formats": ["csv"], "output_dir": str(folder)}
+    options["terminal"] = False
+    own = run_action(orphan_report, folder, plan="plan.json", **options)
+    (folder / "findings.csv").unlink()
+    other = run_action(orphan_report, folder, plan="earlier.json", **options)
+
+    assert own["reports"] == {"csv": str(folder / "findings.csv")}
+    assert "reports" not in other
+    assert not (folder / "findings.csv").exists()
+
+
+def test_notification_has_no_findings_of_another_run(folder: Path) -> None:
+    options = {"findings": "findings.json", "format": "json"}
+    own = run_action(orphan_notification, folder, plan="plan.json", **options)
+    other = run_action(orphan_notification, folder, plan="earlier.json", **options)
+
+    assert own["notification"]["new_count"] > 0
+    assert "deleted_server" not in json.dumps(other["notification"])
+
+
+def test_difference_of_a_plan_has_no_names_of_other_findings(folder: Path) -> None:
+    own = run_action(orphan_plan, folder, plan="plan.json", output_dir=str(folder))
+    other = run_action(orphan_plan, folder, plan="earlier.json", output_dir=str(folder))
+
+    assert "compute-1" in json.dumps(own["diff"])
+    assert "compute-1" not in json.dumps(other["diff"])
+
+
+def test_result_of_a_run_has_no_plan_of_other_findings(folder: Path) -> None:
+    findings = json.loads((folder / "findings.json").read_text())
+
+    def end(plan: str) -> t.Any:
+        detected = {"dest": str(folder / "findings.json"), "summary": findings["summary"]}
+        planned = {"plan": str(folder / plan), "changes": 1}
+        run: dict[str, t.Any] = {"detects": True, "by_plan": False}
+        run["detected"] = {**detected, "failed": False, "msg": ""}
+        run["planned"] = {**planned, "failed": False, "msg": ""}
+        options = {"findings": "findings.json", "output_dir": str(folder), "formats": ["csv"]}
+        return run_action(orphan_result, folder, stage="write", run=run, **options)["reports"]
+
+    assert list(end("plan.json")) == ["csv"]
+    assert end("earlier.json") == {}
