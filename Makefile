@@ -26,7 +26,7 @@ EXAMPLES ?= some
 SANITY_ARGS ?=
 QUICK_SANITY := --quick
 
-LINT := ansible-lint ruff mypy docs-lint changelog reuse
+LINT := ansible-lint ruff mypy imports docs-lint changelog reuse
 CHECKS := sanity $(LINT) build
 # What `make test` checks besides running the tests; `make test-all` adds the oldest versions.
 TEST_CHECKS ?= $(CHECKS)
@@ -199,6 +199,11 @@ ruff: venv-lint
 .PHONY: mypy
 mypy: venv-lint
 	@$(lint-check) $@ mypy
+
+# Which room may import which is in .importlinter. A narrow screen would break the names of modules.
+.PHONY: imports
+imports: venv-lint
+	@COLUMNS=250 PYTHONPATH=collections $(lint-check) $@ lint-imports --no-cache --no-logo
 
 .PHONY: docs-lint
 docs-lint: venv-lint
