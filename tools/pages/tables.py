@@ -25,18 +25,20 @@ from ansible_collections.osops.placement.plugins.module_utils._core.facts.microv
     REQUIREMENTS,
     format_version,
 )
+from ansible_collections.osops.placement.plugins.module_utils._core.facts.protections import (
+    PROTECTIONS,
+)
 from ansible_collections.osops.placement.plugins.module_utils._core.judging.engine import (
     CHECKS,
     PROOFS,
 )
-from ansible_collections.osops.placement.plugins.module_utils._core.judging.protections import (
-    PROTECTIONS,
-)
-from ansible_collections.osops.placement.plugins.module_utils._core.models.kinds import (
+from ansible_collections.osops.placement.plugins.module_utils._core.kinds.registry import (
     CONDITION_KINDS,
     DRIFT_KINDS,
-    OPT_IN,
     ORPHAN_KINDS,
+)
+from ansible_collections.osops.placement.plugins.module_utils._core.models.kinds import (
+    OPT_IN,
     REMEDIATE,
     REPORT,
 )

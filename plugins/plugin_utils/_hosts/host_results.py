@@ -12,11 +12,10 @@ import typing as t
 from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from ...module_utils._common.text import format_count
-from ...module_utils._core.models.outcomes import FAILED, SKIPPED
+from ...module_utils._core.models.outcomes import FAILED, READY, SKIPPED, WITHOUT_CHECK
 from .host_tasks import ALL_AGENTS, HostRemoval, describe_host_removal
 
-READY, _BLOCKED, _GONE = "ready", "blocked", "gone"
-WITHOUT_CHECK = "nothing was changed. Without --check: "
+_BLOCKED, _GONE = "blocked", "gone"
 
 # The stages that change something, each with the outcome of a run that ends with it.
 _OUTCOMES = {

@@ -12,8 +12,7 @@ import typing as t
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from ...module_utils._common.text import format_count, make_printable
-from ...module_utils._core.models.outcomes import FAILED, SKIPPED
-from .._hosts.host_results import READY, WITHOUT_CHECK
+from ...module_utils._core.models.outcomes import FAILED, READY, SKIPPED, WITHOUT_CHECK
 
 if t.TYPE_CHECKING:  # pragma: no cover
     # What one round of the loop over leftovers has returned.

@@ -15,7 +15,7 @@ import typing as t
 import pytest
 import yaml
 
-from ansible_collections.osops.placement.plugins.module_utils._core.models.kinds import KINDS
+from ansible_collections.osops.placement.plugins.module_utils._core.kinds.registry import KINDS
 from ansible_collections.osops.placement.plugins.plugin_utils._variables.role_variables import (
     OTHER_VARIABLES,
 )

@@ -11,7 +11,7 @@ from collections.abc import Collection, Mapping
 
 from ..._common.times import is_earlier, seconds_between
 from ..._common.uuids import normalize_uuid
-from ..models.nova import Service
+from ..models.nova import Migration, Service
 from ..models.placement import NOVA_TRAITS, ProviderDetails
 from ..models.snapshot import Snapshot
 from .agreement import list_host_names
@@ -213,3 +213,36 @@ def _is_up_without_node(service: Service, hosts: Collection[str]) -> bool:
 def find_nova_roots(details: Mapping[str, ProviderDetails]) -> frozenset[str]:
     """Return the root providers that have a trait which only Nova sets."""
     return frozenset(root for root, read in details.items() if NOVA_TRAITS & read.traits)
+
+
+def list_hosts_in_scope(index: SnapshotIndex) -> set[str] | None:
+    """Return the hosts in the scope, by the names of nodes and roots; None for all hosts."""
+    scope = index.snapshot.scope
+    if not scope.is_limited_to_hosts:
+        return None
+    hosts: set[str] = set()
+    # A host of a group can have a service and neither a compute node nor a provider.
+    if not scope.hosts:
+        hosts.update(scope.groups.hosts)
+    for root in index.roots:
+        if not index.covers(root.uuid):
+            continue
+        hosts.add(root.name)
+        # Services and migrations name the host, and its name may differ from the node's.
+        if root.uuid in index.nodes:
+            hosts.add(index.nodes[root.uuid].host)
+    return hosts
+
+
+def list_migrations_in_scope(index: SnapshotIndex) -> list[Migration]:
+    """Return the migrations in scope: those of named servers, and those from or to named hosts."""
+    consumers, hosts = index.snapshot.scope.consumers, list_hosts_in_scope(index)
+    migrations = [row for row in index.migrations.values() if index.is_in_shard(row.uuid)]
+    if hosts is None:
+        return migrations
+    in_scope = []
+    for migration in migrations:
+        ends = {migration.source_compute, migration.dest_compute}
+        if migration.server in consumers or ends & hosts:
+            in_scope.append(migration)
+    return in_scope

@@ -272,6 +272,10 @@ class ListingsIndex:
         roots = self._roots_by_name
         return roots.get(name) or roots.get(f"{strip_domain(name)}.") or frozenset()
 
+    def list_unknown_names(self, names: Iterable[str]) -> list[str]:
+        """Return the names that are of no provider and of no host, sorted."""
+        return sorted(name for name in names if not self.find_roots(name))
+
     @functools.cached_property
     def _roots_by_name(self) -> Mapping[str, set[str]]:
         """The roots by each name and uuid, and by each name of a host without its domain."""

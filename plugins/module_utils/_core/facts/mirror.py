@@ -13,11 +13,13 @@ from __future__ import annotations
 import collections
 import dataclasses as d
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
+from ..._common.text import summarize_names
 from ..._common.uuids import normalize_uuid
 from ..models.nova import Aggregate, Service
 from ..models.snapshot import Answer, Mirror
+from .index import SnapshotIndex
 from .listings_index import ListingsIndex
 from .services import COMPUTE
 
@@ -171,3 +173,37 @@ def map_comparable_nodes(index: ListingsIndex, by_host: bool = False) -> dict[st
             continue
         nodes[node.host] = node.uuid
     return nodes
+
+
+OPENSTACK = "openstack"
+
+
+def get_both_readings(index: SnapshotIndex) -> tuple[Mirror, Mirror] | None:
+    """Return the groups of hosts as they were read at the beginning and at the end.
+
+    None where nothing may be concluded from them.
+    """
+    first, again = index.snapshot.mirror, index.snapshot.mirror_again
+    # In the wrong region, no aggregate of Nova would be one of Placement.
+    if first is None or again is None or index.failed_checks:
+        return None
+    return first, again
+
+
+def map_aggregates(mirror: Mirror) -> dict[str, Aggregate]:
+    return {aggregate.uuid: aggregate for aggregate in mirror.aggregates}
+
+
+def list_hosts(index: SnapshotIndex, nodes: Iterable[str]) -> str:
+    """Return hosts as the subject of a sentence with its verb, such as `Host compute-1 is`."""
+    hosts = sorted(index.nodes[node].host for node in nodes)
+    if len(hosts) == 1:
+        return f"Host {hosts[0]} is"
+    return f"{len(hosts)} hosts ({summarize_names(hosts)}) are"
+
+
+def describe_aggregate(aggregate: Aggregate) -> str:
+    text = f"host aggregate {aggregate.name} ({aggregate.uuid})"
+    if aggregate.zone:
+        text += f" of availability zone {aggregate.zone}"
+    return text

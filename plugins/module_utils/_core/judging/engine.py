@@ -4,96 +4,24 @@
 
 """What a snapshot proves. Pure: no request, no clock, no Ansible.
 
-`models.kinds` is the table of kinds, and each kind has one function of its name in this room:
-orphans in `deletions`, `ended_migrations`, `extra_hosts`, `unhosted_servers` and
-`unknown_consumers`; wrong allocations of live servers in `unreverted_allocations`,
-`former_providers`, `drift` and `leaks`; and what is not about one consumer in `conditions`,
-`capacity`, `mirror`, `zones`, `bare_metal`, `missing_projects` and `stuck_deletions`. `protections`
-says what is never changed. A consumer is judged once, over all its allocations.
+Each kind has a file in `kinds`, and `kinds.registry` has their order. `facts.protections` says what
+is never changed. A consumer is judged once, over all its allocations.
 """
 
 from __future__ import annotations
-
-import types
-import typing as t
-from collections.abc import Iterable, Iterator
 
 from ..facts.consumer import ConsumerView, build_views
 from ..facts.cross_check import explain_loss
 from ..facts.gaps import find_gap
 from ..facts.index import SnapshotIndex
 from ..facts.microversions import explain_unprovable
-from ..kinds import (
-    bare_metal,
-    capacity,
-    conditions,
-    deletions,
-    drift,
-    ended_migrations,
-    extra_hosts,
-    former_providers,
-    leaks,
-    mirror,
-    missing_projects,
-    stuck_deletions,
-    unhosted_servers,
-    unknown_consumers,
-    unreverted_allocations,
-    zones,
-)
+from ..facts.protections import PROTECTIONS
+from ..kinds.registry import CHECKS, DRIFT_KINDS, ORPHAN_KINDS, PROOFS
 from ..models.change import build_reduction
-from ..models.kinds import CONDITION_KINDS, DRIFT_KINDS, ORPHAN_KINDS, Kind
+from ..models.kinds import Kind
 from ..models.verdict import DRIFTED, ORPHANED, Decision, Finding, protected, undecided
 from ..options.policy import Policy
-from .protections import PROTECTIONS
 from .unproven import decide_unproven
-
-Proof = t.Callable[[ConsumerView, "Policy"], "Decision | None"]
-Check = t.Callable[[SnapshotIndex, "Policy"], "Iterator[Finding]"]
-
-_PROOF_MODULES = (
-    deletions,
-    ended_migrations,
-    extra_hosts,
-    unhosted_servers,
-    unknown_consumers,
-    unreverted_allocations,
-    former_providers,
-    drift,
-    leaks,
-)
-_CHECK_MODULES = (
-    conditions,
-    capacity,
-    mirror,
-    zones,
-    bare_metal,
-    missing_projects,
-    stuck_deletions,
-)
-
-
-def _find_function(kind: Kind, modules: Iterable[types.ModuleType]) -> t.Any:
-    """Return the function with the name of a kind.
-
-    Raises LookupError for a kind without one: it must show when this file is imported, and not
-    when a cloud first has such a consumer.
-    """
-    for module in modules:
-        # An imported name counts too, which does no harm: it is the same function.
-        if hasattr(module, kind.name):
-            return getattr(module, kind.name)
-    raise LookupError(f"The kind {kind.name} has no function of its name in _core/kinds.")
-
-
-# Each kind has one function of its name: the proof about a consumer, or the check of the whole
-# snapshot. The order of the kinds is the order in which they are tried.
-PROOFS: t.Mapping[str, Proof] = {
-    kind.name: _find_function(kind, _PROOF_MODULES) for kind in (*ORPHAN_KINDS, *DRIFT_KINDS)
-}
-CHECKS: t.Mapping[str, Check] = {
-    kind.name: _find_function(kind, _CHECK_MODULES) for kind in CONDITION_KINDS
-}
 
 
 def judge(index: SnapshotIndex, policy: Policy) -> tuple[Finding, ...]:

@@ -12,5 +12,8 @@ from __future__ import annotations
 
 # The outcome of a change that was not made.
 SKIPPED, FAILED = "skipped", "failed"
+# The outcome in check mode, where something would be changed.
+READY = "ready"
+WITHOUT_CHECK = "nothing was changed. Without --check: "
 # The outcome when the allocations before a change were restored from its journal.
 RESTORED = "restored"

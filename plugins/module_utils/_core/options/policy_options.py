@@ -22,7 +22,6 @@ from .policy import ALLOCATORS, Policy
 if t.TYPE_CHECKING:  # pragma: no cover
     from ansible.module_utils.basic import AnsibleModule
 
-    from ..facts.listings_index import ListingsIndex
 
 # The options of minimum ages, with their defaults.
 _AGES = {
@@ -117,14 +116,6 @@ def _describe_ended_exclusions(option: str, entries: Iterable[Exclusion], at: st
 def find_absent_allocators(policy: Policy, cloud: Cloud) -> list[str]:
     """Return the services that are to be ignored and that the catalogue does not have."""
     return sorted(policy.ignore_allocators - set(cloud.allocators))
-
-
-def find_unknown_exclusions(policy: Policy, index: ListingsIndex) -> list[str]:
-    """Return the excluded providers that the cloud does not have, sorted.
-
-    Such a name may be misspelt, and then the provider that was meant is not excluded at all.
-    """
-    return sorted(name for name in policy.exclude_providers if not index.find_roots(name))
 
 
 def warn_ended_exclusions(module: AnsibleModule, policy: Policy) -> None:

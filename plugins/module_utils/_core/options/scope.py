@@ -8,11 +8,10 @@ from __future__ import annotations
 
 import re
 import typing as t
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from ..._common.errors import InvalidInput
 from ..._common.uuids import normalize_uuid, require_uuid
-from ..models.kinds import KINDS
 from ..models.snapshot import HostGroups, Scope, Shard
 
 MAX_SHARDS = 256
@@ -21,8 +20,11 @@ GROUP_OPTIONS = ("aggregates", "availability_zones", "cells")
 _NAMES = ("hosts", "consumers", "projects", *GROUP_OPTIONS)
 
 
-def scope_options() -> dict[str, dict[str, t.Any]]:
-    """Return the options of the scope, as an argument spec."""
+def scope_options(kinds: Sequence[str]) -> dict[str, dict[str, t.Any]]:
+    """Return the options of the scope, as an argument spec.
+
+    kinds: the names of all kinds.
+    """
     return {
         **{name: {"type": "list", "elements": "str", "default": []} for name in _NAMES},
         "cell_hosts": {"type": "dict", "default": {}},
@@ -30,7 +32,7 @@ def scope_options() -> dict[str, dict[str, t.Any]]:
             "type": "list",
             "elements": "str",
             "default": [],
-            "choices": [kind.name for kind in KINDS],
+            "choices": list(kinds),
         },
         "mode": {
             "type": "str",

@@ -14,13 +14,13 @@ from ansible_collections.osops.placement.plugins.module_utils._core.judging.engi
     CHECKS,
     PROOFS,
 )
-from ansible_collections.osops.placement.plugins.module_utils._core.models.kinds import (
+from ansible_collections.osops.placement.plugins.module_utils._core.kinds.registry import (
     CONDITION_KINDS,
     DRIFT_KINDS,
     KINDS,
     ORPHAN_KINDS,
-    Kind,
 )
+from ansible_collections.osops.placement.plugins.module_utils._core.models.kinds import Kind
 
 FUNCTIONS = {**PROOFS, **CHECKS}
 

@@ -18,7 +18,6 @@ from ansible_collections.osops.placement.plugins.module_utils._core.facts.listin
 from ansible_collections.osops.placement.plugins.module_utils._core.options.policy import Policy
 from ansible_collections.osops.placement.plugins.module_utils._core.options.policy_options import (
     find_absent_allocators,
-    find_unknown_exclusions,
     parse_policy,
     policy_options,
 )
@@ -70,7 +69,9 @@ def test_unknown_excluded_providers_are_named() -> None:
     names = [here, "compute-2", "nova-2", "Compute-1", "compute-1.example", "compute-3"]
     spared = parse_policy(_options(exclude_providers=names))
 
-    assert find_unknown_exclusions(spared, ListingsIndex(world.listings())) == ["compute-3"]
+    unknown = ListingsIndex(world.listings()).list_unknown_names(spared.exclude_providers)
+
+    assert unknown == ["compute-3"]
 
 
 @pytest.mark.parametrize("name", ["container", "application-container"])

@@ -2,22 +2,25 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The proof of the kind `ended_migration`: its server needs nothing of the allocation."""
+"""The migration has ended, and its server does not need its allocation."""
 
 from __future__ import annotations
 
 from collections.abc import Collection
 
 from ..facts.consumer import ConsumerView
+from ..facts.deletion import describe_deletion, find_deleted_server, is_deleted
 from ..facts.move_records import find_placement_after_unshelve, list_taken_over_roots
+from ..models.kinds import ORPHAN, REMEDIATE, define_kind
 from ..models.nova import Migration
 from ..models.placement import Allocations, Resources, list_compute_classes
 from ..models.verdict import Decision, orphaned, undecided
 from ..options.policy import Policy
-from .deletions import describe_deletion, find_deleted_server, is_deleted
+
+KIND = define_kind(__name__, __doc__, ORPHAN, REMEDIATE)
 
 
-def ended_migration(view: ConsumerView, policy: Policy) -> Decision | None:
+def prove(view: ConsumerView, policy: Policy) -> Decision | None:
     """Decide whether the migration has ended and its server does not need its allocation.
 
     Proof: Nova lists the migration with a final status. Either its server is deleted, as for

@@ -2,7 +2,8 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The proof of `former_provider`: a compute node that got another UUID while servers were on it.
+"""The server's allocation is on the former provider of its host, whose compute node has another
+UUID now.
 
 A host that was installed again, or that lost its file `compute_id`, can come back with another UUID
 for its compute node. Its servers then have their allocations on the provider of the old one.
@@ -14,19 +15,22 @@ import typing as t
 
 from ..._common.text import summarize_names
 from ..expected.amounts import find_host_tree
+from ..expected.decisions import choose_owner
 from ..facts.consumer import ConsumerView
 from ..facts.listings_index import FORMER_SUFFIX
 from ..facts.services import COMPUTE
 from ..models.change import build_change
+from ..models.kinds import DRIFT, OPT_IN, define_kind
 from ..models.nova import GUEST_LEAVING_MIGRATION_TYPES, Server
 from ..models.placement import sum_amounts
 from ..models.snapshot import NOT_ASKED, Answer
 from ..models.verdict import Decision, drifted, undecided
 from ..options.policy import Policy
-from .drift import choose_owner
+
+KIND = define_kind(__name__, __doc__, DRIFT, OPT_IN, needs_every_cell=True)
 
 
-def former_provider(view: ConsumerView, policy: Policy) -> Decision | None:
+def prove(view: ConsumerView, policy: Policy) -> Decision | None:
     """Decide whether the allocation is on the provider that the server's host had before.
 
     Proof: The server is settled on its host and has no allocation there, but has one on a root

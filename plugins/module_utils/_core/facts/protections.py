@@ -14,9 +14,9 @@ from collections.abc import Callable, Iterator, Mapping
 
 from ..._common.times import format_duration, seconds_between
 from ..._common.uuids import normalize_uuid
-from ..facts.consumer import ConsumerView
 from ..models.nova import Action, Server
 from ..options.policy import Policy
+from .consumer import ConsumerView
 
 # Nova itself sends no consumer type (nova/scheduler/client/report.py), so None may be Nova's.
 _NOVA_CONSUMER_TYPES = frozenset({None, "INSTANCE", "MIGRATION"})

@@ -2,10 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The kinds about the capacity of hosts: one function for each, with the kind's name.
-
-Each function checks the whole snapshot and yields a finding for everything that is of its kind.
-"""
+"""The inventory differs from those of all other hosts of the same aggregate."""
 
 from __future__ import annotations
 
@@ -17,15 +14,18 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from ..facts.index import SnapshotIndex
 from ..facts.mirror import map_comparable_nodes
-from ..models.nova import Hypervisor
-from ..models.placement import Inventory, Resources
+from ..models.kinds import CONDITION, REPORT, define_kind
+from ..models.placement import Inventory
 from ..models.verdict import DRIFTED, Finding
 from ..options.policy import Policy
+
+KIND = define_kind(__name__, __doc__, CONDITION, REPORT)
 
 # So many other hosts of an aggregate must agree before one that differs is the odd one.
 _MIN_NEIGHBORS = 3
 
 Field = t.Literal["total", "reserved", "allocation_ratio"]
+
 _FIELDS: tuple[Field, ...] = t.get_args(Field)
 
 # What decides about a field of the inventory on the host (nova/conf/compute.py).
@@ -34,6 +34,7 @@ _RATIO_OPTIONS = {
     "MEMORY_MB": "ram_allocation_ratio",
     "DISK_GB": "disk_allocation_ratio",
 }
+
 _RESERVED_OPTIONS = {
     "VCPU": "reserved_host_cpus",
     "MEMORY_MB": "reserved_host_memory_mb",
@@ -56,47 +57,7 @@ class _Oddity:
     aggregate: str
 
 
-def capacity_mismatch(index: SnapshotIndex, policy: Policy) -> Iterator[Finding]:
-    """Yield the providers with more allocated than their capacity, or with another inventory.
-
-    Proof: The allocations on a provider exceed its capacity, or the total of its inventory differs
-    from what nova-compute reports for its host. Detection checks the providers of other findings
-    and of the hosts that you name, and all providers if you name this kind in
-    `orphan_cleanup_kinds`.
-
-    Needs: Nothing more, because the finding is only reported.
-
-    Change: None. Move servers away or raise the allocation ratio; restart nova-compute where the
-    inventory differs.
-    """
-    for uuid, details in sorted(index.snapshot.details.items()):
-        overuse = _describe_overuse(index.used.get(uuid, {}), details.inventories)
-        differences: list[str] = []
-        # Only the root of a compute node has an inventory that nova-compute reports.
-        node = index.nodes.get(uuid)
-        if node is not None:
-            differences = _describe_inventory_differences(node, details.inventories)
-        if not overuse and not differences:
-            continue
-        reason = f"On {index.get_name(uuid)}, {'; '.join(overuse + differences)}."
-        if overuse:
-            reason += (
-                " No more servers fit there, and none can be resized there: remove the orphans of "
-                "this provider, move servers away, or raise the allocation ratio."
-            )
-        if differences:
-            reason += " Restart nova-compute there if the difference lasts."
-        yield Finding(
-            "capacity_mismatch",
-            DRIFTED,
-            uuid,
-            reason,
-            providers=(uuid,),
-            evidence=(index.snapshot.hypervisors,),
-        )
-
-
-def uneven_capacity(index: SnapshotIndex, policy: Policy) -> Iterator[Finding]:
+def check(index: SnapshotIndex, policy: Policy) -> Iterator[Finding]:
     """Yield the hosts whose inventory is not as on all other hosts of the same host aggregate.
 
     Proof: The total, the reserved amount or the allocation ratio of a resource class is the same on
@@ -127,33 +88,6 @@ def uneven_capacity(index: SnapshotIndex, policy: Policy) -> Iterator[Finding]:
             evidence=(index.snapshot.hypervisors,),
             commands=_build_ratio_commands(node, oddities),
         )
-
-
-def _describe_overuse(used: Resources, inventory: Mapping[str, Inventory]) -> list[str]:
-    """Return the resource classes of a provider with more allocated than its capacity, as text."""
-    overused = []
-    for cls, stock in sorted(inventory.items()):
-        amount = used.get(cls, 0)
-        if amount > stock.capacity:
-            overused.append(f"{amount} {cls} are allocated, but the capacity is {stock.capacity}")
-    return overused
-
-
-def _describe_inventory_differences(
-    node: Hypervisor, inventory: Mapping[str, Inventory]
-) -> list[str]:
-    """Return where the inventory of a root differs from what nova-compute reports, as text."""
-    differences = []
-    for cls, members in node.PLACEMENT_CLASSES.items():
-        totals = [inventory[member].total for member in members if member in inventory]
-        # A node that reports none of a class proves nothing about the inventory: from compute
-        # microversion 2.88 on, Nova no longer returns these numbers.
-        if totals and node.has.get(cls) and sum(totals) != node.has[cls]:
-            differences.append(
-                f"the inventory has {sum(totals)} {'+'.join(members)}, "
-                f"but the hypervisor reports {node.has[cls]}"
-            )
-    return differences
 
 
 def _find_oddities(index: SnapshotIndex) -> dict[str, list[_Oddity]]:

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The kind `bare_metal_mismatch`: a node of Ironic and its provider do not go together."""
+"""A bare metal node that Ironic shows in another state than Placement."""
 
 from __future__ import annotations
 
@@ -14,15 +14,18 @@ from ..._common.text import make_printable, summarize_names
 from ..._common.times import format_duration, seconds_between
 from ..facts.bare_metal import NodeView, build_node_views, has_room
 from ..facts.index import SnapshotIndex
+from ..models.kinds import CONDITION, REPORT, define_kind
 from ..models.snapshot import Answer, BareMetal
 from ..models.surroundings import CLEANING_STATES, BareMetalNode
 from ..models.verdict import DRIFTED, UNDECIDED, Finding
 from ..options.policy import Policy
 
+KIND = define_kind(__name__, __doc__, CONDITION, REPORT)
+
 _MAX_MESSAGE = 200
 
 
-def bare_metal_mismatch(index: SnapshotIndex, policy: Policy) -> Iterator[Finding]:
+def check(index: SnapshotIndex, policy: Policy) -> Iterator[Finding]:
     """Yield the nodes of Ironic that are not in the state that their provider shows.
 
     Proof: The reading is sound. Ironic's node and Placement's provider, whose allocations were read

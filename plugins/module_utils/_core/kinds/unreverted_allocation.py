@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The proof of the kind `unreverted_allocation`: Nova did not give an allocation back.
+"""An ended migration still has the allocation that its server needs.
 
 Before a resize, cold migration or live migration, Nova moves the server's allocation on the source
 to the migration. It moves it back when the move fails or is reverted (nova/compute/manager.py,
@@ -14,21 +14,24 @@ from __future__ import annotations
 import dataclasses as d
 import typing as t
 
-from ..facts.consumer import ConsumerView, format_providers
+from ..expected.decisions import choose_owner
+from ..facts.consumer import ConsumerView, format_providers, is_settled_without_own_tree
 from ..facts.guest_location import find_source_doubt
 from ..facts.listings_index import group_by_tree
 from ..facts.move_records import explain_possible_guest_of_unshelve
-from ..judging.protections import protect_excluded, protect_foreign_type, protect_too_young
+from ..facts.protections import protect_excluded, protect_foreign_type, protect_too_young
 from ..models.change import build_change
+from ..models.kinds import DRIFT, REMEDIATE, define_kind
 from ..models.nova import COLD_MIGRATION_TYPES, SUCCESSFUL_MIGRATION_STATUSES, Migration
 from ..models.placement import Allocation
 from ..models.snapshot import Answer
 from ..models.verdict import Decision, drifted, protected, undecided
 from ..options.policy import Policy
-from .drift import choose_owner, is_settled_without_own_tree
+
+KIND = define_kind(__name__, __doc__, DRIFT, REMEDIATE, was="swapped_claim")
 
 
-def unreverted_allocation(view: ConsumerView, policy: Policy) -> Decision | None:
+def prove(view: ConsumerView, policy: Policy) -> Decision | None:
     """Decide whether an ended migration still has the allocation that its server needs.
 
     Proof: The server is settled on its host but has no allocation there. Exactly one ended

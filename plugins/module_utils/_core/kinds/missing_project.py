@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The kind `missing_project`: servers and allocations of a project that Keystone has deleted."""
+"""A project that Keystone no longer has, with servers that live on."""
 
 from __future__ import annotations
 
@@ -12,11 +12,14 @@ from collections.abc import Iterator
 from ..._common.text import format_count, summarize_names
 from ..facts.index import SnapshotIndex
 from ..facts.projects import explain_doubt
+from ..models.kinds import CONDITION, REPORT, define_kind
 from ..models.verdict import DRIFTED, UNDECIDED, Finding
 from ..options.policy import Policy
 
+KIND = define_kind(__name__, __doc__, CONDITION, REPORT)
 
-def missing_project(index: SnapshotIndex, policy: Policy) -> Iterator[Finding]:
+
+def check(index: SnapshotIndex, policy: Policy) -> Iterator[Finding]:
     """Yield the projects that own live servers and that Keystone no longer has.
 
     Proof: Keystone answers 404 when asked for the project directly, and these credentials have

@@ -2,56 +2,29 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Servers and migrations that Nova has deleted: what shows it, and the kinds that follow from it.
-
-`deleted_server` and `deleted_migration` are the proofs of the kinds of these names. The other
-functions read the evidence about one UUID; other rules and the host stage use them too.
-"""
+"""The migration was deleted with its server, but its allocation remains."""
 
 from __future__ import annotations
 
 import typing as t
 
 from ..facts.consumer import ConsumerView
-from ..facts.server import find_deletion
-from ..models.nova import MOVING_ACTIONS, Server
+from ..facts.deletion import (
+    is_unlisted,
+)
+from ..models.kinds import ORPHAN, REMEDIATE, define_kind
+from ..models.nova import MOVING_ACTIONS
 from ..models.placement import Allocations
-from ..models.snapshot import NOT_ASKED, Answer, Evidence
+from ..models.snapshot import NOT_ASKED, Answer
 from ..models.verdict import Decision, orphaned, undecided
 from ..options.policy import Policy
 
-
-def deleted_server(view: ConsumerView, policy: Policy) -> Decision | None:
-    """Decide whether the server is deleted while its allocation remains.
-
-    Proof: `GET /servers/{id}` answers 404, and one of two answers shows the deletion. Either the
-    listing of deleted servers has the server, and not as soft-deleted; or Nova still returns its
-    instance actions, which means that its row is marked as deleted. Nothing contradicts this: the
-    listing of compute nodes does not show the server on a host, and no migration of it is under
-    way.
-
-    Needs: The cells of the hosts on which it has allocations, and of the hosts that its migrations
-    name. The lookup goes through the server's own mapping to its own cell, and the answer that
-    shows the deletion comes from a cell that answered.
-
-    Change: All its allocations are removed.
-    """
-    subject = view.subject
-    if view.migration or not is_deleted(subject):
-        return None
-    doubt = view.contradiction or _explain_marker_conflict(subject)
-    if doubt:
-        return undecided(
-            f"Nova reports server {subject.uuid} as deleted, but {doubt}.", *view.server_answers
-        )
-    return orphaned(
-        f"{describe_deletion(subject)} Its allocation remains.",
-        *view.server_answers,
-        server=find_deleted_server(subject),
-    )
+KIND = define_kind(
+    __name__, __doc__, ORPHAN, REMEDIATE, needs_every_cell=True, was="forgotten_migration"
+)
 
 
-def deleted_migration(view: ConsumerView, policy: Policy) -> Decision | None:
+def prove(view: ConsumerView, policy: Policy) -> Decision | None:
     """Decide whether the migration was deleted with its server while its allocation remains.
 
     Proof: No listing has the consumer, neither as a server nor as a migration, and Nova has no
@@ -189,74 +162,3 @@ def _is_listed_as_read(view: ConsumerView, root: str, tree: t.Mapping[str, Alloc
     """
     present = view.allocation.resources
     return tree.get(view.consumer) == {uuid: present[uuid] for uuid in view.trees[root]}
-
-
-def is_deleted(subject: Evidence) -> bool:
-    """Return whether Nova reports the server as deleted, in its listing or by its actions."""
-    return find_deleted_server(subject) is not None or is_marked_deleted(subject)
-
-
-def is_marked_deleted(subject: Evidence) -> bool:
-    """Return whether the row of the server is marked as deleted, but not listed as deleted.
-
-    A repair of the database that sets `deleted` to 1, where Nova sets it to the row's own id,
-    leaves such a row. `GET /servers/{id}` selects rows with `deleted = 0`, the listing of deleted
-    servers selects `deleted = id` (nova/db/main/api.py, instance_get_all_by_filters_sort), and the
-    actions of a server are returned for any value (nova/api/openstack/compute/instance_actions.py,
-    _get_instance). All three use the instance mapping to reach the same cell, so without a mapping
-    there are no actions either.
-    """
-    return is_unlisted(subject) and bool(subject.actions.value)
-
-
-def is_unlisted(subject: Evidence) -> bool:
-    """Return whether Nova has no server of this UUID, live or deleted.
-
-    The listings of migrations at its hosts must have been read as well.
-    """
-    # An answer that could not be read is None, which is not the same as an empty listing.
-    has_no_server = subject.server.status == 404 and subject.deleted_listing.value == ()
-    return has_no_server and subject.migrations.value is not None and bool(subject.host_migrations)
-
-
-def find_deleted_server(subject: Evidence) -> Server | None:
-    """Return the server that Nova lists as deleted, if a direct lookup of it is a 404."""
-    if subject.server.status != 404 or subject.migrations.value is None:
-        return None
-    rows = subject.deleted_listing.value or ()
-    listed = next((server for server in rows if server.uuid == subject.uuid), None)
-    # The listing of deleted servers also has soft-deleted ones, which can be restored.
-    if listed is None or listed.status == "SOFT_DELETED":
-        return None
-    # The brief listing has no status, so it counts only together with a recorded delete action.
-    if not listed.status and find_deletion(subject.actions) is None:
-        return None
-    return listed
-
-
-def describe_deletion(subject: Evidence) -> str:
-    """Return a sentence that says who or what deleted a server that Nova reports as deleted."""
-    deleted, deletion = find_deleted_server(subject), find_deletion(subject.actions)
-    if deleted is None:
-        request = "Nova recorded no delete action"
-        if deletion:
-            request = f"user {deletion.user} requested its deletion at {deletion.start_time}"
-        return (
-            f"Server {subject.uuid} was marked as deleted in the database by hand, in a way that "
-            f"Nova itself does not use; {request}."
-        )
-    if deletion:
-        return f"User {deletion.user} deleted server {deleted.uuid} at {deletion.start_time}."
-    changed_at = deleted.terminated_at or deleted.updated
-    return (
-        f"Server {deleted.uuid} is deleted and was last changed at {changed_at}; "
-        "Nova recorded no delete action."
-    )
-
-
-def _explain_marker_conflict(subject: Evidence) -> str | None:
-    """Return that Nova also knows the UUID of a server with actions as a migration's, if so."""
-    # For a server in the listing of deleted servers the marker is not needed as proof.
-    if find_deleted_server(subject) or subject.marker.status != 200:
-        return None
-    return "also identifies its UUID as a migration's"

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The kind `stuck_deletion`: servers that Nova should have deleted, and did not."""
+"""A server whose deletion has failed, or began very long ago and has not ended."""
 
 from __future__ import annotations
 
@@ -12,17 +12,21 @@ from ..._common.text import make_printable
 from ..._common.times import format_duration, seconds_between
 from ..facts.index import SnapshotIndex
 from ..facts.services import COMPUTE
+from ..models.kinds import CONDITION, REPORT, define_kind
 from ..models.nova import Service
 from ..models.snapshot import Answer
 from ..models.surroundings import DeletedServer, Deletion
 from ..models.verdict import DRIFTED, UNDECIDED, Finding
 from ..options.policy import Policy
 
+KIND = define_kind(__name__, __doc__, CONDITION, REPORT)
+
 DELETING, SOFT_DELETING = "deleting", "soft-deleting"
+
 _MAX_MESSAGE = 200
 
 
-def stuck_deletion(index: SnapshotIndex, policy: Policy) -> Iterator[Finding]:
+def check(index: SnapshotIndex, policy: Policy) -> Iterator[Finding]:
     """Yield the servers whose deletion has begun long ago, and has failed or never ended.
 
     Proof: A direct look-up shows that the server is still there: with the task `deleting` or

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The proof of the kind `unhosted_server`: no host has the server or can still get it."""
+"""The server failed to boot or was offloaded, but still has an allocation."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from collections.abc import Collection, Sequence
 
 from ..facts.consumer import ConsumerView, format_providers
 from ..facts.services import COMPUTE
+from ..models.kinds import ORPHAN, REMEDIATE, define_kind
 from ..models.nova import (
     CREATE_ACTION,
     PLACING_ACTIONS,
@@ -22,8 +23,10 @@ from ..models.nova import (
 from ..models.verdict import Decision, orphaned, undecided
 from ..options.policy import Policy
 
+KIND = define_kind(__name__, __doc__, ORPHAN, REMEDIATE, was="hostless_server")
 
-def unhosted_server(view: ConsumerView, policy: Policy) -> Decision | None:
+
+def prove(view: ConsumerView, policy: Policy) -> Decision | None:
     """Decide whether the server has no host while its allocation remains.
 
     Proof: The server is in ERROR or SHELVED_OFFLOADED and has no host, no node and no task. The

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The proof of the kind `unknown_consumer`, which rests on absence of evidence alone."""
+"""Nova has no record of the consumer; this rests on absence of evidence alone."""
 
 from __future__ import annotations
 
@@ -11,13 +11,18 @@ from collections.abc import Collection
 
 from ..._common.times import format_duration
 from ..facts.consumer import ConsumerView
+from ..facts.deletion import is_unlisted
+from ..models.kinds import OPT_IN, ORPHAN, define_kind
 from ..models.snapshot import Answer
 from ..models.verdict import Decision, orphaned, protected, undecided
 from ..options.policy import Policy
-from .deletions import is_unlisted
+
+KIND = define_kind(
+    __name__, __doc__, ORPHAN, OPT_IN, needs_every_cell=True, was="forgotten_consumer"
+)
 
 
-def unknown_consumer(view: ConsumerView, policy: Policy) -> Decision | None:
+def prove(view: ConsumerView, policy: Policy) -> Decision | None:
     """Decide whether Nova has no record of the consumer.
 
     Proof: Nova has no record of the UUID: it is not a server, a deleted server or a migration, it

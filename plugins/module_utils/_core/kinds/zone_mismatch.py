@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The kind about availability zones: a check of the whole snapshot."""
+"""A host is in two availability zones, or a server is not in the zone that it is bound to."""
 
 from __future__ import annotations
 
@@ -12,15 +12,18 @@ from collections.abc import Iterator
 from ..facts.index import SnapshotIndex
 from ..facts.mirror import map_comparable_nodes
 from ..facts.services import COMPUTE
+from ..models.kinds import CONDITION, REPORT, define_kind
 from ..models.nova import Aggregate, Server
 from ..models.verdict import DRIFTED, Finding
 from ..options.policy import Policy
+
+KIND = define_kind(__name__, __doc__, CONDITION, REPORT)
 
 # Statuses in which Nova can move a server while it runs.
 _RUNNING = frozenset({"ACTIVE", "PAUSED"})
 
 
-def zone_mismatch(index: SnapshotIndex, policy: Policy) -> Iterator[Finding]:
+def check(index: SnapshotIndex, policy: Policy) -> Iterator[Finding]:
     """Yield the hosts in two availability zones, and the servers outside of their zone.
 
     Proof: Nova refuses to add a host to a second zone, and since 2024 to move a host with servers

@@ -1,0 +1,85 @@
+# Copyright (c) 2026, osops.placement contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""More is allocated than the capacity, or the inventory differs from the hypervisor."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from ..facts.index import SnapshotIndex
+from ..models.kinds import CONDITION, REPORT, define_kind
+from ..models.nova import Hypervisor
+from ..models.placement import Inventory, Resources
+from ..models.verdict import DRIFTED, Finding
+from ..options.policy import Policy
+
+KIND = define_kind(__name__, __doc__, CONDITION, REPORT, was="capacity_drift")
+
+
+def check(index: SnapshotIndex, policy: Policy) -> Iterator[Finding]:
+    """Yield the providers with more allocated than their capacity, or with another inventory.
+
+    Proof: The allocations on a provider exceed its capacity, or the total of its inventory differs
+    from what nova-compute reports for its host. Detection checks the providers of other findings
+    and of the hosts that you name, and all providers if you name this kind in
+    `orphan_cleanup_kinds`.
+
+    Needs: Nothing more, because the finding is only reported.
+
+    Change: None. Move servers away or raise the allocation ratio; restart nova-compute where the
+    inventory differs.
+    """
+    for uuid, details in sorted(index.snapshot.details.items()):
+        overuse = _describe_overuse(index.used.get(uuid, {}), details.inventories)
+        differences: list[str] = []
+        # Only the root of a compute node has an inventory that nova-compute reports.
+        node = index.nodes.get(uuid)
+        if node is not None:
+            differences = _describe_inventory_differences(node, details.inventories)
+        if not overuse and not differences:
+            continue
+        reason = f"On {index.get_name(uuid)}, {'; '.join(overuse + differences)}."
+        if overuse:
+            reason += (
+                " No more servers fit there, and none can be resized there: remove the orphans of "
+                "this provider, move servers away, or raise the allocation ratio."
+            )
+        if differences:
+            reason += " Restart nova-compute there if the difference lasts."
+        yield Finding(
+            "capacity_mismatch",
+            DRIFTED,
+            uuid,
+            reason,
+            providers=(uuid,),
+            evidence=(index.snapshot.hypervisors,),
+        )
+
+
+def _describe_overuse(used: Resources, inventory: Mapping[str, Inventory]) -> list[str]:
+    """Return the resource classes of a provider with more allocated than its capacity, as text."""
+    overused = []
+    for cls, stock in sorted(inventory.items()):
+        amount = used.get(cls, 0)
+        if amount > stock.capacity:
+            overused.append(f"{amount} {cls} are allocated, but the capacity is {stock.capacity}")
+    return overused
+
+
+def _describe_inventory_differences(
+    node: Hypervisor, inventory: Mapping[str, Inventory]
+) -> list[str]:
+    """Return where the inventory of a root differs from what nova-compute reports, as text."""
+    differences = []
+    for cls, members in node.PLACEMENT_CLASSES.items():
+        totals = [inventory[member].total for member in members if member in inventory]
+        # A node that reports none of a class proves nothing about the inventory: from compute
+        # microversion 2.88 on, Nova no longer returns these numbers.
+        if totals and node.has.get(cls) and sum(totals) != node.has[cls]:
+            differences.append(
+                f"the inventory has {sum(totals)} {'+'.join(members)}, "
+                f"but the hypervisor reports {node.has[cls]}"
+            )
+    return differences

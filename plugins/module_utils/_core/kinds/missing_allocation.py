@@ -1,0 +1,37 @@
+# Copyright (c) 2026, osops.placement contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The server is on a host, but has no allocation."""
+
+from __future__ import annotations
+
+from ..expected.decisions import (
+    decide_new_allocation,
+)
+from ..facts.consumer import (
+    ConsumerView,
+    is_settled_without_own_tree,
+)
+from ..models.kinds import DRIFT, OPT_IN, define_kind
+from ..models.verdict import Decision
+from ..options.policy import Policy
+
+KIND = define_kind(__name__, __doc__, DRIFT, OPT_IN, needs_every_cell=True)
+
+
+def prove(view: ConsumerView, policy: Policy) -> Decision | None:
+    """Decide whether the server has no allocation at all.
+
+    Proof: The server is settled on its host and has no allocation. Its flavor, image, ports and
+    devices, and the providers of its host, leave exactly one allocation that Nova would have made.
+
+    Needs: Every cell: the new allocation is on a compute node, and only the complete listing of
+    compute nodes shows which provider is that node's.
+
+    Change: That allocation is made on its host.
+    """
+    if not is_settled_without_own_tree(view) or view.allocation.resources:
+        return None
+    reason = f"Server {view.consumer} is settled on {view.node_name}, but has no allocation."
+    return decide_new_allocation(reason, view, policy)

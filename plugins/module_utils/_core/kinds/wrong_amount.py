@@ -1,0 +1,150 @@
+# Copyright (c) 2026, osops.placement contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The amounts of the server's allocation differ from its flavor."""
+
+from __future__ import annotations
+
+import dataclasses as d
+
+from ..expected.amounts import (
+    compare_amounts,
+    find_host_tree,
+    fits_all_that_is_known,
+)
+from ..expected.corrections import correct_amounts, format_rules
+from ..expected.decisions import (
+    IMAGE_CLASSES,
+    decide_change,
+    decide_without_change,
+    format_allocations,
+    list_amount_evidence,
+)
+from ..expected.missing import list_image_classes
+from ..expected.placing import Expectation
+from ..facts.consumer import (
+    ConsumerView,
+    has_wrong_owner,
+    is_settled_and_healthy,
+)
+from ..models.kinds import DRIFT, OPT_IN, define_kind
+from ..models.nova import Migration
+from ..models.placement import sum_amounts
+from ..models.verdict import Decision, undecided
+from ..options.policy import Policy
+
+KIND = define_kind(__name__, __doc__, DRIFT, OPT_IN, needs_every_cell=True)
+
+
+def prove(view: ConsumerView, policy: Policy) -> Decision | None:
+    """Decide whether the server has other amounts than Nova would have allocated for it.
+
+    Proof: The server is settled on its host and has an allocation there and on no other host. It
+    differs from everything that Nova would have allocated for its flavor, image, ports and devices
+    on the providers of its host, and exactly one such allocation is nearest to it. No resize failed
+    on this host, or on one from which live migrations took the server to this host.
+
+    Needs: Every cell: the new allocation is on a compute node, and only the complete listing of
+    compute nodes shows which provider is that node's.
+
+    Change: The amounts become those that Nova would have allocated. Any excess on a child provider
+    stays.
+    """
+    if not is_settled_and_healthy(view):
+        return None
+    present = view.allocation.resources
+    expectation = compare_amounts(view, policy, present)
+    # What the listings show to be in order was not looked up.
+    if expectation is None or expectation.matches:
+        return None
+    if expectation.matches is None:
+        return _decide_unknown_amounts(view, policy, expectation)
+    doubt = _find_volume_doubt(view, expectation)
+    if doubt:
+        return _decide_unknown_amounts(view, policy, d.replace(expectation, why=doubt))
+    reason = f"Server {view.consumer} has {format_allocations(present, view)} allocated"
+    if expectation.rules:
+        reason += f", but needs {format_rules(expectation.rules)}."
+    else:
+        reason += ", which Nova would not allocate for it."
+    failed = _find_failed_resize_of_guest(view)
+    if failed:
+        why = (
+            f"resize {failed.uuid} to {failed.dest_compute} failed after the server had reached "
+            "that host, and its guest may have the new size"
+        )
+        return decide_without_change(reason, view, why)
+    if expectation.allocations is None:
+        return decide_without_change(reason, view, expectation.why)
+    correction = correct_amounts(present, expectation.allocations, find_host_tree(view).value)
+    if correction.why:
+        return decide_without_change(reason, view, correction.why)
+    # A surplus on child providers alone is a finding of its own.
+    if correction.allocations == present:
+        return None
+    return decide_change(reason, view, correction.allocations)
+
+
+def _find_volume_doubt(view: ConsumerView, expectation: Expectation) -> str:
+    """Return why the image properties of a volume may not be those of the server; empty if not.
+
+    Nova keeps those that the volume had when the server was created, and shows them to nobody.
+    """
+    shape = view.subject.shape.value
+    if shape is None or shape.image:
+        return ""
+    present = sum_amounts(view.allocation.resources.values())
+    expected = sum_amounts({rule.resource_class: rule.amount} for rule in expectation.rules)
+    differing = {cls for cls in IMAGE_CLASSES if (cls in expected) != (cls in present)}
+    # A mask or a policy of the image also decides how many of the CPUs are dedicated.
+    for cls in IMAGE_CLASSES & _list_image_classes(view):
+        if expected.get(cls) != present.get(cls):
+            differing.add(cls)
+    if not differing:
+        return ""
+    return "the image properties of its volume may have changed since it was created"
+
+
+def _list_image_classes(view: ConsumerView) -> frozenset[str]:
+    if view.server is None or view.server.flavor is None:
+        return frozenset()
+    return list_image_classes(view.server.flavor.extra_specs or {})
+
+
+def _decide_unknown_amounts(
+    view: ConsumerView, policy: Policy, expectation: Expectation
+) -> Decision | None:
+    """Decide about amounts of which it cannot be known whether they are right.
+
+    It is not a finding where they are right as far as that could be read.
+    """
+    if fits_all_that_is_known(view, policy, view.allocation.resources):
+        return None
+    # That the owner is wrong is certain.
+    if has_wrong_owner(view):
+        return None
+    return undecided(
+        f"Server {view.consumer} has {format_allocations(view.allocation.resources, view)} "
+        f"allocated, and whether that is right cannot be known, because {expectation.why}.",
+        *list_amount_evidence(view),
+    )
+
+
+def _find_failed_resize_of_guest(view: ConsumerView) -> Migration | None:
+    """Return the newest resize that failed after the guest had reached its destination.
+
+    A later live migration takes the guest along as it is; it is still found.
+    """
+    hosts: set[str | None] = {view.server.host} if view.server else set()
+    for migration in view.server_migrations:
+        dest = migration.dest_compute
+        # A host that no listing has may be this one, with another name now.
+        is_listed = not dest or view.index.lists_node(dest, migration.dest_node)
+        if dest not in hosts and is_listed:
+            continue
+        if migration.type == "resize" and migration.is_inconclusive:
+            return migration
+        if migration.type == "live-migration" and migration.has_arrived:
+            hosts.add(migration.source_compute)
+    return None
