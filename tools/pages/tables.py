@@ -28,14 +28,12 @@ from ansible_collections.osops.placement.plugins.module_utils._core.facts.microv
 from ansible_collections.osops.placement.plugins.module_utils._core.facts.protections import (
     PROTECTIONS,
 )
-from ansible_collections.osops.placement.plugins.module_utils._core.judging.engine import (
-    CHECKS,
-    PROOFS,
-)
 from ansible_collections.osops.placement.plugins.module_utils._core.kinds.registry import (
+    CHECKS,
     CONDITION_KINDS,
     DRIFT_KINDS,
     ORPHAN_KINDS,
+    PROOFS,
 )
 from ansible_collections.osops.placement.plugins.module_utils._core.models.kinds import (
     OPT_IN,

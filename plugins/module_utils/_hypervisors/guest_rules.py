@@ -19,12 +19,16 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from .._common.errors import InvalidInput
 from .._common.times import format_duration, is_earlier, seconds_between
 from .._core.facts.consumer import ConsumerView
-from .._core.facts.deletion import describe_deletion, find_deleted_server, is_deleted
+from .._core.facts.deletion import (
+    describe_deletion,
+    find_deleted_server,
+    is_deleted,
+    is_unknown_to_nova,
+)
 from .._core.facts.index import SnapshotIndex
 from .._core.facts.listings_index import ListingsIndex
 from .._core.facts.protections import PROTECTIONS, explain_recent_event
 from .._core.facts.server import find_deletion
-from .._core.kinds.unknown_consumers import is_unknown_to_nova
 from .._core.models.nova import SUCCESSFUL_MIGRATION_STATUSES, Hypervisor, Migration, Server
 from .._core.models.verdict import ORPHANED, Decision, orphaned, protected, undecided
 from .._core.options.policy import Policy

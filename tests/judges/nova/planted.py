@@ -8,10 +8,8 @@ from __future__ import annotations
 
 import typing as t
 
-from ansible_collections.osops.placement.plugins.module_utils._core.judging import (
-    engine,
-    protections,
-)
+from ansible_collections.osops.placement.plugins.module_utils._core.facts import protections
+from ansible_collections.osops.placement.plugins.module_utils._core.judging import engine
 from ansible_collections.osops.placement.plugins.module_utils._core.models.verdict import (
     Decision,
     orphaned,

@@ -28,7 +28,7 @@ from nova.db.api import api as api_db
 from nova.objects import CellMapping
 from placement import db_api as placement_db
 
-from ansible_collections.osops.placement.plugins.module_utils._core.kinds import leaks
+from ansible_collections.osops.placement.plugins.module_utils._core.kinds import leaked_port
 from ansible_collections.osops.placement.tests.judges.nova import (
     bystander,
     clock,
@@ -185,11 +185,11 @@ class Trial:
 
     def _last_pass(self) -> None:
         # As if a minute had passed, in which a port could have been attached.
-        settling, leaks._SETTLING_SECONDS = leaks._SETTLING_SECONDS, 0
+        settling, leaked_port._SETTLING_SECONDS = leaked_port._SETTLING_SECONDS, 0
         try:
             document = self._clean()
         finally:
-            leaks._SETTLING_SECONDS = settling
+            leaked_port._SETTLING_SECONDS = settling
         # At the default ages, everything of a test is too young.
         if self.mode != "aged":
             self._note_missed(document)

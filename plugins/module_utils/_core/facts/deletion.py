@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from ..models.nova import Server
 from ..models.snapshot import Evidence
+from .consumer import ConsumerView
 from .server import find_deletion
 
 
@@ -72,3 +73,21 @@ def describe_deletion(subject: Evidence) -> str:
         f"Server {deleted.uuid} is deleted and was last changed at {changed_at}; "
         "Nova recorded no delete action."
     )
+
+
+def is_unknown_to_nova(view: ConsumerView) -> bool:
+    """Return whether Nova, asked in every way, has no record of a server or migration like it."""
+    subject = view.subject
+    # 400 is Nova's answer to a marker that is not a migration's, and every worker must give it.
+    if any(answer.status != 400 for answer in subject.markers):
+        return False
+    if (
+        view.migration
+        or not is_unlisted(subject)
+        or subject.marker.status != 400
+        or subject.actions.status != 404
+        or view.contradiction
+    ):
+        return False
+    # A migration that names it as its server shows that Nova had that server.
+    return not view.server_migrations

@@ -11,7 +11,7 @@ from collections.abc import Collection
 
 from ..._common.times import format_duration
 from ..facts.consumer import ConsumerView
-from ..facts.deletion import is_unlisted
+from ..facts.deletion import is_unknown_to_nova
 from ..models.kinds import OPT_IN, ORPHAN, define_kind
 from ..models.snapshot import Answer
 from ..models.verdict import Decision, orphaned, protected, undecided
@@ -69,29 +69,6 @@ def prove(view: ConsumerView, policy: Policy) -> Decision | None:
     if doubt:
         return undecided(doubt, *evidence)
     return orphaned(_describe_unknown_consumer(view, policy), *evidence)
-
-
-def is_unknown_to_nova(view: ConsumerView) -> bool:
-    """Return whether Nova, asked in every way, has no record of a server or migration like it."""
-    subject = view.subject
-    # 400 is Nova's answer to a marker that is not a migration's, and every worker must give it.
-    if any(answer.status != 400 for answer in subject.markers):
-        return False
-    if (
-        view.migration
-        or not is_unlisted(subject)
-        or subject.marker.status != 400
-        or subject.actions.status != 404
-        or view.contradiction
-    ):
-        return False
-    # A migration that names it as its server shows that Nova had that server.
-    if view.server_migrations:
-        return False
-    for listing in view.migration_listings:
-        if any(migration.server == view.consumer for migration in listing.value or ()):
-            return False
-    return True
 
 
 def _list_unnamed_hosts(view: ConsumerView, gone: Collection[str]) -> list[str]:

@@ -2,37 +2,36 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Each kind has one function of its name, whose docstring is published."""
+"""Each kind has a file of its name, whose docstrings are published."""
 
 from __future__ import annotations
 
 import inspect
+from pathlib import Path
 
 import pytest
 
-from ansible_collections.osops.placement.plugins.module_utils._core.judging.engine import (
-    CHECKS,
-    PROOFS,
-)
+from ansible_collections.osops.placement.plugins.module_utils._core.kinds import registry
 from ansible_collections.osops.placement.plugins.module_utils._core.kinds.registry import (
-    CONDITION_KINDS,
-    DRIFT_KINDS,
+    CHECKS,
     KINDS,
-    ORPHAN_KINDS,
+    PROOFS,
+    RENAMED_KINDS,
 )
 from ansible_collections.osops.placement.plugins.module_utils._core.models.kinds import Kind
 
 FUNCTIONS = {**PROOFS, **CHECKS}
 
 
-def test_the_rules_are_in_the_order_of_the_kinds() -> None:
-    assert list(PROOFS) == [kind.name for kind in (*ORPHAN_KINDS, *DRIFT_KINDS)]
-    assert list(CHECKS) == [kind.name for kind in CONDITION_KINDS]
+def test_every_file_is_a_kind_that_the_registry_lists() -> None:
+    files = {path.stem for path in Path(registry.__file__).parent.glob("*.py")}
+
+    assert files - {"registry"} == {kind.name for kind in KINDS}
 
 
-@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
-def test_a_kind_is_bound_to_the_function_of_its_name(kind: Kind) -> None:
-    assert getattr(FUNCTIONS[kind.name], "__name__", None) == kind.name
+def test_no_name_of_an_earlier_version_is_given_twice() -> None:
+    assert len(RENAMED_KINDS) == sum(bool(kind.was) for kind in KINDS)
+    assert not RENAMED_KINDS.keys() & {kind.name for kind in KINDS}
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)

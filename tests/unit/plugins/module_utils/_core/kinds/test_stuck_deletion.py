@@ -12,9 +12,7 @@ import typing as t
 import pytest
 
 from ansible_collections.osops.placement.plugins.module_utils._core.facts.index import SnapshotIndex
-from ansible_collections.osops.placement.plugins.module_utils._core.kinds.stuck_deletions import (
-    stuck_deletion,
-)
+from ansible_collections.osops.placement.plugins.module_utils._core.kinds import stuck_deletion
 from ansible_collections.osops.placement.plugins.module_utils._core.models.nova import (
     Action,
     ActionEvent,
@@ -76,7 +74,7 @@ class Site(World):
                 if service.get("host") != ""
             )
             snapshot = d.replace(snapshot, services=answer("GET /os-services", 200, rows))
-        return list(stuck_deletion(SnapshotIndex(snapshot), Policy()))
+        return list(stuck_deletion.check(SnapshotIndex(snapshot), Policy()))
 
 
 @pytest.fixture(name="site")

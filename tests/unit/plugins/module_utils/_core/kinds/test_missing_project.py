@@ -14,9 +14,7 @@ from ansible_collections.osops.placement.plugins.module_utils._core.facts.index 
 from ansible_collections.osops.placement.plugins.module_utils._core.facts.projects import (
     find_project,
 )
-from ansible_collections.osops.placement.plugins.module_utils._core.kinds.missing_projects import (
-    missing_project,
-)
+from ansible_collections.osops.placement.plugins.module_utils._core.kinds import missing_project
 from ansible_collections.osops.placement.plugins.module_utils._core.models.snapshot import (
     NOT_ASKED,
     Projects,
@@ -58,7 +56,7 @@ class Site(World):
         return SnapshotIndex(self.snapshot(surroundings=surroundings, scope=scope or Scope()))
 
     def find(self, *arguments: t.Any, **read: t.Any) -> list[Finding]:
-        return list(missing_project(self.index(*arguments, **read), Policy()))
+        return list(missing_project.check(self.index(*arguments, **read), Policy()))
 
 
 @pytest.fixture(name="site")

@@ -12,9 +12,7 @@ import typing as t
 import pytest
 
 from ansible_collections.osops.placement.plugins.module_utils._core.facts.index import SnapshotIndex
-from ansible_collections.osops.placement.plugins.module_utils._core.kinds.bare_metal import (
-    bare_metal_mismatch,
-)
+from ansible_collections.osops.placement.plugins.module_utils._core.kinds import bare_metal_mismatch
 from ansible_collections.osops.placement.plugins.module_utils._core.models.placement import (
     Allocation,
     Inventory,
@@ -102,7 +100,7 @@ class Site(World):
             details={self.node: details} if details else {},
         )
         snapshot = self.snapshot(surroundings=Surroundings(bare_metal=reading))
-        return list(bare_metal_mismatch(SnapshotIndex(snapshot), Policy()))
+        return list(bare_metal_mismatch.check(SnapshotIndex(snapshot), Policy()))
 
 
 @pytest.fixture(name="site")
@@ -266,4 +264,4 @@ def test_provider_without_a_compute_node_may_be_that_of_another_ironic(site: Sit
         )
         site.hold(STRANGER, site.node, amounts={CLASS: 1})
         read = site.snapshot(cloud=cloud, surroundings=Surroundings(bare_metal=reading))
-        assert len(list(bare_metal_mismatch(SnapshotIndex(read), Policy()))) == count
+        assert len(list(bare_metal_mismatch.check(SnapshotIndex(read), Policy()))) == count
