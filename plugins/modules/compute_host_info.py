@@ -818,9 +818,9 @@ from ..module_utils._common.folders import require_private_file
 from ..module_utils._common.json_files import read_json, write_json
 from ..module_utils._core.clients.argspec import connection_options, run
 from ..module_utils._core.findings.entries import FORMAT
-from ..module_utils._core.kinds.registry import CONSUMER_KINDS
 from ..module_utils._core.models.host_documents import HostDocument
-from ..module_utils._core.models.kinds import REMEDIATE
+from ..module_utils._core.models.kind import REMEDIATE
+from ..module_utils._core.models.kinds import CONSUMER_KINDS
 from ..module_utils._core.options.policy_options import (
     parse_policy,
     policy_options,

@@ -1246,11 +1246,10 @@ from ..module_utils._core.findings.memory import build_memory, describe_source, 
 from ..module_utils._core.findings.selection import Selection
 from ..module_utils._core.findings.sightings import parse_sighting_policy, sighting_policy_options
 from ..module_utils._core.judging.engine import judge
-from ..module_utils._core.kinds.registry import KINDS
 from ..module_utils._core.models.codec import decode, encode
+from ..module_utils._core.models.kinds import get_finding_subject
 from ..module_utils._core.models.memory import Memory, decode_memory, encode_memory
 from ..module_utils._core.models.snapshot import Cloud, Reading, Scope, Snapshot
-from ..module_utils._core.models.verdict import get_finding_subject
 from ..module_utils._core.options.guest_devices import guests_option, read_guests
 from ..module_utils._core.options.policy import Policy
 from ..module_utils._core.options.policy_options import (
@@ -1466,15 +1465,14 @@ def _warn_about_policy(module: AnsibleModule, policy: Policy, index: SnapshotInd
 
 
 def build_argument_spec() -> dict[str, dict[str, t.Any]]:
-    scope = scope_options([kind.name for kind in KINDS])
     return {
         **connection_options(),
         **progress_options(),
         **policy_options(),
         **guests_option(),
-        **scope,
+        **scope_options(),
         **sighting_policy_options(),
-        "also_kinds": scope["kinds"],
+        "also_kinds": scope_options()["kinds"],
         "allow_unknown_consumers": {"type": "bool", "default": False},
         "select": {"type": "str"},
         "dest": {"type": "path"},

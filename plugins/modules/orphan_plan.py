@@ -439,10 +439,10 @@ from ..module_utils._common.runner import run_offline
 from ..module_utils._core.changes.durability import describe_loss, describe_refusal, find_loss
 from ..module_utils._core.changes.journal import PLANNED, build_record, format_records
 from ..module_utils._core.changes.journal_parts import split_journal
-from ..module_utils._core.kinds.registry import CHANGEABLE_KINDS
 from ..module_utils._core.models.change import build_diff
 from ..module_utils._core.models.documents import Unchecked
-from ..module_utils._core.models.kinds import REMEDIATE
+from ..module_utils._core.models.kind import REMEDIATE
+from ..module_utils._core.models.kinds import CHANGEABLE_KINDS
 from ..module_utils._core.models.placement import sum_amounts
 from ..module_utils._core.plan.approval import Approval
 from ..module_utils._core.plan.limits import limits_options, parse_limits

@@ -12,7 +12,7 @@ import typing as t
 
 from minicloud_ctl import holdings, servers
 
-from ansible_collections.osops.placement.plugins.module_utils._core.kinds.registry import (
+from ansible_collections.osops.placement.plugins.module_utils._core.models.kinds import (
     DRIFT_KINDS,
     ORPHAN_KINDS,
 )

@@ -18,7 +18,7 @@ import typing as t
 
 import pytest
 
-from ansible_collections.osops.placement.plugins.module_utils._core.kinds.registry import (
+from ansible_collections.osops.placement.plugins.module_utils._core.models.kinds import (
     CONDITION_KINDS,
     DRIFT_KINDS,
     ORPHAN_KINDS,

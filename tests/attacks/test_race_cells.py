@@ -17,9 +17,7 @@ import uuid
 
 import pytest
 
-from ansible_collections.osops.placement.plugins.module_utils._core.kinds.registry import (
-    ORPHAN_KINDS,
-)
+from ansible_collections.osops.placement.plugins.module_utils._core.models.kinds import ORPHAN_KINDS
 from ansible_collections.osops.placement.tests.integration.support import (
     Ansible,
     assert_nothing_changed,

@@ -15,9 +15,7 @@ import typing as t
 import pytest
 from minicloud_ctl import holdings, lifecycle, servers
 
-from ansible_collections.osops.placement.plugins.module_utils._core.kinds.registry import (
-    ORPHAN_KINDS,
-)
+from ansible_collections.osops.placement.plugins.module_utils._core.models.kinds import ORPHAN_KINDS
 from ansible_collections.osops.placement.tests.integration.support import Ansible
 
 if t.TYPE_CHECKING:

@@ -13,9 +13,7 @@ import typing as t
 
 import pytest
 
-from ansible_collections.osops.placement.plugins.module_utils._core.kinds.registry import (
-    ORPHAN_KINDS,
-)
+from ansible_collections.osops.placement.plugins.module_utils._core.models.kinds import ORPHAN_KINDS
 from ansible_collections.osops.placement.tests.integration.support import (
     assert_nothing_changed,
     long,

@@ -27,7 +27,7 @@ from pathlib import Path
 import pytest
 from minicloud_ctl import holdings, servers
 
-from ansible_collections.osops.placement.plugins.module_utils._core.kinds.registry import (
+from ansible_collections.osops.placement.plugins.module_utils._core.models.kinds import (
     CONSUMER_KINDS,
 )
 from ansible_collections.osops.placement.tests.integration.chronicle import Chronicle, noted

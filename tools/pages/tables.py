@@ -30,15 +30,17 @@ from ansible_collections.osops.placement.plugins.module_utils._core.facts.protec
 )
 from ansible_collections.osops.placement.plugins.module_utils._core.kinds.registry import (
     CHECKS,
-    CONDITION_KINDS,
-    DRIFT_KINDS,
-    ORPHAN_KINDS,
     PROOFS,
 )
-from ansible_collections.osops.placement.plugins.module_utils._core.models.kinds import (
+from ansible_collections.osops.placement.plugins.module_utils._core.models.kind import (
     OPT_IN,
     REMEDIATE,
     REPORT,
+)
+from ansible_collections.osops.placement.plugins.module_utils._core.models.kinds import (
+    CONDITION_KINDS,
+    DRIFT_KINDS,
+    ORPHAN_KINDS,
 )
 from ansible_collections.osops.placement.tests.judges.mutants.page import format_mutants
 from ansible_collections.osops.placement.tests.judges.nova.page import format_nova
@@ -53,7 +55,7 @@ from ansible_collections.osops.placement.tools.pages.screens import draw_approva
 from ansible_collections.osops.placement.tools.pages.variables import format_role
 
 if t.TYPE_CHECKING:
-    from ansible_collections.osops.placement.plugins.module_utils._core.models.kinds import Kind
+    from ansible_collections.osops.placement.plugins.module_utils._core.models.kind import Kind
 
 DOCS = pathlib.Path(__file__).parents[2] / "docs"
 PAGES = (

@@ -22,7 +22,6 @@ from .._core.facts.agreement import list_host_names
 from .._core.facts.index import SnapshotIndex
 from .._core.facts.preconditions import check_no_compute_node, require_compute_nodes
 from .._core.facts.services import COMPUTE, get_listed_services, require_answer
-from .._core.kinds.registry import CONSUMER_KINDS
 from .._core.models.documents import convert_to_json, pick_fields
 from .._core.models.host_documents import (
     AggregateDocument,
@@ -36,7 +35,8 @@ from .._core.models.host_documents import (
     RecordedHostDocument,
 )
 from .._core.models.host_parts import HostParts
-from .._core.models.kinds import REMEDIATE
+from .._core.models.kind import REMEDIATE
+from .._core.models.kinds import CONSUMER_KINDS
 from .._core.models.nova import Hypervisor, Service
 from .._core.models.placement import Provider
 from .._core.models.snapshot import NOT_ASKED, Answer, Scope

@@ -10,8 +10,8 @@ import typing as t
 from collections.abc import Mapping
 
 from ...module_utils._common.text import format_count
-from ...module_utils._core.kinds.registry import KINDS
-from ...module_utils._core.models.kinds import OPT_IN, REMEDIATE, REPORT, Kind
+from ...module_utils._core.models.kind import OPT_IN, REMEDIATE, REPORT, Kind
+from ...module_utils._core.models.kinds import KINDS
 from .commands import keep_safe
 from .order import sort_kinds
 from .proposed_commands import Context, build_cleanup, build_restore

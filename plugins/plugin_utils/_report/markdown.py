@@ -30,7 +30,7 @@ from ...module_utils._core.findings.entries import (
     get_subject,
 )
 from ...module_utils._core.models.documents import RemediationDocument
-from ...module_utils._core.models.verdict import get_finding_subject
+from ...module_utils._core.models.kinds import get_finding_subject
 from .order import sort_entries
 from .phrases import get_server_name, list_hosts, list_troubles, map_outcomes, sum_freed
 from .quota import list_quota_lines

@@ -11,7 +11,7 @@ import typing as t
 from collections.abc import Iterable, Mapping
 
 from ...module_utils._core.findings.entries import ENTRY_LISTS, Entry, FindingsDocument
-from ...module_utils._core.kinds.registry import KINDS
+from ...module_utils._core.models.kinds import KINDS
 from .phrases import list_hosts
 
 if t.TYPE_CHECKING:  # pragma: no cover

@@ -23,10 +23,10 @@ from ...module_utils._core.models.documents import (
     StepDocument,
     TreeStepDocument,
 )
+from ...module_utils._core.models.kinds import get_finding_subject
 from ...module_utils._core.models.outcomes import FAILED
 from ...module_utils._core.models.outcomes import SKIPPED as LEFT_OUT
 from ...module_utils._core.models.placement import sum_amounts
-from ...module_utils._core.models.verdict import get_finding_subject
 from ...module_utils._core.plan.steps import Step
 from .._report.phrases import MAX_NAME, get_server_name
 from .._report.units import humanize_amounts

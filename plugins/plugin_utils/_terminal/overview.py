@@ -12,8 +12,8 @@ from collections.abc import Collection, Iterable, Sequence
 
 from ...module_utils._common.text import format_count, make_printable
 from ...module_utils._core.findings.entries import Entry, get_subject
-from ...module_utils._core.kinds.registry import KINDS
 from ...module_utils._core.models.change import DELETE_PROVIDERS
+from ...module_utils._core.models.kinds import KINDS
 from ...module_utils._core.models.placement import add_amounts
 from .._report.order import make_natural_key
 from .._report.phrases import MAX_NAME, explain_unchanged, get_server_name, list_hosts, sum_freed

@@ -21,8 +21,8 @@ from collections.abc import Callable, Mapping, Sequence
 import yaml
 from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
 
-from ...module_utils._core.kinds.registry import KINDS, rename_kind
-from ...module_utils._core.models.kinds import REPORT
+from ...module_utils._core.models.kind import REPORT
+from ...module_utils._core.models.kinds import KINDS, rename_kind
 from .role_options import is_answered
 from .variable_bounds import BOUNDS, DURATIONS, SCOPE_LISTS, Run
 from .variable_text import show_value

@@ -19,7 +19,7 @@ from minicloud_ctl import state as states
 from minicloud_ctl.cloud import Cloud
 from minicloud_ctl.paths import Paths
 
-from ansible_collections.osops.placement.plugins.module_utils._core.kinds.registry import (
+from ansible_collections.osops.placement.plugins.module_utils._core.models.kinds import (
     DRIFT_KINDS,
     ORPHAN_KINDS,
 )

@@ -25,7 +25,7 @@ from ansible_collections.osops.placement.plugins.module_utils._common.progress i
 from ansible_collections.osops.placement.plugins.module_utils._core.clients.argspec import (
     connection_options,
 )
-from ansible_collections.osops.placement.plugins.module_utils._core.kinds.registry import (
+from ansible_collections.osops.placement.plugins.module_utils._core.models.kinds import (
     CHANGEABLE_KINDS,
 )
 from ansible_collections.osops.placement.plugins.module_utils._core.options.guest_devices import (

@@ -15,6 +15,7 @@ import yaml
 from ansible_collections.osops.placement.tools.pages import variables
 from ansible_collections.osops.placement.tools.pages.badges import list_badges, list_files
 from ansible_collections.osops.placement.tools.pages.contents import read_galaxy
+from ansible_collections.osops.placement.tools.pages.kind_table import write_kind_table
 from ansible_collections.osops.placement.tools.pages.variables import format_markup
 
 ROOT = pathlib.Path(__file__).parents[3]
@@ -27,6 +28,11 @@ def test_badges_match_what_they_are_made_of() -> None:
     texts = dict(list_badges().values())
     assert texts["collection"] == read_galaxy()["version"]
     assert texts["ansible-core"].startswith("2.18")
+
+
+def test_table_of_kinds_has_what_the_kinds_say() -> None:
+    for path, content in write_kind_table().items():
+        assert path.read_text(encoding="utf-8") == content, "run make pages"
 
 
 @pytest.mark.parametrize(

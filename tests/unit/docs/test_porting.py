@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from ansible_collections.osops.placement.plugins.module_utils._core.kinds.registry import (
+from ansible_collections.osops.placement.plugins.module_utils._core.models.kinds import (
     RENAMED_KINDS,
     explain_unresolvable,
 )

@@ -20,7 +20,7 @@ from pathlib import Path
 
 import pytest
 
-from ansible_collections.osops.placement.plugins.module_utils._core.kinds.registry import KINDS
+from ansible_collections.osops.placement.plugins.module_utils._core.models.kinds import KINDS
 
 ROOT = Path(__file__).parents[3]
 CHECK = ROOT / "extensions" / "monitoring" / "check_placement_orphans.py"

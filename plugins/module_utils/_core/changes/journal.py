@@ -18,8 +18,8 @@ from ..._common.clock import get_utc_now
 from ..._common.errors import InvalidInput, JournalError, describe_form_error, hide_credentials
 from ..._common.folders import require_private_file
 from ..._common.json_files import read_bytes
-from ..kinds.registry import rename_finding, rename_kind
 from ..models.documents import Unchecked
+from ..models.kinds import rename_finding, rename_kind
 from .journal_parts import find_journal_parts, join_journal_parts
 
 _Parsed = t.TypeVar("_Parsed")

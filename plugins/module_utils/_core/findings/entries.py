@@ -24,7 +24,7 @@ from ..models.documents import (
     ServiceDocument,
 )
 from ..models.host_groups import describe_groups
-from ..models.verdict import get_finding_subject
+from ..models.kinds import get_finding_subject
 
 # The version of the structure of all the files that a run writes.
 FORMAT = 1

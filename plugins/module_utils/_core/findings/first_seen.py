@@ -14,8 +14,7 @@ import typing as t
 from collections.abc import Collection, Mapping
 
 from ..._common.errors import InvalidInput
-from ..kinds.registry import rename_finding
-from ..models.verdict import get_finding_subject
+from ..models.kinds import get_finding_subject, rename_finding
 from .entries import ENTRY_LISTS, FindingsDocument, HistoryDocument, iterate_entries
 from .sightings import MAX_REMEMBERED, Sighting
 

@@ -16,8 +16,9 @@ from collections.abc import Collection, Iterable, Mapping
 from ..._common.errors import InvalidInput
 from ..._common.times import format_duration, parse_duration, seconds_between
 from ..models.change import Change
+from ..models.kinds import get_finding_subject
 from ..models.snapshot import Scope, Snapshot
-from ..models.verdict import Finding, get_finding_subject
+from ..models.verdict import Finding
 from .entries import SightingDocument
 
 # Readings of single hosts or kinds forget nothing: without a limit the file would grow for ever.

@@ -16,9 +16,10 @@ from ..facts.gaps import find_gap
 from ..facts.index import SnapshotIndex
 from ..facts.microversions import explain_unprovable
 from ..facts.protections import PROTECTIONS
-from ..kinds.registry import CHECKS, DRIFT_KINDS, ORPHAN_KINDS, PROOFS
+from ..kinds.registry import CHECKS, PROOFS
 from ..models.change import build_reduction
-from ..models.kinds import Kind
+from ..models.kind import Kind
+from ..models.kinds import DRIFT_KINDS, ORPHAN_KINDS
 from ..models.verdict import DRIFTED, ORPHANED, Decision, Finding, protected, undecided
 from ..options.policy import Policy
 from .unproven import decide_unproven

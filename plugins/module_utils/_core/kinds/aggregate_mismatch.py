@@ -19,7 +19,7 @@ from ..facts.mirror import (
     list_hosts,
     map_aggregates,
 )
-from ..models.kinds import CONDITION, REPORT, define_kind
+from ..models.kind import CONDITION, REPORT, define_kind
 from ..models.nova import Aggregate
 from ..models.snapshot import Mirror
 from ..models.verdict import DRIFTED, Finding

@@ -14,7 +14,7 @@ from ..._common.text import make_printable, summarize_names
 from ..._common.times import format_duration, seconds_between
 from ..facts.bare_metal import NodeView, build_node_views, has_room
 from ..facts.index import SnapshotIndex
-from ..models.kinds import CONDITION, REPORT, define_kind
+from ..models.kind import CONDITION, REPORT, define_kind
 from ..models.snapshot import Answer, BareMetal
 from ..models.surroundings import CLEANING_STATES, BareMetalNode
 from ..models.verdict import DRIFTED, UNDECIDED, Finding

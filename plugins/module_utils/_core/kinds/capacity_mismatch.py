@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from ..facts.index import SnapshotIndex
-from ..models.kinds import CONDITION, REPORT, define_kind
+from ..models.kind import CONDITION, REPORT, define_kind
 from ..models.nova import Hypervisor
 from ..models.placement import Inventory, Resources
 from ..models.verdict import DRIFTED, Finding

@@ -12,7 +12,7 @@ from ..facts.consumer import ConsumerView
 from ..facts.deletion import (
     is_unlisted,
 )
-from ..models.kinds import ORPHAN, REMEDIATE, define_kind
+from ..models.kind import ORPHAN, REMEDIATE, define_kind
 from ..models.nova import MOVING_ACTIONS
 from ..models.placement import Allocations
 from ..models.snapshot import NOT_ASKED, Answer

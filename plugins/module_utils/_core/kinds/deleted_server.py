@@ -12,7 +12,7 @@ from ..facts.deletion import (
     find_deleted_server,
     is_deleted,
 )
-from ..models.kinds import ORPHAN, REMEDIATE, define_kind
+from ..models.kind import ORPHAN, REMEDIATE, define_kind
 from ..models.snapshot import Evidence
 from ..models.verdict import Decision, orphaned, undecided
 from ..options.policy import Policy

@@ -13,7 +13,7 @@ from ..facts.consumer import (
     explain_possible_move_without_migration,
     has_own_and_other_trees_allocated,
 )
-from ..models.kinds import ORPHAN, REMEDIATE, define_kind
+from ..models.kind import ORPHAN, REMEDIATE, define_kind
 from ..models.nova import Migration
 from ..models.verdict import Decision, orphaned, undecided
 from ..options.policy import Policy

@@ -20,7 +20,7 @@ from ..facts.consumer import ConsumerView
 from ..facts.listings_index import FORMER_SUFFIX
 from ..facts.services import COMPUTE
 from ..models.change import build_change
-from ..models.kinds import DRIFT, OPT_IN, define_kind
+from ..models.kind import DRIFT, OPT_IN, define_kind
 from ..models.nova import GUEST_LEAVING_MIGRATION_TYPES, Server
 from ..models.placement import sum_amounts
 from ..models.snapshot import NOT_ASKED, Answer

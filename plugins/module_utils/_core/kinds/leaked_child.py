@@ -12,7 +12,7 @@ from ..expected.decisions import format_allocations, list_amount_evidence
 from ..facts.consumer import ConsumerView, is_settled_and_healthy
 from ..facts.guest_devices import find_unused_providers
 from ..models.change import build_reduction
-from ..models.kinds import DRIFT, OPT_IN, define_kind
+from ..models.kind import DRIFT, OPT_IN, define_kind
 from ..models.verdict import Decision, drifted
 from ..options.policy import Policy
 

@@ -17,7 +17,7 @@ from ..facts.consumer import (
     is_settled_without_own_tree,
 )
 from ..facts.move_records import explain_possible_guest_of_unshelve
-from ..models.kinds import DRIFT, OPT_IN, define_kind
+from ..models.kind import DRIFT, OPT_IN, define_kind
 from ..models.verdict import Decision, drifted
 from ..options.policy import Policy
 

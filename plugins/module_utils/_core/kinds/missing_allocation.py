@@ -13,7 +13,7 @@ from ..facts.consumer import (
     ConsumerView,
     is_settled_without_own_tree,
 )
-from ..models.kinds import DRIFT, OPT_IN, define_kind
+from ..models.kind import DRIFT, OPT_IN, define_kind
 from ..models.verdict import Decision
 from ..options.policy import Policy
 

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from ..._common.text import format_count, summarize_names
 from ..facts.index import SnapshotIndex
 from ..facts.projects import explain_doubt
-from ..models.kinds import CONDITION, REPORT, define_kind
+from ..models.kind import CONDITION, REPORT, define_kind
 from ..models.verdict import DRIFTED, UNDECIDED, Finding
 from ..options.policy import Policy
 

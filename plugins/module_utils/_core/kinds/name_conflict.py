@@ -13,7 +13,7 @@ from ..facts.trees import (
     build_tree_finding,
     find_name_conflicts,
 )
-from ..models.kinds import CONDITION, OPT_IN, define_kind
+from ..models.kind import CONDITION, OPT_IN, define_kind
 from ..models.verdict import Finding
 from ..options.policy import Policy
 

@@ -14,7 +14,7 @@ from ..facts.trees import (
     find_name_conflicts,
     list_roots_without_node,
 )
-from ..models.kinds import CONDITION, OPT_IN, define_kind
+from ..models.kind import CONDITION, OPT_IN, define_kind
 from ..models.verdict import Finding
 from ..options.policy import Policy
 

@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterator
 from ..._common.times import format_duration, seconds_between
 from ..facts.index import SnapshotIndex, list_hosts_in_scope
 from ..facts.services import COMPUTE
-from ..models.kinds import CONDITION, REPORT, define_kind
+from ..models.kind import CONDITION, REPORT, define_kind
 from ..models.nova import Service
 from ..models.verdict import DRIFTED, Finding
 from ..options.policy import Policy

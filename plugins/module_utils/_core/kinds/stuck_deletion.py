@@ -12,7 +12,7 @@ from ..._common.text import make_printable
 from ..._common.times import format_duration, seconds_between
 from ..facts.index import SnapshotIndex
 from ..facts.services import COMPUTE
-from ..models.kinds import CONDITION, REPORT, define_kind
+from ..models.kind import CONDITION, REPORT, define_kind
 from ..models.nova import Service
 from ..models.snapshot import Answer
 from ..models.surroundings import DeletedServer, Deletion

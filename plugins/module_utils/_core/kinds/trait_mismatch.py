@@ -24,7 +24,7 @@ from ..facts.mirror import (
     map_aggregates,
 )
 from ..facts.services import COMPUTE
-from ..models.kinds import CONDITION, REPORT, define_kind
+from ..models.kind import CONDITION, REPORT, define_kind
 from ..models.nova import Aggregate, Service
 from ..models.snapshot import Answer, Mirror
 from ..models.verdict import DRIFTED, Finding

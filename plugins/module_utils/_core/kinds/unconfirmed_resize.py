@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 from ..._common.times import format_duration, seconds_between
 from ..facts.index import SnapshotIndex, list_migrations_in_scope
-from ..models.kinds import CONDITION, REPORT, define_kind
+from ..models.kind import CONDITION, REPORT, define_kind
 from ..models.verdict import DRIFTED, Finding
 from ..options.policy import Policy
 

@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from ..facts.index import SnapshotIndex
 from ..facts.mirror import map_comparable_nodes
-from ..models.kinds import CONDITION, REPORT, define_kind
+from ..models.kind import CONDITION, REPORT, define_kind
 from ..models.placement import Inventory
 from ..models.verdict import DRIFTED, Finding
 from ..options.policy import Policy

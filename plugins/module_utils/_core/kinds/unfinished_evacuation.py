@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ..facts.index import SnapshotIndex, list_migrations_in_scope
-from ..models.kinds import CONDITION, REPORT, define_kind
+from ..models.kind import CONDITION, REPORT, define_kind
 from ..models.nova import Migration, Server
 from ..models.verdict import DRIFTED, Finding
 from ..options.policy import Policy

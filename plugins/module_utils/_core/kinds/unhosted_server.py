@@ -10,7 +10,7 @@ from collections.abc import Collection, Sequence
 
 from ..facts.consumer import ConsumerView, format_providers
 from ..facts.services import COMPUTE
-from ..models.kinds import ORPHAN, REMEDIATE, define_kind
+from ..models.kind import ORPHAN, REMEDIATE, define_kind
 from ..models.nova import (
     CREATE_ACTION,
     PLACING_ACTIONS,

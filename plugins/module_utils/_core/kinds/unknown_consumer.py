@@ -12,7 +12,7 @@ from collections.abc import Collection
 from ..._common.times import format_duration
 from ..facts.consumer import ConsumerView
 from ..facts.deletion import is_unknown_to_nova
-from ..models.kinds import OPT_IN, ORPHAN, define_kind
+from ..models.kind import OPT_IN, ORPHAN, define_kind
 from ..models.snapshot import Answer
 from ..models.verdict import Decision, orphaned, protected, undecided
 from ..options.policy import Policy

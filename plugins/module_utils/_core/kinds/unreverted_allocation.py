@@ -21,7 +21,7 @@ from ..facts.listings_index import group_by_tree
 from ..facts.move_records import explain_possible_guest_of_unshelve
 from ..facts.protections import protect_excluded, protect_foreign_type, protect_too_young
 from ..models.change import build_change
-from ..models.kinds import DRIFT, REMEDIATE, define_kind
+from ..models.kind import DRIFT, REMEDIATE, define_kind
 from ..models.nova import COLD_MIGRATION_TYPES, SUCCESSFUL_MIGRATION_STATUSES, Migration
 from ..models.placement import Allocation
 from ..models.snapshot import Answer

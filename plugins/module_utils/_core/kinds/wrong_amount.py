@@ -28,7 +28,7 @@ from ..facts.consumer import (
     has_wrong_owner,
     is_settled_and_healthy,
 )
-from ..models.kinds import DRIFT, OPT_IN, define_kind
+from ..models.kind import DRIFT, OPT_IN, define_kind
 from ..models.nova import Migration
 from ..models.placement import sum_amounts
 from ..models.verdict import Decision, undecided

@@ -13,7 +13,7 @@ from ..facts.consumer import (
     has_wrong_owner,
 )
 from ..models.change import build_change
-from ..models.kinds import DRIFT, OPT_IN, define_kind
+from ..models.kind import DRIFT, OPT_IN, define_kind
 from ..models.verdict import Decision, drifted
 from ..options.policy import Policy
 

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from ..facts.index import SnapshotIndex
 from ..facts.mirror import map_comparable_nodes
 from ..facts.services import COMPUTE
-from ..models.kinds import CONDITION, REPORT, define_kind
+from ..models.kind import CONDITION, REPORT, define_kind
 from ..models.nova import Aggregate, Server
 from ..models.verdict import DRIFTED, Finding
 from ..options.policy import Policy

@@ -2,62 +2,44 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""What a kind of finding is. Each has a file in `kinds`, and `kinds.registry` has all of them."""
+"""All kinds, without their proofs, and their names in earlier versions."""
 
 from __future__ import annotations
 
-import dataclasses as d
-
+from .kind import CONDITION, DRIFT, ORPHAN, REPORT
+from .kind_table import KINDS
 from .minimum_python import require_python
 
 # Every module that does not run on hypervisors imports this file, also those without a snapshot.
 require_python()
 
-# The groups: allocations that nothing needs, allocations of live servers that are not as they
-# should be, and conditions that are not about one consumer.
-ORPHAN = "orphan"
-DRIFT = "drift"
-CONDITION = "condition"
+ORPHAN_KINDS = tuple(kind for kind in KINDS if kind.group == ORPHAN)
+DRIFT_KINDS = tuple(kind for kind in KINDS if kind.group == DRIFT)
+CONDITION_KINDS = tuple(kind for kind in KINDS if kind.group == CONDITION)
+CHANGEABLE_KINDS = tuple(kind for kind in KINDS if kind.by_default != REPORT)
+CONSUMER_KINDS = tuple(kind for kind in CHANGEABLE_KINDS if kind.group != CONDITION)
 
-REMEDIATE = "remediate"
-OPT_IN = "opt-in"
-REPORT = "report"
+RENAMED_KINDS = {kind.was: kind.name for kind in KINDS if kind.was}
 
 
-@d.dataclass(frozen=True)
-class Kind:
-    """A kind of finding.
-
-    meaning: what it is, as a sentence without its full stop; the README has the same words.
-    by_default: `remediate`, `opt-in` (changed only if the user chooses the kind) or `report` (never
-        changed).
-    needs_every_cell: whether its proof is incomplete while any cell does not answer; otherwise only
-        the cells of the consumer's hosts must answer (`facts.gaps`).
-    was: its name in version 1.0.0, which the state files and journals of that version contain.
-        Both must go on being read, because a journal is what an allocation is restored from.
-    """
-
-    name: str
-    meaning: str
-    group: str
-    by_default: str
-    needs_every_cell: bool = False
-    was: str = ""
+def rename_kind(kind: str) -> str:
+    """Return today's name of a kind, which may be named as in an older version."""
+    return RENAMED_KINDS.get(kind, kind)
 
 
-def define_kind(
-    module: str,
-    doc: str | None,
-    group: str,
-    by_default: str,
-    *,
-    needs_every_cell: bool = False,
-    was: str = "",
-) -> Kind:
-    """Return the kind of a file: it has the file's name, and the first sentence says what it is.
+def explain_unresolvable(kind: str) -> str:
+    """Return why a change cannot resolve a finding of a kind, as the end of a sentence."""
+    if kind in RENAMED_KINDS:
+        return f"which was renamed to {RENAMED_KINDS[kind]} in version 2.0.0: make the plan again."
+    return "which it cannot resolve."
 
-    module, doc: `__name__` and `__doc__` of the file. Python has no texts of files with -OO.
-    """
-    meaning = " ".join((doc or "").partition("\n\n")[0].split()).removesuffix(".")
-    name = module.rpartition(".")[2]
-    return Kind(name, meaning, group, by_default, needs_every_cell=needs_every_cell, was=was)
+
+def get_finding_subject(identity: str) -> str:
+    """Return the subject in the id (`kind/subject`) of a finding."""
+    return identity.partition("/")[2]
+
+
+def rename_finding(identity: str) -> str:
+    """Return today's id (`kind/subject`) of a finding, whose kind may have an older name."""
+    kind, slash, subject = identity.partition("/")
+    return f"{rename_kind(kind)}{slash}{subject}"

@@ -108,10 +108,5 @@ class Finding:
         return f"{self.kind}/{self.subject}"
 
 
-def get_finding_subject(identity: str) -> str:
-    """Return the subject in the id (`kind/subject`) of a finding."""
-    return identity.partition("/")[2]
-
-
 def _skip_unasked(evidence: tuple[Answer[t.Any], ...]) -> tuple[Answer[t.Any], ...]:
     return tuple(answer for answer in evidence if answer != NOT_ASKED)

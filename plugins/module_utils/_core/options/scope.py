@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import re
 import typing as t
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 from ..._common.errors import InvalidInput
 from ..._common.uuids import normalize_uuid, require_uuid
+from ..models.kinds import KINDS
 from ..models.snapshot import HostGroups, Scope, Shard
 
 MAX_SHARDS = 256
@@ -20,11 +21,8 @@ GROUP_OPTIONS = ("aggregates", "availability_zones", "cells")
 _NAMES = ("hosts", "consumers", "projects", *GROUP_OPTIONS)
 
 
-def scope_options(kinds: Sequence[str]) -> dict[str, dict[str, t.Any]]:
-    """Return the options of the scope, as an argument spec.
-
-    kinds: the names of all kinds.
-    """
+def scope_options() -> dict[str, dict[str, t.Any]]:
+    """Return the options of the scope, as an argument spec."""
     return {
         **{name: {"type": "list", "elements": "str", "default": []} for name in _NAMES},
         "cell_hosts": {"type": "dict", "default": {}},
@@ -32,7 +30,7 @@ def scope_options(kinds: Sequence[str]) -> dict[str, dict[str, t.Any]]:
             "type": "list",
             "elements": "str",
             "default": [],
-            "choices": list(kinds),
+            "choices": [kind.name for kind in KINDS],
         },
         "mode": {
             "type": "str",

@@ -18,10 +18,14 @@ from collections.abc import Collection, Mapping
 from ..._common.errors import InvalidInput, NotApproved, describe_form_error
 from ..._common.uuids import normalize_uuid
 from ..findings.entries import FORMAT, Entry, FindingsDocument, iterate_entries
-from ..kinds.registry import CHANGEABLE_KINDS, CONSUMER_KINDS, explain_unresolvable
 from ..models.documents import CompactPlanDocument, Unchecked
+from ..models.kinds import (
+    CHANGEABLE_KINDS,
+    CONSUMER_KINDS,
+    explain_unresolvable,
+    get_finding_subject,
+)
 from ..models.snapshot import NO_GROUPS, HostGroups
-from ..models.verdict import get_finding_subject
 from .compact_fields import CHANGE_TYPES, PLAN_TYPES, check_types
 from .groups import build_plan_groups, parse_plan_groups
 from .plan import Plan, check_cloud, digest

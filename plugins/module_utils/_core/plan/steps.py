@@ -16,9 +16,9 @@ from collections.abc import Iterable, Sequence
 from ..._common.errors import InvalidInput
 from ..._common.text import make_printable
 from ..._common.uuids import normalize_uuid
-from ..kinds.registry import CHANGEABLE_KINDS, CONSUMER_KINDS, explain_unresolvable
 from ..models.change import DELETE_PROVIDERS, Change, ProviderRemoval, sort_children_first
 from ..models.documents import StepDocument, TreeStepDocument, Unchecked
+from ..models.kinds import CHANGEABLE_KINDS, CONSUMER_KINDS, explain_unresolvable
 from ..models.placement import Provider
 
 

@@ -15,12 +15,12 @@ from ansible.module_utils import basic
 from ansible_collections.osops.placement.plugins.module_utils._core.changes.journal import (
     read_journal,
 )
-from ansible_collections.osops.placement.plugins.module_utils._core.kinds.registry import (
-    CHANGEABLE_KINDS,
-)
 from ansible_collections.osops.placement.plugins.module_utils._core.models.documents import (
     CompactPlanDocument,
     PlanDocument,
+)
+from ansible_collections.osops.placement.plugins.module_utils._core.models.kinds import (
+    CHANGEABLE_KINDS,
 )
 from ansible_collections.osops.placement.plugins.module_utils._core.options.policy import Policy
 from ansible_collections.osops.placement.plugins.module_utils._core.plan.plan_text import (

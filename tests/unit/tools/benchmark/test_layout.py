@@ -31,8 +31,8 @@ from benchmark.layout import (
     undo_changes,
 )
 
-from ansible_collections.osops.placement.plugins.module_utils._core.kinds.registry import KINDS
-from ansible_collections.osops.placement.plugins.module_utils._core.models.kinds import REMEDIATE
+from ansible_collections.osops.placement.plugins.module_utils._core.models.kind import REMEDIATE
+from ansible_collections.osops.placement.plugins.module_utils._core.models.kinds import KINDS
 
 SCALE = Scale(30, 10)
 TRANSITIONS = [*HEALTHY_TRANSITIONS, UNCONFIRMED_TRANSITION, *ORPHANING_TRANSITIONS]

@@ -13,8 +13,8 @@ import pytest
 
 from ansible_collections.osops.placement.plugins.module_utils._common.errors import InvalidInput
 from ansible_collections.osops.placement.plugins.module_utils._core.facts.index import SnapshotIndex
-from ansible_collections.osops.placement.plugins.module_utils._core.kinds.registry import KINDS
-from ansible_collections.osops.placement.plugins.module_utils._core.models.kinds import REMEDIATE
+from ansible_collections.osops.placement.plugins.module_utils._core.models.kind import REMEDIATE
+from ansible_collections.osops.placement.plugins.module_utils._core.models.kinds import KINDS
 from ansible_collections.osops.placement.plugins.module_utils._core.models.placement import Provider
 from ansible_collections.osops.placement.plugins.module_utils._core.models.snapshot import Snapshot
 from ansible_collections.osops.placement.plugins.module_utils._core.options.policy import Policy

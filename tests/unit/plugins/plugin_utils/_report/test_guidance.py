@@ -12,7 +12,7 @@ from pathlib import Path
 
 import yaml
 
-from ansible_collections.osops.placement.plugins.module_utils._core.kinds.registry import (
+from ansible_collections.osops.placement.plugins.module_utils._core.models.kinds import (
     CHANGEABLE_KINDS,
     KINDS,
 )

@@ -14,7 +14,7 @@ import typing as t
 
 import pytest
 
-from ansible_collections.osops.placement.plugins.module_utils._core.kinds.registry import KINDS
+from ansible_collections.osops.placement.plugins.module_utils._core.models.kinds import KINDS
 from ansible_collections.osops.placement.plugins.plugin_utils._report import (
     csv_file,
     html_page,

@@ -12,7 +12,7 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from ansible_collections.osops.placement.plugins.module_utils._common.text import make_printable
-from ansible_collections.osops.placement.plugins.module_utils._core.kinds.registry import KINDS
+from ansible_collections.osops.placement.plugins.module_utils._core.models.kinds import KINDS
 from ansible_collections.osops.placement.plugins.plugin_utils._report.prometheus import render
 from ansible_collections.osops.placement.plugins.plugin_utils._report.report import Report
 from ansible_collections.osops.placement.tests.unit.plugins.plugin_utils.hostile import (

@@ -97,7 +97,7 @@ def test_screen_of_120_columns() -> None:
     assert after[:3] == [
         "",
         "deleted_server  6  Nova deleted the server, but its allocation remains",
-        "extra_host      3  the server has an allocation on its own host and on "
+        "extra_host      3  The server has an allocation on its own host and on "
         "another one as well",
     ]
     assert [line.split()[0] for line in after[4:8]] == [

@@ -21,12 +21,12 @@ from ansible_collections.osops.placement.plugins.module_utils._core.clients.args
 from ansible_collections.osops.placement.plugins.module_utils._core.findings.sightings import (
     sighting_policy_options,
 )
-from ansible_collections.osops.placement.plugins.module_utils._core.kinds.registry import (
+from ansible_collections.osops.placement.plugins.module_utils._core.models.kind import REMEDIATE
+from ansible_collections.osops.placement.plugins.module_utils._core.models.kinds import (
     CHANGEABLE_KINDS,
     CONSUMER_KINDS,
     KINDS,
 )
-from ansible_collections.osops.placement.plugins.module_utils._core.models.kinds import REMEDIATE
 from ansible_collections.osops.placement.plugins.module_utils._core.options.policy_options import (
     policy_options,
 )
@@ -50,7 +50,6 @@ from ansible_collections.osops.placement.plugins.plugin_utils._variables.role_va
 
 ROOT = pathlib.Path(__file__).parents[6]
 CHANGED = [kind.name for kind in CHANGEABLE_KINDS]
-SCOPE = scope_options([kind.name for kind in KINDS])
 REMEDIATED = [kind.name for kind in CHANGEABLE_KINDS if kind.by_default == REMEDIATE]
 OF_CONSUMERS_NAMED = [kind.name for kind in CONSUMER_KINDS]
 
@@ -168,7 +167,7 @@ def test_secrets_inside_a_whole_configuration_are_hidden_in_results() -> None:
         ("_limits", limits_options),
         ("_failures", failures_option),
         ("_policy", policy_options),
-        ("_scope", SCOPE.copy),
+        ("_scope", scope_options),
     ],
 )
 def test_shared_options_match_their_documentation(
@@ -230,9 +229,9 @@ def test_role_policy_matches_the_modules(option: str) -> None:
     assert _facts(_role_options()[f"orphan_cleanup_{option}"]) == _facts(policy_options()[option])
 
 
-@pytest.mark.parametrize("option", SCOPE)
+@pytest.mark.parametrize("option", scope_options())
 def test_role_scope_matches_the_modules(option: str) -> None:
-    assert _facts(_role_options()[f"orphan_cleanup_{option}"]) == _facts(SCOPE[option])
+    assert _facts(_role_options()[f"orphan_cleanup_{option}"]) == _facts(scope_options()[option])
 
 
 @pytest.mark.parametrize("option", [*limits_options(), *failures_option()])

@@ -29,7 +29,7 @@ from ansible_collections.osops.placement.plugins.module_utils._core.findings.sig
     parse_sighting_policy,
     sighting_policy_options,
 )
-from ansible_collections.osops.placement.plugins.module_utils._core.kinds.registry import (
+from ansible_collections.osops.placement.plugins.module_utils._core.models.kinds import (
     CHANGEABLE_KINDS,
 )
 from ansible_collections.osops.placement.plugins.module_utils._core.models.snapshot import Scope

@@ -19,9 +19,7 @@ import hypothesis
 import hypothesis.strategies as st
 import pytest
 
-from ansible_collections.osops.placement.plugins.module_utils._core.kinds.registry import (
-    ORPHAN_KINDS,
-)
+from ansible_collections.osops.placement.plugins.module_utils._core.models.kinds import ORPHAN_KINDS
 from ansible_collections.osops.placement.plugins.module_utils._core.options.policy import Policy
 from ansible_collections.osops.placement.tests.unit.examples import count_examples
 from ansible_collections.osops.placement.tests.unit.plugins.module_utils.judging import (

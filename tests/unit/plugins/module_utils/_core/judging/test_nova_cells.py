@@ -23,7 +23,7 @@ import hypothesis.strategies as st
 import pytest
 
 from ansible_collections.osops.placement.plugins.module_utils._common.errors import UnsoundReading
-from ansible_collections.osops.placement.plugins.module_utils._core.kinds.registry import KINDS
+from ansible_collections.osops.placement.plugins.module_utils._core.models.kinds import KINDS
 from ansible_collections.osops.placement.plugins.module_utils._core.models.nova import Service
 from ansible_collections.osops.placement.plugins.module_utils._core.reading import (
     answering_cells,

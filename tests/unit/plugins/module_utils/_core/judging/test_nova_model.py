@@ -19,11 +19,11 @@ import hypothesis
 import hypothesis.strategies as st
 import pytest
 
-from ansible_collections.osops.placement.plugins.module_utils._core.kinds.registry import (
+from ansible_collections.osops.placement.plugins.module_utils._core.models.kind import REMEDIATE
+from ansible_collections.osops.placement.plugins.module_utils._core.models.kinds import (
     KINDS,
     ORPHAN_KINDS,
 )
-from ansible_collections.osops.placement.plugins.module_utils._core.models.kinds import REMEDIATE
 from ansible_collections.osops.placement.tests.unit.examples import count_examples
 from ansible_collections.osops.placement.tests.unit.plugins.module_utils.nova_lives import (
     MOVES,

@@ -16,9 +16,11 @@ from ansible_collections.osops.placement.plugins.module_utils._core.kinds.regist
     CHECKS,
     KINDS,
     PROOFS,
+)
+from ansible_collections.osops.placement.plugins.module_utils._core.models.kind import Kind
+from ansible_collections.osops.placement.plugins.module_utils._core.models.kinds import (
     RENAMED_KINDS,
 )
-from ansible_collections.osops.placement.plugins.module_utils._core.models.kinds import Kind
 
 FUNCTIONS = {**PROOFS, **CHECKS}
 

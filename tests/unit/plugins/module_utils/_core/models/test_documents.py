@@ -52,13 +52,13 @@ from ansible_collections.osops.placement.plugins.module_utils._core.findings.sum
     SummaryDocument,
     summarize_runs,
 )
-from ansible_collections.osops.placement.plugins.module_utils._core.kinds.registry import (
-    CHANGEABLE_KINDS,
-)
 from ansible_collections.osops.placement.plugins.module_utils._core.models import (
     documents,
     host_documents,
     nova,
+)
+from ansible_collections.osops.placement.plugins.module_utils._core.models.kinds import (
+    CHANGEABLE_KINDS,
 )
 from ansible_collections.osops.placement.plugins.module_utils._core.models.snapshot import (
     Cloud,

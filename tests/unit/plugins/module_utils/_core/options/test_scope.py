@@ -26,7 +26,7 @@ SERVER = "6f7a1f5c-2a2c-4f0c-8f07-0d3a6d6f1c11"
 
 def _scope(**options: t.Any) -> Scope:
     return parse_scope(
-        {name: option.get("default") for name, option in scope_options([]).items()} | options
+        {name: option.get("default") for name, option in scope_options().items()} | options
     )
 
 

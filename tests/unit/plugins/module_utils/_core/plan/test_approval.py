@@ -18,7 +18,7 @@ from ansible_collections.osops.placement.plugins.module_utils._common.errors imp
     NotApproved,
     UnsoundReading,
 )
-from ansible_collections.osops.placement.plugins.module_utils._core.kinds.registry import (
+from ansible_collections.osops.placement.plugins.module_utils._core.models.kinds import (
     CHANGEABLE_KINDS,
 )
 from ansible_collections.osops.placement.plugins.module_utils._core.models.placement import (

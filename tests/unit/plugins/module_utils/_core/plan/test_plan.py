@@ -22,12 +22,12 @@ from ansible_collections.osops.placement.plugins.module_utils._common.errors imp
     InvalidInput,
     UnsoundReading,
 )
-from ansible_collections.osops.placement.plugins.module_utils._core.kinds.registry import (
+from ansible_collections.osops.placement.plugins.module_utils._core.models.kind import REPORT
+from ansible_collections.osops.placement.plugins.module_utils._core.models.kinds import (
     CHANGEABLE_KINDS,
     CONSUMER_KINDS,
     KINDS,
 )
-from ansible_collections.osops.placement.plugins.module_utils._core.models.kinds import REPORT
 from ansible_collections.osops.placement.plugins.module_utils._core.models.placement import (
     ProviderDetails,
 )

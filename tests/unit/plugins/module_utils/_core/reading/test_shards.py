@@ -17,7 +17,7 @@ import pytest
 from ansible_collections.osops.placement.plugins.module_utils._core.facts.listings_index import (
     ListingsIndex,
 )
-from ansible_collections.osops.placement.plugins.module_utils._core.kinds.registry import KINDS
+from ansible_collections.osops.placement.plugins.module_utils._core.models.kinds import KINDS
 from ansible_collections.osops.placement.plugins.module_utils._core.models.placement import (
     Inventory,
     ProviderDetails,

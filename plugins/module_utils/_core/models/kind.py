@@ -1,0 +1,58 @@
+# Copyright (c) 2026, osops.placement contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""What a kind of finding is. Each has a file in `kinds`."""
+
+from __future__ import annotations
+
+import dataclasses as d
+
+# The groups: allocations that nothing needs, allocations of live servers that are not as they
+# should be, and conditions that are not about one consumer.
+ORPHAN = "orphan"
+DRIFT = "drift"
+CONDITION = "condition"
+
+REMEDIATE = "remediate"
+OPT_IN = "opt-in"
+REPORT = "report"
+
+
+@d.dataclass(frozen=True)
+class Kind:
+    """A kind of finding.
+
+    meaning: what it is, as a sentence without its full stop; the README has the same words.
+    by_default: `remediate`, `opt-in` (changed only if the user chooses the kind) or `report` (never
+        changed).
+    needs_every_cell: whether its proof is incomplete while any cell does not answer; otherwise only
+        the cells of the consumer's hosts must answer (`facts.gaps`).
+    was: its name in version 1.0.0, which the state files and journals of that version contain.
+        Both must go on being read, because a journal is what an allocation is restored from.
+    """
+
+    name: str
+    meaning: str
+    group: str
+    by_default: str
+    needs_every_cell: bool = False
+    was: str = ""
+
+
+def define_kind(
+    module: str,
+    doc: str | None,
+    group: str,
+    by_default: str,
+    *,
+    needs_every_cell: bool = False,
+    was: str = "",
+) -> Kind:
+    """Return the kind of a file: it has the file's name, and the first sentence says what it is.
+
+    module, doc: `__name__` and `__doc__` of the file. Python has no texts of files with -OO.
+    """
+    meaning = " ".join((doc or "").partition("\n\n")[0].split()).removesuffix(".")
+    name = module.rpartition(".")[2]
+    return Kind(name, meaning, group, by_default, needs_every_cell=needs_every_cell, was=was)
