@@ -27,9 +27,11 @@ from __future__ import annotations
 
 from .kind import CONDITION, DRIFT, OPT_IN, ORPHAN, REMEDIATE, REPORT, Kind
 
+# fmt: off
 KINDS = (
 '''
-_INDENT = " " * 8
+_INDENT = " " * 9
+_WIDTH = 100
 
 
 def write_kind_table() -> dict[pathlib.Path, str]:
@@ -38,16 +40,14 @@ def write_kind_table() -> dict[pathlib.Path, str]:
 
 
 def _format_kind(kind: kind_module.Kind) -> str:
-    words = textwrap.wrap(kind.meaning, 88, drop_whitespace=False)
-    fields = [
-        f'"{kind.name}"',
-        f"\n{_INDENT}".join(f'"{part}"' for part in words),
-        kind.group.upper(),
-        kind.by_default.replace("-", "_").upper(),
-    ]
+    fields = [kind.group.upper(), kind.by_default.replace("-", "_").upper()]
     if kind.needs_every_cell:
         fields.append("needs_every_cell=True")
     if kind.was:
         fields.append(f'was="{kind.was}"')
-    lines = "".join(f"{_INDENT}{field},\n" for field in fields)
-    return f"    Kind(\n{lines}    ),\n"
+    start = f'    Kind("{kind.name}", "{kind.meaning}",'
+    if len(start) > _WIDTH:
+        parts = textwrap.wrap(kind.meaning, _WIDTH - 12, drop_whitespace=False)
+        meaning = f"\n{_INDENT}".join(f'"{part}"' for part in parts)
+        start = f'    Kind("{kind.name}",\n{_INDENT}{meaning},'
+    return f"{start}\n{_INDENT}{', '.join(fields)}),\n"
