@@ -13,7 +13,7 @@ description:
   - Draws on the terminal what M(osops.placement.orphan_detect) found, what became of it in
     M(osops.placement.orphan_remediate), and the summary of several clouds.
   - Writes findings and outcomes to the host as files, for people (HTML, Markdown, CSV) and for
-    programs (JUnit XML, Prometheus metrics).
+    programs (Prometheus metrics).
   - Names from the cloud are treated as data. Characters that a terminal or one of these formats
     would interpret are escaped.
 author:
@@ -157,7 +157,7 @@ options:
       - The formats in which to write O(findings), with O(plan), O(remediation), O(journal) and
         O(failure). None by default. The files are written in check mode too.
       - V(json) is the file O(findings) itself, and nothing is written for it.
-      - The files are C(report.html), C(report.md), C(findings.csv), C(junit.xml) and
+      - The files are C(report.html), C(report.md), C(findings.csv) and
         C(placement_orphans.prom), with mode 0600.
     type: list
     elements: str
@@ -166,7 +166,6 @@ options:
       - html
       - markdown
       - csv
-      - junit
       - prometheus
     default: []
   output_dir:

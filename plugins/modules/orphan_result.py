@@ -73,7 +73,6 @@ options:
       - html
       - markdown
       - csv
-      - junit
       - prometheus
     default: []
   output_dir:

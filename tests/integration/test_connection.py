@@ -153,7 +153,7 @@ def test_password_in_an_endpoint_is_shown_nowhere(
     ansible.environment.update(OS_CLIENT_CONFIG_FILE=str(config))
     metrics = tmp_path / "placement.prom"
     variables = {
-        "orphan_cleanup_report_formats": ["json", "html", "markdown", "csv", "junit", "prometheus"],
+        "orphan_cleanup_report_formats": ["json", "html", "markdown", "csv", "prometheus"],
         "orphan_cleanup_metrics_path": str(metrics),
         "orphan_cleanup_remediate_kinds": ["unknown_consumer"],
         "orphan_cleanup_consumers": few.consumers,

@@ -9,7 +9,7 @@ from __future__ import annotations
 import dataclasses as d
 from collections.abc import Callable
 
-from . import csv_file, html_page, junit, markdown, prometheus
+from . import csv_file, html_page, markdown, prometheus
 from .report import Report
 
 
@@ -27,7 +27,6 @@ FORMATS = {
     "html": Format("report.html", html_page.render),
     "markdown": Format("report.md", markdown.render),
     "csv": Format("findings.csv", csv_file.render),
-    "junit": Format("junit.xml", junit.render),
     PROMETHEUS: Format("placement_orphans.prom", prometheus.render),
 }
 

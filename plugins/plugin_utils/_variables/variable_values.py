@@ -76,6 +76,10 @@ _LEADING_ZERO = re.compile(r"\s*[+-]?0[0-9]+\s*")
 
 _PERCENT = re.compile(r"\s*([0-9]{1,3}(?:\.[0-9]+)?)\s*%\s*")
 
+# Values that version 3.0.0 no longer has, and what to write instead.
+# `docs/porting-to-3.0.md` lists them all.
+REMOVED_VALUES = {"junit": "json"}
+
 # How similar a value must be to one of the choices that was probably meant.
 _SIMILAR = 0.6
 
@@ -287,6 +291,9 @@ def _name_choices(value: t.Any, choices: Sequence[str]) -> str:
     renamed = rename_kind(text.strip())
     if renamed in choices:
         return f"a known value: it was renamed in version 2.0.0, write {renamed}."
+    instead = REMOVED_VALUES.get(text.strip().lower())
+    if instead in choices:
+        return f"a known value: it was removed in version 3.0.0, write {instead}."
     if renamed in _REPORTED_KINDS:
         return f"a kind that can be changed: {renamed} is only reported. Leave it out."
     similar = difflib.get_close_matches(text.strip().lower(), choices, 1, _SIMILAR)

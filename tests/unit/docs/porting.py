@@ -2,21 +2,23 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Reads the tables of docs/porting-to-2.0.md."""
+"""Reads the tables of the porting guides."""
 
 from __future__ import annotations
 
 import re
 from pathlib import Path
 
-GUIDE = Path(__file__).parents[3] / "docs" / "porting-to-2.0.md"
+_DOCS = Path(__file__).parents[3] / "docs"
+GUIDE = _DOCS / "porting-to-2.0.md"
+NEXT_GUIDE = _DOCS / "porting-to-3.0.md"
 
 _CODE = re.compile(r"`([^`]+)`")
 
 
-def read_rows(heading: str) -> list[list[str]]:
+def read_rows(heading: str, guide: Path = GUIDE) -> list[list[str]]:
     """Return the cells of the table under a heading, row by row, without its head."""
-    section = GUIDE.read_text(encoding="utf-8").partition(f"\n## {heading}\n")[2]
+    section = guide.read_text(encoding="utf-8").partition(f"\n## {heading}\n")[2]
     lines = section.partition("\n## ")[0].splitlines()
     rows = [_split_cells(line) for line in lines if line.startswith("|")]
     # The head and the line below it.

@@ -4,6 +4,8 @@
 
 """The porting guide has every name that version 1.0.0 had and this one has not, and true messages.
 
+The guide of 3.0.0 has every value that was removed since.
+
 `tests/integration/test_porting.py` tries the rows that need Ansible or the files of 1.0.0.
 """
 
@@ -21,8 +23,12 @@ from ansible_collections.osops.placement.plugins.module_utils._core.models.kinds
     explain_unresolvable,
 )
 from ansible_collections.osops.placement.plugins.plugin_utils._variables.variable_names import ROLES
+from ansible_collections.osops.placement.plugins.plugin_utils._variables.variable_values import (
+    REMOVED_VALUES,
+)
 from ansible_collections.osops.placement.tests.unit.docs.interface import read_interface
 from ansible_collections.osops.placement.tests.unit.docs.porting import (
+    NEXT_GUIDE,
     find_message,
     find_names,
     read_rows,
@@ -35,6 +41,7 @@ if t.TYPE_CHECKING:
     from ansible_collections.osops.placement.tests.unit.docs.interface import Interface
 
 ROOT = Path(__file__).parents[3]
+VALUES = read_rows("Values", NEXT_GUIDE)
 FORMER = json.loads(
     (ROOT / "tests" / "fixtures" / "porting" / "interface-1.0.0.json").read_text(encoding="utf-8")
 )
@@ -122,6 +129,22 @@ def test_role_says_how_a_variable_is_named_now(row: list[str]) -> None:
     required = {"host_decommission_target": "compute-1"} if role == "host_decommission" else {}
 
     assert validate(role, {name: "24h", **required}) == [find_message(row[2])]
+
+
+def test_values_table_has_all_removed_values() -> None:
+    assert {find_message(row[1]): find_message(row[2]) for row in VALUES} == REMOVED_VALUES
+
+
+@pytest.mark.parametrize("row", VALUES, ids=lambda row: find_message(row[1]))
+def test_role_says_what_replaces_a_removed_value(row: list[str]) -> None:
+    faults = validate("orphan_cleanup", {find_message(row[0]): find_message(row[1])})
+
+    assert faults == [find_message(row[3])]
+
+
+@pytest.mark.parametrize("row", VALUES, ids=lambda row: find_message(row[1]))
+def test_replacement_of_a_removed_value_is_accepted(row: list[str]) -> None:
+    assert validate("orphan_cleanup", {find_message(row[0]): find_message(row[2])}) == []
 
 
 def test_new_names_exist(present: Interface) -> None:

@@ -18,7 +18,6 @@ from ansible_collections.osops.placement.plugins.module_utils._core.models.kinds
 from ansible_collections.osops.placement.plugins.plugin_utils._report import (
     csv_file,
     html_page,
-    junit,
     markdown,
 )
 from ansible_collections.osops.placement.plugins.plugin_utils._report.order import (
@@ -78,12 +77,3 @@ def test_all_formats_have_the_same_order() -> None:
     assert [row["id"] for row in rows] == ids
     assert [row["subject"] for row in table] == subjects
     assert listed == subjects
-    # Its suites are kinds, which findings and undecided entries can share.
-    cases = re.findall(r'classname="osops.placement.(\w+)" name="([^ "]+)', junit.render(report))
-    tested = [f"{kind}/{subject}" for kind, subject in cases if kind != "run"]
-    assert tested == sorted(ids, key=lambda identity: _rank_suite(identity, ids))
-
-
-def _rank_suite(identity: str, ids: list[str]) -> tuple[int, int]:
-    kinds = [each.partition("/")[0] for each in ids]
-    return kinds.index(identity.partition("/")[0]), ids.index(identity)

@@ -21,7 +21,6 @@ from ansible_collections.osops.placement.plugins.module_utils._core.findings.sum
 )
 from ansible_collections.osops.placement.plugins.plugin_utils._report import (
     html_page,
-    junit,
     markdown,
     prometheus,
 )
@@ -79,16 +78,14 @@ def test_files_of_an_older_version_name_no_hosts() -> None:
     assert list_unjudged_hosts({}) == []
 
 
-@pytest.mark.parametrize(
-    "name", ["html", "markdown", "junit", "terminal", "slack", "mattermost", "teams"]
-)
+@pytest.mark.parametrize("name", ["html", "markdown", "terminal", "slack", "mattermost", "teams"])
 def test_every_report_lists_hosts_not_judged(name: str) -> None:
     def shown(report: Report) -> str:
         if name == "terminal":
             return " ".join(format_findings(report.findings, "findings.json", None, 1000))
         if name in NOTICE_FORMATTERS:
             return str(NOTICE_FORMATTERS[name](Notice.from_report(report, None, "", {})))
-        return {"html": html_page, "markdown": markdown, "junit": junit}[name].render(report)
+        return {"html": html_page, "markdown": markdown}[name].render(report)
 
     assert "4 hosts were not judged" in shown(Report(_findings(unjudged_hosts=FOUR, partial=True)))
     assert "not judged" not in shown(Report(_findings()))
