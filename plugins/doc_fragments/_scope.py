@@ -50,8 +50,7 @@ options:
         only if the listings do not show them to be in order.
       - An allocation that a server of these hosts has on another host is found when that host is
         read.
-      - This option cannot be combined with O(consumers), O(shard), O(mode=triage) and
-        O(mode=incremental).
+      - This option cannot be combined with O(consumers), O(shard) and O(mode=incremental).
     type: list
     elements: str
     default: []
@@ -142,19 +141,12 @@ options:
         finding then, see O(memory). It finds what V(full) finds, except for what was changed in a
         database by hand and for servers that were deleted and archived in between. After
         O(full_every), everything is read.
-      - With V(triage), consumers and servers are read only for hosts whose used VCPUs and memory
-        differ from what is allocated in Placement, for hosts that are not up, and for providers
-        without a compute node. This takes a fraction of the time.
-      - 'V(triage) misses wrong allocations that leave both sums unchanged: an orphan beside a
-        missing allocation of the same size; allocations of disk, child providers or custom
-        classes only; and a wrong project or user. It never decides on V(unknown_consumer).'
       - Named O(hosts), O(consumers), O(aggregates), O(availability_zones) and O(cells) are always
         read in full, and not with V(incremental).
     type: str
     choices:
       - full
       - incremental
-      - triage
     default: full
   shard:
     description:
@@ -164,6 +156,6 @@ options:
       - The hosts are divided by a hash of the UUID of their root provider. Only allocations on
         the hosts of this part are listed, but each candidate is judged by all its allocations.
       - This option cannot be combined with O(hosts), O(consumers), O(aggregates),
-        O(availability_zones), O(cells) or O(mode=triage).
+        O(availability_zones) or O(cells).
     type: str
 """

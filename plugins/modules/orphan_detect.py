@@ -123,7 +123,7 @@ options:
         are new, a warning says so, and the file is kept with C(.broken) appended to its name.
       - After a sound reading of the whole cloud, findings that no longer exist are removed from
         the file. A run with O(hosts), O(consumers), O(aggregates), O(availability_zones),
-        O(cells), O(projects), O(kinds) or O(mode=triage) removes nothing.
+        O(cells), O(projects) or O(kinds) removes nothing.
     type: path
   memory:
     description:
@@ -1429,7 +1429,7 @@ def _read_memory(module: AnsibleModule) -> Memory | None:
 def _writes_memory(options: Mapping[str, t.Any], scope: Scope) -> bool:
     """Return whether the file `memory` is to be written after this reading."""
     path = options["memory"]
-    if not path or options["snapshot_src"] or options["mode"] == "triage":
+    if not path or options["snapshot_src"]:
         return False
     if scope.is_limited_to_hosts:
         return False

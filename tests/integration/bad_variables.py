@@ -705,6 +705,7 @@ BAD: t.Mapping[str, tuple[Bad, ...]] = {
             "is 'fast', which is not one of full, incremental",
         ),
         Bad("cleanup_orphans", "orphan_cleanup_mode=Full", "did you mean full?"),
+        Bad("cleanup_orphans", "orphan_cleanup_mode=triage", "version 3.0.0, write incremental."),
         Bad("cleanup_orphans", "{orphan_cleanup_mode: null}", "orphan_cleanup_mode is null"),
         Bad("cleanup_orphans", "orphan_cleanup_fail_on=finding", "did you mean findings?"),
         Bad(

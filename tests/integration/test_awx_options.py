@@ -169,7 +169,7 @@ def test_what_is_optional_is_corrected_and_left_alone_when_it_is_no_longer_named
 ) -> None:
     awx = rich.awx
     assert rich.apply().status == 0
-    awx.named("schedules", NIGHTLY)["extra_data"] = {"orphan_cleanup_mode": "triage"}
+    awx.named("schedules", NIGHTLY)["extra_data"] = {"orphan_cleanup_mode": "full"}
     awx.named("projects", "osops.placement")["credential"] = None
     awx.store.linked(awx.named("job_templates", FIND)["id"], "instance_groups").reverse()
     mine = awx.named("instance_groups", "mine")["id"]

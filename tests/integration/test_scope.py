@@ -2,10 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Only what was named is read, and only what is selected may be changed.
-
-Triage finds what it promises to find.
-"""
+"""Only what was named is read, and only what is selected may be changed."""
 
 from __future__ import annotations
 
@@ -236,21 +233,6 @@ def test_exceeded_and_mismatched_capacity_is_reported(
     assert entry["change"] is None
     generation = placement.get(path)["resource_provider_generation"]
     placement.change("PUT", path, {**stock, "resource_provider_generation": generation})
-
-
-def test_triage_finds_what_changes_the_figures_of_a_host(
-    ansible: Ansible, minicloud: Minicloud
-) -> None:
-    found = _found(ansible, mode="triage")
-
-    for scenario in ("deleted_server", "evacuated_source", "extra_host", "missing_allocation"):
-        assert (scenario, _server(minicloud, scenario)) in found
-
-
-def test_triage_of_named_hosts_is_refused(ansible: Ansible) -> None:
-    result = ansible.module("orphan_detect", mode="triage", hosts=["compute-1"])
-
-    assert result["failed"] and "mode=triage is for whole clouds" in result["msg"]
 
 
 @pytest.mark.parametrize(

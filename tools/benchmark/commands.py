@@ -38,9 +38,9 @@ _PROBE = REPOSITORY / "tools" / "benchmark" / "probe"
 # More than any stage has: the limits of a run are not what is measured.
 _NO_LIMIT = 1_000_000
 
-FULL, INCREMENTAL, TRIAGE = "full", "incremental", "triage"
+FULL, INCREMENTAL = "full", "incremental"
 # The output directories of the playbooks.
-DETECTED, TRIAGED, CLEANED, REMEDIATED = "detected", "triaged", "cleaned", "remediated"
+DETECTED, CLEANED, REMEDIATED = "detected", "cleaned", "remediated"
 
 
 @d.dataclass(frozen=True)
@@ -79,7 +79,7 @@ class Commands:
 
     def forget(self) -> None:
         """Delete what earlier runs wrote, so that the next one has no memory of the cloud."""
-        for name in (DETECTED, TRIAGED, CLEANED, REMEDIATED):
+        for name in (DETECTED, CLEANED, REMEDIATED):
             shutil.rmtree(self._folder / name, ignore_errors=True)
 
     def detect(self, mode: str) -> Measurement:
@@ -88,10 +88,6 @@ class Commands:
         if mode == INCREMENTAL:
             variables["orphan_cleanup_full_every"] = "1d"
         return self._run_playbook("detect_orphans", DETECTED, variables)
-
-    def triage(self) -> Measurement:
-        """Run `detect_orphans` on the hosts alone that look as if they had orphans."""
-        return self._run_playbook("detect_orphans", TRIAGED, {"orphan_cleanup_mode": TRIAGE})
 
     def clean_up(self) -> Measurement:
         """Run `cleanup_orphans` in check mode, always with a full reading."""

@@ -28,7 +28,6 @@ from benchmark.stages import (
     SCALE,
     SERVER_LIST,
     SMALL,
-    TRIAGE,
     TWICE,
     UNCHANGED,
     UNPROVEN,
@@ -97,8 +96,6 @@ COMMANDS = {
     FULL: "`ansible-playbook osops.placement.detect_orphans`, without a memory of an earlier run",
     UNCHANGED: "the same with `orphan_cleanup_mode: incremental`, right after it",
     CHANGED: "the same after the changes",
-    TRIAGE: "the same with `orphan_cleanup_mode: triage`, which reads only the hosts that look "
-    "suspicious, and never decides on `unknown_consumer`",
     CLEANUP: "`ansible-playbook osops.placement.cleanup_orphans --check`, which reads everything, "
     "and proves each change again",
     REPLAY: "the requests of the command above, recorded and sent again by Python's own HTTP "

@@ -12,7 +12,7 @@ import sys
 import typing as t
 
 from benchmark import commands, listing, openstackclient, originals, requests_made, scoring
-from benchmark.commands import CLEANED, DETECTED, TRIAGED, Commands
+from benchmark.commands import CLEANED, DETECTED, Commands
 from benchmark.layout import plan_changes, undo_changes
 from benchmark.machine import describe_machine
 from benchmark.measuring import Failed
@@ -29,7 +29,6 @@ from benchmark.stages import (
     ONE_STRAND,
     REPLAY,
     SERVER_LIST,
-    TRIAGE,
     UNCHANGED,
 )
 
@@ -113,7 +112,6 @@ class Rounds:
             FULL: self._detect_all,
             UNCHANGED: self._detect_changes,
             CHANGED: self._detect_changes,
-            TRIAGE: runner.triage,
             CLEANUP: runner.clean_up,
             REPLAY: lambda: runner.replay(self._sent_by_cleanup),
             AUDIT: runner.audit,
@@ -185,8 +183,6 @@ class Rounds:
         truth = self._cloud.truth
         if step in (FULL, UNCHANGED, CHANGED):
             return scoring.score_report(self._commands.read(DETECTED, "findings"), truth)
-        if step == TRIAGE:
-            return scoring.score_report(self._commands.read(TRIAGED, "findings"), truth)
         if step == CLEANUP:
             found = scoring.score_report(self._commands.read(CLEANED, "findings"), truth)
             verified = self._commands.read(CLEANED, "remediation")

@@ -14,7 +14,6 @@ from benchmark.layout import Scale
 FULL = "detect, full"
 UNCHANGED = "detect, incremental, unchanged"
 CHANGED = "detect, incremental, changed"
-TRIAGE = "detect, triage"
 CLEANUP = "clean up, check mode"
 REPLAY = "the same requests"
 AUDIT = "audit"
@@ -75,7 +74,7 @@ def list_stages(hosts: int, servers: int, rounds: int) -> list[Stage]:
     changed = max(4, round(total * CHANGED_FRACTION))
     orphans = max(8, round(total * FEW))
     incremental = (FULL, UNCHANGED, CHANGE, CHANGED)
-    peers = (TRIAGE, CLEANUP, REPLAY, AUDIT, ONE_STRAND, CHOSEN_STRANDS)
+    peers = (CLEANUP, REPLAY, AUDIT, ONE_STRAND, CHOSEN_STRANDS)
     worst = (FULL, UNCHANGED, CLEANUP, AUDIT)
     once = (2,)
     return [

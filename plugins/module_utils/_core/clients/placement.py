@@ -13,7 +13,7 @@ import dataclasses as d
 import itertools
 import typing as t
 import urllib.parse
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from ..._common.parallel import Pace, map_parallel
 from ..._common.uuids import normalize_uuid
@@ -260,26 +260,6 @@ class PlacementReader:
         reply = self._api.get(path, microversion, **query)
         self._api.expect(reply, "for allocation candidates")
         return self._api.parse(lambda reply: parse_candidates(reply.body), reply, path)
-
-    def list_usages(self, providers: Mapping[str, Provider]) -> dict[str, Resources]:
-        """Return the usages of each of `providers`, most of them from one request.
-
-        Beside the candidates for an allocation, Placement lists the usages of all trees that could
-        take a server; the providers of the other trees are asked one by one.
-        """
-        usages: dict[str, Resources] = {}
-        listed_roots: Collection[str] = ()
-        if self._api.newest >= _CANDIDATES_MICROVERSION:
-            summaries = self.list_allocation_candidates({"resources": "VCPU:1"}).summaries
-            usages = {uuid: summary.used for uuid, summary in summaries.items()}
-            listed_roots = summaries.keys()
-        unlisted = []
-        for uuid, provider in providers.items():
-            if provider.root not in listed_roots:
-                unlisted.append(uuid)
-        for uuid, details in self.get_details(unlisted, ("usages",)).items():
-            usages[uuid] = details.usages
-        return usages
 
     def list_allocations_on_providers(self, providers: Iterable[str]) -> dict[str, Allocations]:
         """Return the allocations of each consumer on `providers`.

@@ -203,9 +203,6 @@ class ListingsIndex:
     @functools.cached_property
     def used(self) -> Mapping[str, Resources]:
         """The amounts that are allocated of each provider, by its uuid."""
-        # Usages were read instead of all allocations where only they are needed.
-        if self.listings.usages:
-            return self.listings.usages
         sums: dict[str, dict[str, int]] = {}
         for allocations in self.listings.allocations.values():
             for provider, amounts in allocations.items():

@@ -329,6 +329,7 @@ def describe_scope(scope: ScopeDocument) -> str:
     shard = scope.get("shard")
     if shard:
         about.append(f"shard {shard['number']} of {shard['count']} of the cloud")
+    # Only files of version 2.0 have it.
     if scope["mode"] == "triage":
         about.append("the hosts whose figures look wrong")
     text = " and ".join(about) or "the whole cloud"

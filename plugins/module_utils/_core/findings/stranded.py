@@ -82,9 +82,8 @@ def _summarize_quota(
 
 def _sum_allocated(classes: Iterable[str], index: SnapshotIndex) -> dict[str, int]:
     """Return what is allocated of each of the resource classes in the whole cloud."""
-    scope = index.snapshot.scope
     # Of a part of the cloud the allocated amounts are not all there: a fraction would mislead.
-    if scope.is_limited_to_hosts or scope.shard:
+    if index.snapshot.trees is not None:
         return {}
     allocated = sum_amounts(index.used.values())
     return {cls: allocated[cls] for cls in sorted(classes) if allocated.get(cls)}

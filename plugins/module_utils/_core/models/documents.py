@@ -211,7 +211,7 @@ class ScopeDocument(t.TypedDict):
     # version 1.0 do not have it.
     project_names: t.NotRequired[list[str]]
     kinds: list[str]
-    # `full` or `triage`.
+    # `full`; in files of version 2.0 also `triage`.
     mode: str
     # None for the whole cloud. Files of version 1.0 do not have it.
     shard: t.NotRequired[ShardDocument | None]

@@ -318,7 +318,7 @@ class Scope:
     hosts: hypervisors by name or uuid.
     consumers: uuids; a server's stands for its migrations' too.
     projects: uuids.
-    mode: `full`, or `triage`, which asks only about hosts whose figures look wrong.
+    mode: `full`; in files of version 2.0 also `triage`, for which hosts were left out.
     shard: the part of the cloud that is read; None for all of it (see `reading.shards`).
     project_names: the name of each of `projects`, in the same order; empty where it is not known.
     groups: the hosts that are read, by their aggregates, zones and cells.
@@ -349,7 +349,7 @@ class Scope:
     @property
     def needs_servers_of_every_host(self) -> bool:
         """Whether the compute nodes are listed with the servers of all hosts."""
-        return self.mode == "full" and not self.is_limited_to_hosts
+        return not self.is_limited_to_hosts
 
     @property
     def needs_every_lookup(self) -> bool:
@@ -424,7 +424,6 @@ class Listings:
     providers: all resource providers, by uuid.
     allocations: by consumer, from the one listing that each provider has.
     trees: the roots of the trees whose allocations were read; None when all were.
-    usages: what is in use of each provider, where that was read instead of all allocations.
     services, services_after: the compute services before and after everything else was read.
     hypervisors: the compute nodes, each with the servers of its host where Nova was asked for them.
     migrations: all migrations that Nova still has.
@@ -446,7 +445,6 @@ class Listings:
     providers: t.Mapping[str, Provider]
     allocations: t.Mapping[str, Allocations]
     trees: tuple[str, ...] | None = None
-    usages: t.Mapping[str, Resources] = d.field(default_factory=dict)
     services: Answer[tuple[Service, ...]]
     hypervisors: Answer[tuple[Hypervisor, ...]]
     migrations: Answer[tuple[Migration, ...]]

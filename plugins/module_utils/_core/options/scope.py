@@ -35,7 +35,7 @@ def scope_options() -> dict[str, dict[str, t.Any]]:
         "mode": {
             "type": "str",
             "default": "full",
-            "choices": ["full", "incremental", "triage"],
+            "choices": ["full", "incremental"],
         },
         "shard": {"type": "str"},
     }
@@ -50,18 +50,14 @@ def parse_scope(options: Mapping[str, t.Any]) -> Scope:
     consumers = {require_uuid(text, "consumers:") for text in options["consumers"]}
     projects = {_parse_project(text) for text in options["projects"]}
     shard = _parse_shard(options["shard"]) if options["shard"] else None
-    mode = options["mode"]
-    if mode == "incremental":
+    if options["mode"] == "incremental":
         _reject_incremental(options)
-        # It finds what a full reading finds.
-        mode = "full"
     chosen = Scope(
         hosts=tuple(sorted(hosts)),
         consumers=tuple(sorted(consumers)),
         projects=tuple(sorted(projects)),
         kinds=tuple(options["kinds"]),
         also_kinds=tuple(options.get("also_kinds", ())),
-        mode=mode,
         shard=shard,
         groups=HostGroups(
             **{option: _parse_group_names(options, option) for option in GROUP_OPTIONS}
@@ -116,8 +112,6 @@ def _reject_contradictions(scope: Scope) -> None:
     named = "named hosts and consumers"
     if not scope.groups.is_empty:
         named = "named aggregates, zones and cells"
-    if scope.is_limited_to_hosts and scope.mode == "triage":
-        raise InvalidInput(f"mode=triage is for whole clouds: {named} are always read in full.")
     if scope.is_limited_to_hosts and scope.shard:
         raise InvalidInput(
             f"shard={scope.shard} is a part of a whole cloud: {named} are not divided into shards."
@@ -126,12 +120,6 @@ def _reject_contradictions(scope: Scope) -> None:
         raise InvalidInput(
             "consumers names each consumer by itself, wherever it has its allocations: leave out "
             "aggregates, availability_zones and cells, or consumers."
-        )
-    if scope.mode == "triage" and scope.shard:
-        raise InvalidInput(
-            f"shard={scope.shard} cannot be combined with mode=triage, which reads only a few "
-            "hosts: a consumer with allocations on several hosts could be left to a shard that "
-            "does not read it."
         )
 
 

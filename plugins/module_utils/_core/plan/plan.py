@@ -326,9 +326,6 @@ def _count_consumers(findings: FindingsDocument) -> int | None:
     # On a dead host every allocation may really be an orphan: a fraction says nothing there.
     if scope["hosts"] or scope["consumers"]:
         return None
-    # A triage reads only few of the consumers: the servers that the hosts report stand for all.
-    if scope["mode"] == "triage":
-        return parse_count(coverage["servers"])
     return parse_count(coverage["consumers"])
 
 

@@ -7,7 +7,6 @@
 from __future__ import annotations
 
 import dataclasses as d
-import typing as t
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
 from ..._common.errors import CloudError, InvalidInput
@@ -18,12 +17,9 @@ from ..clients.nova import NovaReader
 from ..clients.placement import PlacementReader
 from ..models.host_groups import describe_groups
 from ..models.nova import Hypervisor
-from ..models.placement import Allocations, Provider, Resources
+from ..models.placement import Allocations, Provider
 from ..models.snapshot import Answer, Scope
-from .node_usage import find_mismatched_nodes, sum_by_tree
 from .shards import list_providers_to_read, list_roots_in_shard, select_allocations
-
-T = t.TypeVar("T")
 
 
 @d.dataclass(frozen=True)
@@ -31,12 +27,10 @@ class AllocationListing:
     """The allocations that were read, by consumer.
 
     trees: the roots of the trees of which they were read, None for all.
-    usages: what is in use of each provider, where only that was asked for.
     """
 
     allocations: Mapping[str, Allocations] = d.field(default_factory=dict)
     trees: Collection[str] | None = None
-    usages: Mapping[str, Resources] = d.field(default_factory=dict)
 
     @property
     def sorted_trees(self) -> tuple[str, ...] | None:
@@ -72,16 +66,9 @@ class AllocationReader:
             if scope.is_narrow:
                 return hypervisors, self._read_named_allocations(scope, trees, providers)
             return hypervisors, self._read_allocations_of_groups(trees, providers)
-        if scope.mode == "triage":
-            usages, hypervisors = self._read_meanwhile(
-                lambda: self._placement.list_usages(providers), list_nodes
-            )
-            return hypervisors, self._read_mismatched_allocations(usages, hypervisors, providers)
         shard = scope.shard
         wanted = list_providers_to_read(shard.contains, providers) if shard else providers
-        allocations_by_consumer, hypervisors = self._read_meanwhile(
-            lambda: self._placement.list_allocations_on_providers(wanted), list_nodes
-        )
+        allocations_by_consumer, hypervisors = self._read_meanwhile(wanted, list_nodes)
         if shard is None:
             return hypervisors, AllocationListing(allocations_by_consumer)
         return hypervisors, AllocationListing(
@@ -90,16 +77,16 @@ class AllocationReader:
         )
 
     def _read_meanwhile(
-        self, read: Callable[[], T], list_nodes: Callable[[], Answer[tuple[Hypervisor, ...]]]
-    ) -> tuple[T, Answer[tuple[Hypervisor, ...]]]:
-        """Read from Placement while Nova lists its compute nodes.
+        self, wanted: Iterable[str], list_nodes: Callable[[], Answer[tuple[Hypervisor, ...]]]
+    ) -> tuple[dict[str, Allocations], Answer[tuple[Hypervisor, ...]]]:
+        """Read the allocations on the `wanted` providers while Nova lists its compute nodes.
 
         Placement waits until Nova has shown at which pace it lists them best.
         """
 
-        def read_undisturbing() -> T:
+        def read_undisturbing() -> dict[str, Allocations]:
             self._nova.undisturbed.wait()
-            return read()
+            return self._placement.list_allocations_on_providers(wanted)
 
         def list_nodes_to_the_end() -> Answer[tuple[Hypervisor, ...]]:
             try:
@@ -126,22 +113,6 @@ class AllocationReader:
         # Of these, a sharing provider lists also the consumers of all other hosts.
         selected = select_allocations(trees.__contains__, allocations, providers)
         return AllocationListing(selected, trees)
-
-    def _read_mismatched_allocations(
-        self,
-        usages: Mapping[str, Resources],
-        hypervisors: Answer[tuple[Hypervisor, ...]],
-        providers: Mapping[str, Provider],
-    ) -> AllocationListing:
-        """Read the allocations of the trees whose usages are not what nova-compute reports."""
-        nodes = {node.uuid: node for node in hypervisors.value or ()}
-        trees = set(find_mismatched_nodes(nodes, sum_by_tree(usages.items(), providers)))
-        # A root without a compute node has nothing to be compared with.
-        for uuid, provider in providers.items():
-            if provider.is_host and uuid not in nodes:
-                trees.add(uuid)
-        allocations = self._read_allocations_in_trees(trees, providers)
-        return AllocationListing(allocations, trees, usages)
 
     @staticmethod
     def _find_named_roots(

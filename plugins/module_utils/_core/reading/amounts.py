@@ -102,11 +102,6 @@ class AmountNominator:
                 by_host += others
             else:
                 checked[NOT_COMPARED] = checked.get(NOT_COMPARED, 0) + others
-        if listings.scope.mode == "triage":
-            # A host whose tree was not read was left out because its figures agree.
-            for uuid, node in self._index.nodes.items():
-                if not self._index.covers(uuid):
-                    by_host += node.running_vms
         return by_host
 
     def _needs_tree(self, consumer: str) -> bool:

@@ -31,7 +31,7 @@ def choose_nodes_for_server_listing(listings: Listings) -> Collection[str]:
     """
     if listings.scope.is_narrow:
         return _list_nodes_in_trees(listings, _list_allocated_roots(listings))
-    if listings.scope.mode == "triage" or not listings.scope.groups.is_empty:
+    if not listings.scope.groups.is_empty:
         return _list_nodes_in_trees(listings, ())
     return ()
 
@@ -78,7 +78,7 @@ def choose_hosts_for_server_details(index: ListingsIndex) -> HostChoice:
     """
     scope = index.listings.scope
     # While a cell is down, Nova lists no figures of compute nodes that could be compared.
-    if scope.mode == "triage" or not index.listings.every_cell_listed:
+    if not index.listings.every_cell_listed:
         return HostChoice()
     covered = {node.host for uuid, node in index.nodes.items() if index.covers(uuid)}
     if scope.names_amounts or (scope.hosts and scope.includes_any("wrong_amount")):

@@ -76,7 +76,6 @@ class ListingReader:
             providers=providers,
             allocations=listing.allocations,
             trees=listing.sorted_trees,
-            usages=listing.usages,
             services=services,
             hypervisors=hypervisors,
             migrations=self._nova.list_migrations(),

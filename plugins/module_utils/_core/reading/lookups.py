@@ -211,11 +211,10 @@ class Lookups:
 
         Nova is asked until there are enough answers, or one that has a row.
         """
-        scope = context.scope
         # The listing of every host's servers has shown all rows already.
         if not context.fresh and context.index.has_servers_of_every_host:
             return ()
-        if scope.mode != "full" or not scope.includes_any("unknown_consumer"):
+        if not context.scope.includes_any("unknown_consumer"):
             return ()
         times = WORKERS_ASKED_BEFORE_A_WRITE if context.fresh else WORKERS_ASKED
         answers: list[Answer[tuple[str, ...]]] = []

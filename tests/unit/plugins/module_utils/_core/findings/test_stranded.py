@@ -87,7 +87,7 @@ def test_part_of_a_cloud_has_neither_allocated_amounts_nor_fractions() -> None:
         Scope(groups=HostGroups(cells=("cell1",))),
         Scope(shard=Shard(1, 2)),
     ):
-        stranded = _summarize(world, scope=scope)["stranded"]
+        stranded = _summarize(world, scope=scope, trees=(here,))["stranded"]
         assert stranded["resource_classes"]
         assert (stranded["allocated"], stranded["share_of_claimed"]) == ({}, {})
 

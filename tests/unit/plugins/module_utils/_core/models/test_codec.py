@@ -87,6 +87,8 @@ def test_older_file_of_the_same_format_is_read() -> None:
         assert evidence.pop("rows") == []
         for field in ("former_tree", "host_servers", "own_usages"):
             assert evidence.pop(field)["status"] == 0
+    # Only a triage of version 2.0 or earlier had any.
+    assert document["snapshot"].pop("usages") == {}
     for evidence in document["snapshot"]["evidence"].values():
         # What these said of servers, later versions read in another form.
         del evidence["ports"], evidence["stock"]
@@ -135,11 +137,26 @@ def test_optional_parts_survive_json_unchanged() -> None:
         )
     }
     scope = Scope(hosts=("compute-1",), kinds=("wrong_owner",), shard=Shard(2, 8))
-    snapshot = world.snapshot(
-        details=details, scope=scope, trees=(root,), usages={root: {"VCPU": 1}}, left_out=3
-    )
+    snapshot = world.snapshot(details=details, scope=scope, trees=(root,), left_out=3)
 
     assert decode(json.loads(json.dumps(encode(snapshot)))) == snapshot
+
+
+def test_triage_of_version_2_is_judged_as_a_part_of_the_cloud() -> None:
+    world = World()
+    root, other = world.host("compute-1"), world.host("compute-2")
+    world.server(root, root)
+    orphan = world.server(root, root)
+    world.delete(orphan)
+    document = json.loads(json.dumps(encode(world.snapshot(trees=(root,)))))
+    document["snapshot"]["scope"]["mode"] = "triage"
+    document["snapshot"]["usages"] = {root: {"VCPU": 2}, other: {"VCPU": 2}}
+
+    findings = build_findings(decode(document), NO_MINIMUM_AGE)
+
+    assert [entry["consumer"] for entry in findings["findings"]] == [orphan]
+    assert findings["scope"]["mode"] == "triage"
+    assert findings["summary"]["stranded"]["share_of_claimed"] == {}
 
 
 @hypothesis.given(worlds())

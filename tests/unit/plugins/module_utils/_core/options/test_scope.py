@@ -71,12 +71,6 @@ def test_consumer_that_is_not_a_uuid_is_refused() -> None:
         _scope(consumers=["compute-1"])
 
 
-@pytest.mark.parametrize("named", [{"hosts": ["compute-1"]}, {"consumers": [SERVER]}])
-def test_triage_with_names_is_refused(named: dict[str, t.Any]) -> None:
-    with pytest.raises(InvalidInput, match="mode=triage is for whole clouds"):
-        _scope(mode="triage", **named)
-
-
 def test_shard_has_a_number_and_a_total() -> None:
     assert _scope(shard="2/8").shard == Shard(2, 8)
     assert _scope(shard="1/1").shard == Shard(1, 1)
@@ -91,10 +85,8 @@ def test_invalid_shard_is_refused(text: str) -> None:
         _scope(shard=text)
 
 
-@pytest.mark.parametrize(
-    "named", [{"hosts": ["compute-1"]}, {"consumers": [SERVER]}, {"mode": "triage"}]
-)
-def test_shard_with_names_or_triage_is_refused(named: dict[str, t.Any]) -> None:
+@pytest.mark.parametrize("named", [{"hosts": ["compute-1"]}, {"consumers": [SERVER]}])
+def test_shard_with_names_is_refused(named: dict[str, t.Any]) -> None:
     with pytest.raises(InvalidInput, match="shard=2/8"):
         _scope(shard="2/8", **named)
 
@@ -130,12 +122,11 @@ def test_empty_name_of_a_group_does_not_mean_all_hosts(option: str, name: str) -
 @pytest.mark.parametrize(
     ("other", "sentence"),
     [
-        ({"mode": "triage"}, "named aggregates, zones and cells are always read in full"),
         ({"mode": "incremental"}, "mode=incremental is for whole clouds and shards"),
         ({"shard": "1/2"}, "named aggregates, zones and cells are not divided into shards"),
         ({"consumers": [SERVER]}, "consumers names each consumer by itself"),
     ],
-    ids=["triage", "incremental", "shard", "consumers"],
+    ids=["incremental", "shard", "consumers"],
 )
 def test_groups_are_refused_where_they_have_no_meaning(
     named: dict[str, t.Any], other: dict[str, t.Any], sentence: str

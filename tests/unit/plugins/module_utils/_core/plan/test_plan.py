@@ -332,7 +332,6 @@ def test_findings_of_another_shape_are_refused(
         ("scope",),
         ("scope", "hosts"),
         ("scope", "consumers"),
-        ("scope", "mode"),
         ("scope", "shard"),
         ("summary",),
         ("summary", "coverage"),
@@ -443,17 +442,6 @@ def test_too_large_a_share_of_a_group_is_refused_and_says_of_which() -> None:
     d.replace(_plan(20, 20), groups=RACK).check_limits(Limits(100, 0.1))
     with pytest.raises(BreakerTripped, match="max_changes"):
         d.replace(_plan(20, 20), groups=RACK).check_limits(Limits(19, 1.0))
-
-
-def test_plan_of_a_triage_counts_the_servers() -> None:
-    """It reads the allocations of few consumers.
-
-    A fraction of those would mean nothing.
-    """
-    findings = _report(scope=Scope(mode="triage"))
-    findings["summary"]["coverage"] |= {"servers": 4000, "consumers": 3}
-
-    assert Plan.from_findings(findings, ALL_KINDS).consumers == 4000
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,6 @@ from ansible_collections.osops.placement.plugins.module_utils._core.facts.listin
 from ansible_collections.osops.placement.plugins.module_utils._core.models.snapshot import (
     ListedAmounts,
     Reading,
-    Scope,
 )
 from ansible_collections.osops.placement.plugins.module_utils._core.reading.amounts import (
     AmountNominator,
@@ -122,16 +121,6 @@ def test_named_host_is_compared_by_its_listing(fleet: Fleet) -> None:
 
     # All are looked up; the listing says which of them need no more than that.
     assert wrong in candidates and listed.candidates == dict.fromkeys(fleet.guests, "")
-
-
-def test_hosts_that_triage_leaves_out_were_compared_by_their_usage(fleet: Fleet) -> None:
-    for root in fleet.roots:
-        fleet.figures(root, CLAIM, running_vms=1)
-    listings = fleet.listings(scope=Scope(mode="triage"), trees=(fleet.roots[0],))
-    index = ListingsIndex(listings)
-    amounts = AmountNominator(index, {}, HostChoice(), {})
-
-    assert amounts.summarize([]) == ListedAmounts(by_host=2, unchecked={"not_compared": 1})
 
 
 def test_incremental_reading_compares_only_what_changed(fleet: Fleet) -> None:

@@ -51,7 +51,7 @@ def test_a_claim_of_a_child_counts_for_its_host(fleet: Fleet) -> None:
     assert _find_mismatched(fleet) == [fleet.roots[1]]
 
 
-def test_what_triage_cannot_see(fleet: Fleet) -> None:
+def test_what_figures_do_not_show(fleet: Fleet) -> None:
     """An orphan beside a missing claim of the same size.
 
     And claims of neither processors nor memory.

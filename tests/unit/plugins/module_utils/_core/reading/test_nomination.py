@@ -6,7 +6,6 @@
 
 from __future__ import annotations
 
-import dataclasses as d
 import typing as t
 
 import pytest
@@ -82,16 +81,6 @@ def test_named_consumers_are_candidates(fleet: Fleet, scope: dict[str, t.Any]) -
     assert find_candidates(fleet.read(**scope)) == sorted(
         {*fleet.guests, *scope.get("consumers", ())}
     )
-
-
-def test_triage_makes_no_candidate_on_a_host_that_was_not_read(fleet: Fleet) -> None:
-    fleet.stranger(fleet.roots[0])
-    both = fleet.stranger(*fleet.roots[:2])
-    listings = fleet.listings(scope=Scope(mode="triage"))
-    unasked = tuple(d.replace(node, servers=None) for node in listings.hypervisors.value or ())
-    listings = d.replace(listings, hypervisors=answer("GET", 200, unasked))
-
-    assert find_candidates(ListingsIndex(listings)) == [both]
 
 
 def test_unlisted_servers_are_candidates_without_compute_nodes(fleet: Fleet) -> None:
