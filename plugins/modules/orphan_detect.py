@@ -100,14 +100,6 @@ options:
     type: int
     default: 1
     version_added: 2.0.0
-  known_for:
-    description:
-      - For how long runs must have seen a finding unchanged before it may be changed. If
-        O(min_sightings) is set too, both must be true.
-      - Seconds, or a number with C(s), C(m), C(h) or C(d), for example V(90), V(15m) or V(7d).
-    type: str
-    default: '0'
-    version_added: 2.0.0
   dest:
     description:
       - Path of the file to which all results are written, as JSON with mode 0600. It is also
@@ -656,8 +648,8 @@ findings:
       sample: 1
       version_added: 2.0.0
     waiting:
-      description: Why the finding may not be changed yet, see O(min_sightings) and O(known_for);
-        otherwise empty. Only entries of RV(findings) have this field.
+      description: Why the finding may not be changed yet, see O(min_sightings); otherwise empty.
+        Only entries of RV(findings) have this field.
       returned: success
       type: str
       sample: it was seen 1 of 2 times
@@ -1244,7 +1236,7 @@ from ..module_utils._core.findings.entries import ENTRY_LISTS, MAX_RETURNED, Ver
 from ..module_utils._core.findings.first_seen import HISTORY_LOST, extract_history, parse_history
 from ..module_utils._core.findings.memory import build_memory, describe_source, explain_full_reading
 from ..module_utils._core.findings.selection import Selection
-from ..module_utils._core.findings.sightings import parse_sighting_policy, sighting_policy_options
+from ..module_utils._core.findings.sightings import parse_min_sightings, sighting_options
 from ..module_utils._core.judging.engine import judge
 from ..module_utils._core.models.codec import decode, encode
 from ..module_utils._core.models.kinds import get_finding_subject
@@ -1280,7 +1272,7 @@ def work(module: AnsibleModule, connect: Connect) -> dict[str, t.Any]:
     guests, cell_hosts = read_guests(options["guests"]), parse_cell_hosts(options)
     full_every = _parse_memory_options(options)
     # These are checked before the cloud is read, which takes long.
-    sighting_policy = parse_sighting_policy(options, options["state"] or options["dest"])
+    min_sightings = parse_min_sightings(options, options["state"] or options["dest"])
     selection = Selection(options["select"]) if options["select"] else None
     if options["snapshot_src"]:
         snapshot = _load_snapshot(options, scope)
@@ -1306,9 +1298,7 @@ def work(module: AnsibleModule, connect: Connect) -> dict[str, t.Any]:
     findings = judge(index, policy)
     versions = _list_versions(module)
     amounts = count_amounts(index, policy)
-    document = build_document(
-        index, findings, selection, history, sighting_policy, versions, amounts
-    )
+    document = build_document(index, findings, selection, history, min_sightings, versions, amounts)
     # Written in check mode too: detection changes nothing.
     if dest:
         write_json(dest, document)
@@ -1471,7 +1461,7 @@ def build_argument_spec() -> dict[str, dict[str, t.Any]]:
         **policy_options(),
         **guests_option(),
         **scope_options(),
-        **sighting_policy_options(),
+        **sighting_options(),
         "also_kinds": scope_options()["kinds"],
         "allow_unknown_consumers": {"type": "bool", "default": False},
         "select": {"type": "str"},

@@ -822,7 +822,9 @@ BAD: t.Mapping[str, tuple[Bad, ...]] = {
             "orphan_cleanup_full_every is empty: leave it out for its default.",
         ),
         Bad(
-            "cleanup_orphans", "orphan_cleanup_known_for=soon", "orphan_cleanup_known_for is 'soon'"
+            "cleanup_orphans",
+            "orphan_cleanup_known_for=1d",
+            "3.0.0: write orphan_cleanup_min_sightings",
         ),
         Bad("cleanup_orphans", "orphan_cleanup_min_age=99999999d", "which is more than 100 years"),
         Bad("cleanup_orphans", "orphan_cleanup_min_age=1Ⅷ", "orphan_cleanup_min_age is '1Ⅷ'"),

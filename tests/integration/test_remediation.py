@@ -656,12 +656,12 @@ def test_second_sighting_requires_a_memory(
     without = ansible.direct("orphan_detect", min_sightings=2, **NO_AGE)
     (tmp_path / "occupied").write_text("")
     unkept = ansible.direct(
-        "orphan_detect", known_for="1d", state=str(tmp_path / "occupied" / "state.json"), **NO_AGE
+        "orphan_detect", min_sightings=2, state=str(tmp_path / "occupied" / "state.json"), **NO_AGE
     )
 
     assert (
         without["failed"]
-        and "need a file that keeps findings from run to run, and no such file is configured"
+        and "needs a file that keeps findings from run to run, and no such file is configured"
         in without["msg"]
     )
     assert unkept["failed"] and "state.json cannot be written" in unkept["msg"]

@@ -290,7 +290,6 @@ BOUNDS: Mapping[str, Check] = {
     "stop_timeout": _at_least(1, _DAY),
     # Durations
     "full_every": _check_duration,
-    "known_for": _check_duration,
     "log_since": _check_duration,
     "min_age": _check_duration,
     "move_timeout": _check_duration,

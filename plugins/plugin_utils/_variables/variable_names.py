@@ -27,7 +27,16 @@ ROLES = ("orphan_cleanup", "host_decommission", "hypervisor_cleanup")
 # The names of variables in version 1.0.0, without the prefix of the role, and what they are now.
 # The most similar name of today means something else. `docs/porting-to-2.0.md` lists them all.
 _RENAMED = {"forgotten_min_age": "unknown_min_age", "parked_min_age": "unconfirmed_min_age"}
-_REMOVED = ("host_decommission_stuck_min_age",)
+
+# Variables that were removed: in which version, and what to do. Those of the later versions are in
+# `docs/porting-to-3.0.md`.
+REMOVED = {
+    "host_decommission_stuck_min_age": "2.0.0, because it had no effect: leave it out.",
+    "orphan_cleanup_known_for": (
+        "3.0.0: write orphan_cleanup_min_sightings, the number of runs that must have seen a "
+        "finding."
+    ),
+}
 
 _CAPITAL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 
@@ -120,9 +129,9 @@ def _judge_name(
 
 
 def _judge_former_name(name: str, role: str, names: Collection[str]) -> str:
-    """Return what became of a variable of version 1.0.0, empty for any other name."""
-    if name in _REMOVED:
-        return f"{name} was removed in version 2.0.0, because it had no effect: leave it out."
+    """Return what became of a variable of an earlier version, empty for any other name."""
+    if name in REMOVED:
+        return f"{name} was removed in version {REMOVED[name]}"
     today = f"{role}_{_RENAMED.get(name.removeprefix(f'{role}_'))}"
     return f"{name} was renamed in version 2.0.0: write {today}." if today in names else ""
 

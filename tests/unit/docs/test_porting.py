@@ -4,7 +4,7 @@
 
 """The porting guide has every name that version 1.0.0 had and this one has not, and true messages.
 
-The guide of 3.0.0 has every value that was removed since.
+The guide of 3.0.0 has every variable and value that was removed since.
 
 `tests/integration/test_porting.py` tries the rows that need Ansible or the files of 1.0.0.
 """
@@ -22,7 +22,10 @@ from ansible_collections.osops.placement.plugins.module_utils._core.models.kinds
     RENAMED_KINDS,
     explain_unresolvable,
 )
-from ansible_collections.osops.placement.plugins.plugin_utils._variables.variable_names import ROLES
+from ansible_collections.osops.placement.plugins.plugin_utils._variables.variable_names import (
+    REMOVED,
+    ROLES,
+)
 from ansible_collections.osops.placement.plugins.plugin_utils._variables.variable_values import (
     REMOVED_VALUES,
 )
@@ -41,7 +44,7 @@ if t.TYPE_CHECKING:
     from ansible_collections.osops.placement.tests.unit.docs.interface import Interface
 
 ROOT = Path(__file__).parents[3]
-VALUES = read_rows("Values", NEXT_GUIDE)
+VARIABLES, VALUES = read_rows("Variables", NEXT_GUIDE), read_rows("Values", NEXT_GUIDE)
 FORMER = json.loads(
     (ROOT / "tests" / "fixtures" / "porting" / "interface-1.0.0.json").read_text(encoding="utf-8")
 )
@@ -129,6 +132,29 @@ def test_role_says_how_a_variable_is_named_now(row: list[str]) -> None:
     required = {"host_decommission_target": "compute-1"} if role == "host_decommission" else {}
 
     assert validate(role, {name: "24h", **required}) == [find_message(row[2])]
+
+
+def test_variables_table_has_all_removed_variables() -> None:
+    removed = {name for name, sentence in REMOVED.items() if sentence.startswith("3.0.0")}
+
+    assert {find_message(row[0]) for row in VARIABLES} == removed
+
+
+@pytest.mark.parametrize("row", VARIABLES, ids=lambda row: find_message(row[0]))
+def test_role_says_what_replaces_a_removed_variable(row: list[str], present: Interface) -> None:
+    name = find_message(row[0])
+    role = next(role for role in ROLES if name.startswith(role))
+
+    assert validate(role, {name: "1d"}) == [find_message(row[2])]
+    assert set(find_names(row[1])) <= set(present["variables"])
+
+
+@pytest.mark.parametrize("row", read_rows("Options of modules", NEXT_GUIDE), ids=str)
+def test_removed_option_has_a_replacement(row: list[str], present: Interface) -> None:
+    module, former, now = map(find_message, row[:3])
+
+    assert f"{module}: {former}" not in present["options"]
+    assert f"{module}: {now}" in present["options"]
 
 
 def test_values_table_has_all_removed_values() -> None:

@@ -32,7 +32,7 @@ from .entries import (
 )
 from .first_seen import History, retain_first_seen
 from .overcommit import summarize_overcommit
-from .sightings import Sighting, SightingPolicy, count_sightings, retain_sightings
+from .sightings import Sighting, count_sightings, explain_wait, retain_sightings
 from .stranded import describe_providers, summarize_capacity, summarize_stranded
 
 if t.TYPE_CHECKING:  # pragma: no cover
@@ -54,7 +54,7 @@ def build_document(
     findings: Iterable[Finding],
     selection: Selection | None = None,
     history: History | None = None,
-    sighting_policy: SightingPolicy | None = None,
+    min_sightings: int = 1,
     versions: VersionsDocument | None = None,
     amounts: AmountCounts | None = None,
 ) -> FindingsDocument:
@@ -63,7 +63,7 @@ def build_document(
     findings: what the rules found in the snapshot of `index`.
     selection: marks the findings that the user selects; without it all are selected.
     history: what the earlier runs remembered.
-    sighting_policy: how often a finding must have been seen before it may be changed.
+    min_sightings: how many runs must have seen a finding before it may be changed.
     versions: the versions of what made the reading.
     amounts: of how many servers the amounts were checked.
     """
@@ -76,7 +76,9 @@ def build_document(
     )
     entries = _build_entries(confirmed, index, history)
     for entry in entries:
-        _add_sighting(entry, sightings[entry["id"]], sighting_policy, snapshot.finished_at)
+        sighting = sightings[entry["id"]]
+        entry["sightings"] = sighting.count
+        entry["waiting"] = explain_wait(sighting, min_sightings)
     elsewhere = {finding.id for finding in confirmed if _is_elsewhere(finding, index)}
     _mark_selected(entries, selection, elsewhere)
     new_kinds = [entry["kind"] for entry in entries if entry["new"]]
@@ -143,12 +145,6 @@ def _build_sightings(
     retained = retain_sightings(history.sightings, reported_ids, index.snapshot, complete)
     sightings = {**retained, **current}
     return {identity: sighting.as_dict() for identity, sighting in sightings.items()}
-
-
-def _add_sighting(entry: Entry, sighting: Sighting, policy: SightingPolicy | None, at: str) -> None:
-    policy = policy or SightingPolicy()
-    entry["sightings"] = sighting.count
-    entry["waiting"] = policy.explain_wait(sighting, at)
 
 
 def _is_elsewhere(finding: Finding, index: SnapshotIndex) -> bool:

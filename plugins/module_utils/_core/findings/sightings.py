@@ -4,7 +4,7 @@
 
 """How many runs have seen a finding unchanged, and since when. Pure.
 
-A finding that has not been seen often or long enough waits for a later run.
+A finding that has not been seen often enough waits for a later run.
 """
 
 from __future__ import annotations
@@ -14,7 +14,6 @@ import typing as t
 from collections.abc import Collection, Iterable, Mapping
 
 from ..._common.errors import InvalidInput
-from ..._common.times import format_duration, parse_duration, seconds_between
 from ..models.change import Change
 from ..models.kinds import get_finding_subject
 from ..models.snapshot import Scope, Snapshot
@@ -59,63 +58,36 @@ class Sighting:
         return t.cast("SightingDocument", {**vars(self), "generations": list(self.generations)})
 
 
-@d.dataclass(frozen=True)
-class SightingPolicy:
-    """How often a finding must have been seen before it may be changed; both conditions must hold.
-
-    min_sightings: how many runs must have seen it.
-    known_for: for how many seconds it must have been seen.
-    """
-
-    min_sightings: int = 1
-    known_for: int = 0
-
-    @property
-    def needs_history(self) -> bool:
-        return self.min_sightings > 1 or self.known_for > 0
-
-    def explain_wait(self, seen: Sighting, at: str) -> str:
-        """Say why a finding may not be changed at the time `at` (UTC), empty when it may."""
-        reasons = []
-        if seen.count < self.min_sightings:
-            reasons.append(f"it was seen {seen.count} of {self.min_sightings} times")
-        seconds = seconds_between(seen.since, at) or 0
-        if seconds < self.known_for:
-            reasons.append(
-                f"it has been known for {format_duration(seconds)} "
-                f"of {format_duration(self.known_for)}"
-            )
-        return " and ".join(reasons)
+def sighting_options() -> dict[str, dict[str, t.Any]]:
+    """Return the option of `orphan_detect` that says when a finding may be changed."""
+    return {"min_sightings": {"type": "int", "default": 1}}
 
 
-def sighting_policy_options() -> dict[str, dict[str, t.Any]]:
-    """Return the options of `orphan_detect` that say when a finding may be changed."""
-    return {
-        "min_sightings": {"type": "int", "default": 1},
-        "known_for": {"type": "str", "default": "0"},
-    }
-
-
-def parse_sighting_policy(options: Mapping[str, t.Any], history_path: str | None) -> SightingPolicy:
-    """Return the policy that the options describe.
+def parse_min_sightings(options: Mapping[str, t.Any], history_path: str | None) -> int:
+    """Return how many runs must have seen a finding before it may be changed.
 
     history_path: the path of the file that remembers findings from run to run.
-    Raises InvalidInput when the policy needs that file and there is none.
+    Raises InvalidInput when that file is needed and there is none.
     """
-    known_for = parse_duration(options["known_for"], "known_for")
-    policy = SightingPolicy(int(options["min_sightings"]), known_for)
-    if policy.min_sightings < 1:
+    number = int(options["min_sightings"])
+    if number < 1:
         raise InvalidInput(
-            f"min_sightings (orphan_cleanup_min_sightings) is {policy.min_sightings}: "
-            "it must be 1 or more."
+            f"min_sightings (orphan_cleanup_min_sightings) is {number}: it must be 1 or more."
         )
-    if policy.needs_history and not history_path:
+    if number > 1 and not history_path:
         raise InvalidInput(
-            "min_sightings and known_for need a file that keeps findings from run to run, and no "
-            "such file is configured: set state (orphan_cleanup_state) or dest to a path that is "
-            "not removed between runs."
+            "min_sightings needs a file that keeps findings from run to run, and no such file is "
+            "configured: set state (orphan_cleanup_state) or dest to a path that is not removed "
+            "between runs."
         )
-    return policy
+    return number
+
+
+def explain_wait(seen: Sighting, min_sightings: int) -> str:
+    """Say why a finding may not be changed yet, empty when it may."""
+    if seen.count >= min_sightings:
+        return ""
+    return f"it was seen {seen.count} of {min_sightings} times"
 
 
 def count_sightings(

@@ -19,7 +19,7 @@ from ansible_collections.osops.placement.plugins.module_utils._core.clients.args
     run,
 )
 from ansible_collections.osops.placement.plugins.module_utils._core.findings.sightings import (
-    sighting_policy_options,
+    sighting_options,
 )
 from ansible_collections.osops.placement.plugins.module_utils._core.models.kind import REMEDIATE
 from ansible_collections.osops.placement.plugins.module_utils._core.models.kinds import (
@@ -241,9 +241,9 @@ def test_role_limits_match_the_modules(option: str) -> None:
     )
 
 
-@pytest.mark.parametrize("option", sighting_policy_options())
+@pytest.mark.parametrize("option", sighting_options())
 def test_wait_options_are_the_same_everywhere(option: str) -> None:
-    facts = _facts(sighting_policy_options()[option])
+    facts = _facts(sighting_options()[option])
 
     assert (
         _facts(_role_options()[f"orphan_cleanup_{option}"])

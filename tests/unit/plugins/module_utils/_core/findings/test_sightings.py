@@ -25,9 +25,8 @@ from ansible_collections.osops.placement.plugins.module_utils._core.findings.fir
     parse_sightings,
 )
 from ansible_collections.osops.placement.plugins.module_utils._core.findings.sightings import (
-    SightingPolicy,
-    parse_sighting_policy,
-    sighting_policy_options,
+    parse_min_sightings,
+    sighting_options,
 )
 from ansible_collections.osops.placement.plugins.module_utils._core.models.kinds import (
     CHANGEABLE_KINDS,
@@ -61,7 +60,6 @@ from ansible_collections.osops.placement.tests.unit.plugins.module_utils.situati
 from ansible_collections.osops.placement.tests.unit.plugins.module_utils.world import answer
 
 KINDS = [kind.name for kind in CHANGEABLE_KINDS]
-TWICE = SightingPolicy(min_sightings=2)
 BEGINNING = datetime.datetime(2026, 11, 20, tzinfo=datetime.UTC)
 
 
@@ -71,9 +69,9 @@ class Runs:
     Each reads the memory that the previous one wrote.
     """
 
-    def __init__(self, cloud: Cloud, asked: SightingPolicy = TWICE) -> None:
+    def __init__(self, cloud: Cloud, min_sightings: int = 2) -> None:
         self.cloud = cloud
-        self.asked = asked
+        self.min_sightings = min_sightings
         self.memory = History()
         self.hour = 0
 
@@ -84,7 +82,7 @@ class Runs:
             self.cloud.snapshot(**{"finished_at": at, **changes}),
             NO_MINIMUM_AGE,
             history=self.memory,
-            sighting_policy=self.asked,
+            min_sightings=self.min_sightings,
         )
         kept = json.loads(json.dumps(extract_history(found)))
         self.memory = History(
@@ -116,7 +114,7 @@ def test_one_sighting_is_enough_by_default() -> None:
     cloud = Cloud()
     orphan = deleted_server(cloud)
 
-    assert Runs(cloud, SightingPolicy()).planned() == [orphan]
+    assert Runs(cloud, 1).planned() == [orphan]
 
 
 def test_each_finding_is_counted_separately() -> None:
@@ -127,34 +125,6 @@ def test_each_finding_is_counted_separately() -> None:
     deleted_server(cloud)
 
     assert runs.planned() == [old]
-
-
-def test_known_for_starts_at_the_first_sighting() -> None:
-    cloud = Cloud()
-    orphan = deleted_server(cloud)
-    runs = Runs(cloud, SightingPolicy(known_for=2 * 3600))
-
-    waiting = [entry["waiting"] for entry in (*runs.run()["findings"], *runs.run()["findings"])]
-
-    assert waiting == ["it has been known for 0s of 2h", "it has been known for 1h of 2h"]
-    assert runs.planned() == [orphan]
-
-
-def test_both_options_must_be_satisfied() -> None:
-    cloud = Cloud()
-    orphan = deleted_server(cloud)
-    runs = Runs(cloud, SightingPolicy(min_sightings=2, known_for=2 * 3600))
-
-    assert [runs.planned() for _run in range(3)] == [[], [], [orphan]]
-
-
-def test_clock_set_back_makes_nothing_older() -> None:
-    cloud = Cloud()
-    deleted_server(cloud)
-    runs = Runs(cloud, SightingPolicy(known_for=60))
-    runs.run()
-
-    assert runs.planned(finished_at="2026-01-01T00:00:00Z") == []
 
 
 def test_another_generation_restarts_the_count() -> None:
@@ -229,15 +199,6 @@ def test_unsound_reading_does_not_affect_the_count() -> None:
     runs.run(**silent, evidence={}, candidates=())
 
     assert runs.planned() == [orphan]
-
-
-def test_age_starts_only_at_a_sound_reading() -> None:
-    cloud = Cloud()
-    deleted_server(cloud)
-    runs = Runs(cloud, SightingPolicy(known_for=3600))
-    runs.run(services_after=answer("GET /os-services", 500))
-
-    assert runs.planned() == []
 
 
 @pytest.mark.parametrize(
@@ -323,9 +284,7 @@ def test_approved_plan_does_not_wait_again() -> None:
     cloud = Cloud()
     orphan = deleted_server(cloud)
     scope = Scope(consumers=(orphan,))
-    approval = Approval.from_plan(
-        Plan.from_findings(Runs(cloud, SightingPolicy()).run(scope=scope), KINDS)
-    )
+    approval = Approval.from_plan(Plan.from_findings(Runs(cloud, 1).run(scope=scope), KINDS))
 
     plan, gone = approval.rebuild_plan(Runs(cloud).run(scope=scope))
 
@@ -351,22 +310,19 @@ def test_reports_say_why_a_finding_is_not_changed_yet(name: str) -> None:
 
 
 def test_option_defaults_require_one_sighting() -> None:
-    defaults = {name: option["default"] for name, option in sighting_policy_options().items()}
+    defaults = {name: option["default"] for name, option in sighting_options().items()}
 
-    assert parse_sighting_policy(defaults, None) == SightingPolicy()
+    assert parse_min_sightings(defaults, None) == 1
 
 
-@pytest.mark.parametrize(
-    "options", [{"min_sightings": 2, "known_for": "0"}, {"min_sightings": 1, "known_for": "1d"}]
-)
-def test_missing_memory_is_refused(options: dict[str, t.Any]) -> None:
+def test_missing_memory_is_refused() -> None:
     with pytest.raises(
         InvalidInput,
-        match=r"need a file that keeps .*: set state \(orphan_cleanup_state\) or dest",
+        match=r"needs a file that keeps .*: set state \(orphan_cleanup_state\) or dest",
     ):
-        parse_sighting_policy(options, None)
+        parse_min_sightings({"min_sightings": 2}, None)
 
-    assert parse_sighting_policy(options, "findings.json").needs_history
+    assert parse_min_sightings({"min_sightings": 2}, "findings.json") == 2
 
 
 @pytest.mark.parametrize("number", [0, -1])
@@ -375,4 +331,4 @@ def test_fewer_than_one_sighting_is_refused(number: int) -> None:
         InvalidInput,
         match=rf"min_sightings \(orphan_cleanup_min_sightings\) is {number}: it must be 1 or more",
     ):
-        parse_sighting_policy({"min_sightings": number, "known_for": "0"}, "state.json")
+        parse_min_sightings({"min_sightings": number}, "state.json")
