@@ -154,13 +154,6 @@ options:
         of the job, a warning says so, and RV(output_lost) has its text.
     type: path
     version_added: 2.0.0
-  require_durable_output:
-    description:
-      - Whether to fail in that case, unless the plan is empty. In check mode, nothing is written
-        and only the warning is shown.
-    type: bool
-    default: false
-    version_added: 2.0.0
   show:
     description:
       - Whether to show each change of the plan on the terminal, in one line. Names come from
@@ -436,7 +429,7 @@ from ..module_utils._common.errors import BreakerTripped, InvalidInput
 from ..module_utils._common.folders import require_private_folder
 from ..module_utils._common.json_files import read_json, read_json_option, write_json
 from ..module_utils._common.runner import run_offline
-from ..module_utils._core.changes.durability import describe_loss, describe_refusal, find_loss
+from ..module_utils._core.changes.durability import describe_loss, find_loss
 from ..module_utils._core.changes.journal import PLANNED, build_record, format_records
 from ..module_utils._core.changes.journal_parts import split_journal
 from ..module_utils._core.models.change import build_diff
@@ -478,13 +471,10 @@ def _check_output_dir(module: AnsibleModule, result: dict[str, t.Any]) -> dict[s
     if not reason:
         return result
     sentence = describe_loss(path, reason, result["changes"])
-    result = {**result, "output_lost": sentence}
-    if module.params["require_durable_output"] and not module.check_mode:
-        return {**result, "failed": True, "msg": describe_refusal(path, reason)}
     # In check mode nothing is changed, and so there is no journal.
     if not module.check_mode:
         module.warn(sentence)
-    return result
+    return {**result, "output_lost": sentence}
 
 
 def _make_plan(module: AnsibleModule) -> dict[str, t.Any]:
@@ -622,7 +612,6 @@ def build_argument_spec() -> dict[str, dict[str, t.Any]]:
         "heal": {"type": "bool", "default": False},
         "dest": {"type": "path"},
         "output_dir": {"type": "path"},
-        "require_durable_output": {"type": "bool", "default": False},
         # The action plugin shows it.
         "show": {"type": "bool", "default": False},
     }

@@ -826,6 +826,11 @@ BAD: t.Mapping[str, tuple[Bad, ...]] = {
             "orphan_cleanup_known_for=1d",
             "3.0.0: write orphan_cleanup_min_sightings",
         ),
+        Bad(
+            "cleanup_orphans",
+            "orphan_cleanup_require_durable_output=true",
+            "leave it out, and set orphan_cleanup_output_dir to a mounted folder",
+        ),
         Bad("cleanup_orphans", "orphan_cleanup_min_age=99999999d", "which is more than 100 years"),
         Bad("cleanup_orphans", "orphan_cleanup_min_age=1Ⅷ", "orphan_cleanup_min_age is '1Ⅷ'"),
         Bad(

@@ -270,32 +270,15 @@ def test_check_mode_and_a_run_without_changes_do_not_say_it(
     ansible: Ansible, placement: Placement, strays: Strays, memory: Path
 ) -> None:
     before = placement.everything()
-    strict = {"orphan_cleanup_require_durable_output": True}
 
-    predicted = _clean_up(ansible, memory, "--check", **strict)
+    predicted = _clean_up(ansible, memory, "--check")
 
     assert predicted.status == 0 and LOST not in predicted.told, predicted.output
     assert_nothing_changed(predicted, before, placement)
     strays.release()
-    empty = _clean_up(ansible, memory, **strict)
+    empty = _clean_up(ansible, memory)
 
     assert empty.status == 0 and LOST not in empty.told, empty.output
-
-
-def test_run_that_requires_a_durable_folder_refuses_to_write(
-    ansible: Ansible, placement: Placement, strays: Strays, memory: Path
-) -> None:
-    before = placement.everything()
-
-    refused = _clean_up(ansible, memory, orphan_cleanup_require_durable_output=True)
-
-    assert refused.status != 0
-    assert "Nothing was changed, because orphan_cleanup_require_durable_output is set" in (
-        refused.told
-    )
-    assert f"in {memory} would be lost after this job" in refused.told
-    assert_nothing_changed(refused, before, placement)
-    assert not list(memory.glob("journal-*"))
 
 
 # A large cloud

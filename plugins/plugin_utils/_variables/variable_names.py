@@ -36,6 +36,10 @@ REMOVED = {
         "3.0.0: write orphan_cleanup_min_sightings, the number of runs that must have seen a "
         "finding."
     ),
+    "orphan_cleanup_require_durable_output": (
+        "3.0.0: leave it out, and set orphan_cleanup_output_dir to a mounted folder; a run warns "
+        "if that folder is lost after the job, and exports its journal."
+    ),
 }
 
 _CAPITAL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")

@@ -78,7 +78,6 @@ NO_INPUT = {
     "orphan_cleanup_hosts",
     "orphan_cleanup_plan",
     "orphan_cleanup_max_failures",
-    "orphan_cleanup_require_durable_output",
 }
 OWN_INPUT = {"placement_hosts", "placement_mounted_dir"}
 

@@ -191,9 +191,6 @@ def warned(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return texts
 
 
-STRICT = {"output_dir": "out", "require_durable_output": True}
-
-
 @pytest.mark.usefixtures("lost")
 def test_a_folder_that_is_lost_is_named_with_a_warning(
     folder: Path, run: Run, warned: list[str]
@@ -208,23 +205,10 @@ def test_a_folder_that_is_lost_is_named_with_a_warning(
 
 
 @pytest.mark.usefixtures("lost")
-def test_a_required_folder_that_is_lost_is_refused(
-    folder: Path, run: Run, warned: list[str]
-) -> None:
-    result = run(findings="findings.json", **STRICT)
-
-    assert result["failed"] is True
-    assert result["msg"].startswith("Nothing was changed, because orphan_cleanup_require_durable")
-    assert f"{folder}/out would be lost" in result["msg"]
-    assert (result["changes"], result["compact"]["count"]) == (3, 3)
-    assert warned == []
-
-
-@pytest.mark.usefixtures("lost")
 def test_a_folder_that_is_lost_is_no_warning_in_check_mode_which_writes_no_journal(
     run: Run, warned: list[str]
 ) -> None:
-    result = run(findings="findings.json", _ansible_check_mode=True, **STRICT)
+    result = run(findings="findings.json", _ansible_check_mode=True, output_dir="out")
 
     assert "failed" not in result
     assert result["output_lost"] and warned == []
@@ -236,8 +220,8 @@ def test_a_lost_folder_does_not_matter_when_nothing_is_changed(
 ) -> None:
     edit(folder / "findings.json", findings=[])
 
-    empty = run(findings="findings.json", **STRICT)
-    unasked = run(findings="findings.json", require_durable_output=True)
+    empty = run(findings="findings.json", output_dir="out")
+    unasked = run(findings="findings.json")
 
     assert (empty["changes"], empty["output_lost"]) == (0, "")
     assert "failed" not in empty and warned == []
@@ -246,7 +230,7 @@ def test_a_lost_folder_does_not_matter_when_nothing_is_changed(
 
 @pytest.mark.usefixtures("lost")
 def test_a_plan_above_a_limit_fails_for_the_limit_alone(run: Run, warned: list[str]) -> None:
-    result = run(findings="findings.json", **STRICT, max_changes=1)
+    result = run(findings="findings.json", output_dir="out", max_changes=1)
 
     assert "3 changes are planned and max_changes is 1" in result["msg"]
     assert result["output_lost"] == "" and warned == []
@@ -254,7 +238,7 @@ def test_a_plan_above_a_limit_fails_for_the_limit_alone(run: Run, warned: list[s
 
 @pytest.mark.usefixtures("kept")
 def test_a_folder_that_is_kept_is_not_mentioned(run: Run, warned: list[str]) -> None:
-    result = run(findings="findings.json", **STRICT)
+    result = run(findings="findings.json", output_dir="out")
 
     assert result["output_lost"] == ""
     assert "failed" not in result and warned == []
