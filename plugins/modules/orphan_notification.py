@@ -11,7 +11,7 @@ short_description: Write a notification about a run for a chat or a webhook
 version_added: 2.0.0
 description:
   - Says what a run of M(osops.placement.orphan_detect) and M(osops.placement.orphan_remediate)
-    found and did, in the form that the webhook of a product takes.
+    found and did, as data for a program or as a text for a chat.
   - It does not send the notification. M(ansible.builtin.uri) can send it.
   - Names from the cloud are treated as data. They cannot contain markup, links or mentions.
 author:
@@ -27,13 +27,13 @@ attributes:
 options:
   format:
     description:
-      - The product that the notification is for. V(json) is data for any other program.
+      - V(json) is data for any program.
+      - V(text) is one text under the key C(text), as the incoming webhooks of Slack, Mattermost and
+        Microsoft Teams take it.
     type: str
     choices:
-      - slack
-      - mattermost
-      - teams
       - json
+      - text
     required: true
   findings:
     description:
@@ -74,7 +74,7 @@ EXAMPLES = r"""
 ---
 - name: Write a notification about new findings
   osops.placement.orphan_notification:
-    format: slack
+    format: text
     findings: /var/lib/placement/findings.json
   register: written
 
@@ -95,9 +95,9 @@ notable:
   type: bool
   sample: true
 notification:
-  description: The JSON document for the webhook of the product. It lists at most 20 new findings.
+  description: The JSON document for the webhook. It lists at most 20 new findings.
   returned: success
   type: dict
   sample:
-    text: "*Orphaned allocations: 1 new finding*"
+    text: "Orphaned allocations: 1 new finding\n\n- cloud: `http://placement RegionOne`"
 """

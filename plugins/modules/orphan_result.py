@@ -99,14 +99,12 @@ options:
     default: ""
   notify_format:
     description:
-      - The product that the notification is for, as
+      - The format of the notification, as
         O(osops.placement.orphan_notification#module:format).
     type: str
     choices:
-      - slack
-      - mattermost
-      - teams
       - json
+      - text
     default: json
   notify_required:
     description:

@@ -715,7 +715,8 @@ BAD: t.Mapping[str, tuple[Bad, ...]] = {
         ),
         Bad("cleanup_orphans", "orphan_cleanup_report_formats=htm", "did you mean html?"),
         Bad("cleanup_orphans", "orphan_cleanup_report_formats=junit", "version 3.0.0, write json."),
-        Bad("cleanup_orphans", "orphan_cleanup_notify_format=Slack", "did you mean slack?"),
+        Bad("cleanup_orphans", "orphan_cleanup_notify_format=Slack", "version 3.0.0, write text."),
+        Bad("cleanup_orphans", "orphan_cleanup_notify_format=txt", "did you mean text?"),
         Bad("cleanup_orphans", "orphan_cleanup_interface=admins", "did you mean admin?"),
         Bad(
             "decommission_host",

@@ -19,6 +19,7 @@ import pytest
 
 from ansible_collections.osops.placement.tests.integration.support import ROOT, Ansible, long
 from ansible_collections.osops.placement.tests.unit.docs.porting import (
+    NEXT_GUIDE,
     find_message,
     find_names,
     read_rows,
@@ -124,6 +125,18 @@ def test_set_up_of_awx_refuses_its_old_variable(ansible: Ansible) -> None:
     variables = {"awx_url": "http://127.0.0.1:9", "awx_token": "x", "awx_schedule": "RRULE:"}
 
     assert message in run(ansible, "ansible-playbook", str(playbook), "-e", json.dumps(variables))
+
+
+@pytest.mark.long
+def test_set_up_of_awx_refuses_the_formats_of_before(ansible: Ansible) -> None:
+    ((variable, formats, _new, message),) = read_rows("AWX and Automation Platform", NEXT_GUIDE)
+    playbook = ROOT / "extensions" / "patterns" / "orphan_cleanup" / "apply.yml"
+    given = {find_message(variable): find_names(formats)[0]}
+    variables = {"awx_url": "http://127.0.0.1:9", "awx_token": "x", **given}
+
+    output = run(ansible, "ansible-playbook", str(playbook), "-e", json.dumps(variables))
+
+    assert find_message(message) in output
 
 
 def _use_file(ansible: Ansible, use: str) -> str:

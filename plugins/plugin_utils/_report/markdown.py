@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Findings as Markdown, as GitHub and GitLab show it: for merge requests, job summaries and chats.
+"""Findings as Markdown, as GitHub and GitLab show it: for merge requests and job summaries.
 
 Names from a cloud stand in code spans, where neither markup nor mentions mean anything. Sentences,
 which have names in them too, are escaped.

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""What is sent to a webhook when something is new or failed.
+"""What is sent to a webhook when something is new or failed: data, or a text for a chat.
 
 Chats take names for markup and mentions. Anything from a cloud stands where they do not.
 """
@@ -11,23 +11,22 @@ from __future__ import annotations
 
 import dataclasses as d
 import typing as t
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 
 from ...module_utils._common.text import make_printable
 from ...module_utils._core.findings.coverage import describe_unjudged_hosts
 from ...module_utils._core.findings.entries import Entry, Summary, get_subject
 from ...module_utils._core.models.documents import RemediationDocument
-from .markdown import escape_text, format_code_span
 from .phrases import get_server_name, list_hosts, list_troubles
 from .report import Report
 from .units import humanize_amounts
 
-# What is sent. Its shape is that of the service that gets it.
+# What is sent.
 Payload = dict[str, t.Any]
 
 MAX_NEW_FINDINGS = 20
-_MAX_REASON = 300
-_MAX_FACT = 400
+_MAX_NAME, _MAX_REASON, _MAX_FACT, _MAX_TROUBLE = 80, 300, 400, 1000
+_LOOKALIKES = str.maketrans("`<>&", "\u2019\u2039\u203a\uff06")
 _SENT_FIELDS = ("id", "kind", "verdict", "consumer", "first_seen", "reason")
 
 
@@ -129,112 +128,26 @@ def _join_counts(counts: Mapping[str, int]) -> str:
     return ", ".join(f"{count} {name}" for name, count in counts.items())
 
 
-def _format_slack(notice: Notice) -> Payload:
-    """Return text in Slack's own markup: all of it begins with three characters, mentions too."""
-    marks = (f"*{notice.title}*", ":warning: ", "", "• ")
-    return {
-        "text": _format_text(notice, marks, _format_slack_sentence, _format_slack_name),
-        "mrkdwn": True,
-        # Without these Slack makes links and mentions of names by itself.
-        "parse": "none",
-        "link_names": False,
-        "unfurl_links": False,
-    }
-
-
-def _format_text(
-    notice: Notice,
-    marks: tuple[str, str, str, str],
-    sentence: Callable[[t.Any, int], str],
-    name: Callable[..., str],
-) -> str:
-    """Return a notice as text in the markup of a chat.
-
-    marks: the title, and what begins a trouble, a fact and a finding.
-    sentence, name: return what the cloud said so that nothing in it is markup, cut to a length.
-    """
-    title, trouble_mark, fact_mark, finding_mark = marks
-    lines = [title]
-    for trouble in notice.troubles:
-        lines.append(f"{trouble_mark}{sentence(trouble, 1000)}")
-    for fact, text in notice.facts:
-        lines.append(f"{fact_mark}{fact}: {name(text, _MAX_FACT)}")
+def _format_text(notice: Notice) -> Payload:
+    """Return the text that Slack, Mattermost and Teams take, as a list with one line an item."""
+    items = [f"failed: {_quote(trouble, _MAX_TROUBLE)}" for trouble in notice.troubles]
+    items += [f"{fact}: {_quote(text, _MAX_FACT)}" for fact, text in notice.facts]
     for entry in notice.new:
-        subject = " ".join([entry["kind"], *map(name, _list_subject_names(entry))])
-        lines.append(f"{finding_mark}{subject}: {sentence(entry['reason'], _MAX_REASON)}")
-    lines.append(notice.more)
-    return "\n".join(filter(None, lines))
-
-
-def _format_slack_name(text: t.Any, limit: int = 80) -> str:
-    # Slack has no escape for a tick within code: a typographic apostrophe looks most like it.
-    plain = _escape_slack_text(text, limit).replace("`", chr(0x2019))
-    return f"`{plain}`"
-
-
-def _format_slack_sentence(text: t.Any, limit: int) -> str:
-    return _escape_slack_markup(_escape_slack_text(text, limit))
-
-
-def _escape_slack_text(text: t.Any, limit: int) -> str:
-    shown = make_printable(text, limit)
-    return shown.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
-
-
-def _escape_slack_markup(text: str) -> str:
-    """Return text for Slack in which nothing makes it bold, slanted or code."""
-    for char in "*_~`":
-        text = text.replace(char, f"\u2060{char}\u2060")
-    return text
-
-
-def _format_mattermost(notice: Notice) -> Payload:
-    marks = (f"#### {notice.title}", "> ", "* ", "* ")
-    return {"text": _format_text(notice, marks, escape_text, format_code_span)}
-
-
-def _format_teams(notice: Notice) -> Payload:
-    """Return an Adaptive Card. Its text runs, other than its text blocks, have no markup."""
-    title = {
-        "type": "TextBlock",
-        "text": notice.title,
-        "weight": "Bolder",
-        "size": "Medium",
-        "wrap": True,
-    }
-    body: list[Payload] = [title]
-    for trouble in notice.troubles:
-        body.append(_build_teams_line(bold=make_printable(trouble, 1000)))
-    for fact, text in notice.facts:
-        body.append(_build_teams_line(f"{fact}: ", make_printable(text, _MAX_FACT)))
-    for entry in notice.new:
-        names = " ".join(make_printable(name, 80) for name in _list_subject_names(entry))
-        reason = make_printable(entry["reason"], _MAX_REASON)
-        body.append(_build_teams_line(f"{entry['kind']} {names} ", reason))
+        subject = " ".join([entry["kind"], *map(_quote, _list_subject_names(entry))])
+        items.append(f"{subject}: {_quote(entry['reason'], _MAX_REASON)}")
     if notice.more:
-        body.append(_build_teams_line(plain=notice.more))
-    card = {
-        "$schema": "http://adaptivecards.io/schemas/adaptive-card.json",
-        "type": "AdaptiveCard",
-        "version": "1.4",
-        "body": body,
-    }
-    attachment = {
-        "contentType": "application/vnd.microsoft.card.adaptive",
-        "contentUrl": None,
-        "content": card,
-    }
-    return {"type": "message", "attachments": [attachment]}
+        items.append(notice.more)
+    return {"text": "\n".join([notice.title, "", *(f"- {item}" for item in items)])}
 
 
-def _build_teams_line(bold: str | None = None, plain: str | None = None) -> Payload:
-    """Return a block with a bold run and a plain one, either of which may be missing."""
-    runs = []
-    if bold is not None:
-        runs.append({"type": "TextRun", "text": bold, "weight": "Bolder"})
-    if plain is not None:
-        runs.append({"type": "TextRun", "text": plain})
-    return {"type": "RichTextBlock", "inlines": runs}
+def _quote(text: t.Any, limit: int = _MAX_NAME) -> str:
+    """Return a text as a code span; an empty text for none.
+
+    No chat takes what is in a code span for markup or a mention, but Slack reads `<`, `>` and `&`
+    there too, and no other chat knows its escapes: characters that look alike stand for them.
+    """
+    shown = make_printable(text, limit).translate(_LOOKALIKES)
+    return f"`{shown}`" if shown else ""
 
 
 def _format_json(notice: Notice) -> Payload:
@@ -268,8 +181,6 @@ def _list_subject_names(entry: Entry) -> list[str]:
 
 
 NOTICE_FORMATTERS = {
-    "slack": _format_slack,
-    "mattermost": _format_mattermost,
-    "teams": _format_teams,
     "json": _format_json,
+    "text": _format_text,
 }

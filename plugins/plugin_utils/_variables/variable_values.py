@@ -78,7 +78,13 @@ _PERCENT = re.compile(r"\s*([0-9]{1,3}(?:\.[0-9]+)?)\s*%\s*")
 
 # Values that version 3.0.0 no longer has, and what to write instead.
 # `docs/porting-to-3.0.md` lists them all.
-REMOVED_VALUES = {"junit": "json", "triage": "incremental"}
+REMOVED_VALUES = {
+    "junit": "json",
+    "mattermost": "text",
+    "slack": "text",
+    "teams": "text",
+    "triage": "incremental",
+}
 
 # How similar a value must be to one of the choices that was probably meant.
 _SIMILAR = 0.6

@@ -78,7 +78,7 @@ def test_files_of_an_older_version_name_no_hosts() -> None:
     assert list_unjudged_hosts({}) == []
 
 
-@pytest.mark.parametrize("name", ["html", "markdown", "terminal", "slack", "mattermost", "teams"])
+@pytest.mark.parametrize("name", ["html", "markdown", "terminal", "text"])
 def test_every_report_lists_hosts_not_judged(name: str) -> None:
     def shown(report: Report) -> str:
         if name == "terminal":
