@@ -14,29 +14,29 @@ from ...module_utils._core.findings.coverage import describe_unjudged_hosts
 from ...module_utils._core.models.outcomes import FAILED, SKIPPED
 from .._report.phrases import MAX_NAME
 from .lines import CHANGED, ERROR, OK, WARNING, Line, format_field, wrap_path, wrap_text
+from .table import Column, Row, format_table
 
 if t.TYPE_CHECKING:  # pragma: no cover
     from ...module_utils._core.findings.summary import RunFigures, RunSummary, SummaryDocument
 
 _VERDICTS = ("orphaned", "drifted", "protected", "undecided")
-_COUNTS = (*_VERDICTS, "changed")
-_GAP = 2
-_COUNTS_WIDTH = sum(_GAP + len(name) for name in _COUNTS)
-_MIN_NAME = 8
+_COLUMNS = (
+    Column("", least=8),
+    *(Column(heading, is_number=True) for heading in (*_VERDICTS, "changed")),
+)
 
 
 def format_summary(summary: SummaryDocument, path: str, width: int) -> list[str]:
     """Return a row for each run, with what went wrong in it, and a row with their sums."""
     runs = summary["runs"]
-    room = max(_MIN_NAME, min(MAX_NAME, width - _COUNTS_WIDTH))
-    names = [make_printable(run["name"], room) for run in runs]
-    column = max(map(len, [*names, "all"]))
+    rows = [_make_row(run["name"], run, _choose_tone(run)) for run in runs]
+    rows.append(_make_row("all", summary["totals"], None))
+    head, *drawn, totals = format_table(_COLUMNS, rows, width)
     title = f"Orphaned allocations of {format_count(len(runs), 'run', 'runs')}"
-    lines = ["", *wrap_text(title, width), "", _format_row("", _COUNTS, column)]
-    for name, run in zip(names, runs, strict=True):
-        lines.append(Line(_format_row(name, _list_counts(run), column), _choose_tone(run)))
-        lines += _format_remarks(run, width)
-    lines.append(_format_row("all", _list_counts(summary["totals"]), column))
+    lines = ["", *wrap_text(title, width), "", head]
+    for line, run in zip(drawn, runs, strict=True):
+        lines += [line, *_format_remarks(run, width)]
+    lines.append(totals)
     for missing in summary["missing_shards"]:
         endpoint = make_printable(missing["placement_endpoint"])
         shards = f"{', '.join(missing['shards'])} of {endpoint}"
@@ -47,16 +47,9 @@ def format_summary(summary: SummaryDocument, path: str, width: int) -> list[str]
     return [*lines, *wrap_path(f"Summary: {make_printable(path)}", width)]
 
 
-def _format_row(name: str, counts: t.Iterable[str], column: int) -> str:
-    row = name.ljust(column)
-    for heading, count in zip(_COUNTS, counts, strict=True):
-        row += count.rjust(_GAP + len(heading))
-    return row
-
-
-def _list_counts(sums: RunFigures) -> list[str]:
+def _make_row(name: str, sums: RunFigures, tone: str | None) -> Row:
     counts = [str(sums["verdicts"].get(verdict, "-")) for verdict in _VERDICTS]
-    return [*counts, _format_changed(sums["tally"])]
+    return Row((make_printable(name, MAX_NAME), *counts, _format_changed(sums["tally"])), tone)
 
 
 def _format_changed(tally: Mapping[str, int]) -> str:

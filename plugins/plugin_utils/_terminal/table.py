@@ -25,12 +25,14 @@ class Column:
     comfort: how narrow it may become before ids are shortened for it, and before any other column
         becomes narrower than its own comfort.
     short: what is left of a longer cell of a column that is either whole or this short.
+    is_number: whether its cells are numbers, which stand below the end of their heading.
     """
 
     heading: str
     least: int | None = None
     comfort: int = 0
     short: int | None = None
+    is_number: bool = False
 
 
 @d.dataclass(frozen=True)
@@ -123,5 +125,6 @@ def _format_row(cells: Sequence[str], columns: Sequence[Column], widths: Sequenc
     shown = []
     for cell, column, room in zip(cells, columns, widths, strict=True):
         text = cell[:room] if column.short is not None else cut_to_width(cell, room)
-        shown.append(text + " " * (room - measure_width(text)))
+        padding = " " * (room - measure_width(text))
+        shown.append(padding + text if column.is_number else text + padding)
     return (" " * _GAP).join(shown).rstrip()

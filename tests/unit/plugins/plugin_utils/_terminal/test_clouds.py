@@ -18,6 +18,7 @@ from ansible_collections.osops.placement.plugins.plugin_utils._terminal.lines im
     ERROR,
     OK,
     WARNING,
+    measure_width,
 )
 
 TALLY = {"removed": 2, "reduced": 1, "skipped": 1, "failed": 4}
@@ -133,3 +134,14 @@ def test_a_narrow_terminal_gets_shorter_names() -> None:
     lines = _draw(_run("a-region-with-a-very-long-name-indeed"), width=80)
 
     assert max(len(line) for line in lines) <= 80
+
+
+@pytest.mark.parametrize("name", ["北京", "north"])
+def test_counts_stand_below_the_end_of_their_headings(name: str) -> None:
+    """A wide character takes two columns, and a count can be longer than its heading."""
+    head, first, second = _draw(_run(name, verdicts={**NONE, "orphaned": 10**10}), _run())[3:6]
+
+    assert first.startswith(f"{name}  ")
+    for row, count in ((first, str(10**10)), (second, "0")):
+        before, _count, _after = row.partition(count)
+        assert measure_width(before + count) == head.index("orphaned") + len("orphaned")
