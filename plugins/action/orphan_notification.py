@@ -28,7 +28,7 @@ class ActionModule(FileActionModule):
         )
         self._task_vars = task_vars
         documents = self._read_documents(DOCUMENTS, options)
-        notice = Notice.from_report(
+        notice = Notice(
             self._build_report(documents, options["failure"]),
             documents["remediation"],
             options["failure"],

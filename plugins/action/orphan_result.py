@@ -118,7 +118,7 @@ class ActionModule(ReportActionModule):
         """Send a notification if anything is notable, and return why it was not delivered."""
         report = self._build_report(documents, options) if documents else None
         remediation = documents.get("remediation")
-        notice = Notice.from_report(report, remediation, self._status.failure, reports)
+        notice = Notice(report, remediation, self._status.failure, reports)
         # The run that detected the findings has already sent a notification of them: another run
         # sends one only when it fails.
         if not notice.notable or not (self._state["detects"] or self._status.failure):

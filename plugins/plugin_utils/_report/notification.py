@@ -11,9 +11,9 @@ from __future__ import annotations
 
 import dataclasses as d
 import typing as t
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
-from ...module_utils._common.text import make_printable
+from ...module_utils._common.text import format_count, make_printable
 from ...module_utils._core.findings.coverage import describe_unjudged_hosts
 from ...module_utils._core.findings.entries import Entry, Summary, get_subject
 from ...module_utils._core.models.documents import RemediationDocument
@@ -34,110 +34,96 @@ _SENT_FIELDS = ("id", "kind", "verdict", "consumer", "first_seen", "reason")
 class Notice:
     """What a notice says of a run.
 
-    cloud, region: empty when the run did not come so far.
-    troubles: a sentence each.
-    new: the first of the new findings; count: how many there are in all.
-    summary: that of the findings; None without findings.
-    tally: how many changes had each outcome.
+    report: None for a run that has no findings.
+    failure: what such a run failed with.
     reports: the paths of the written reports, by format.
     """
 
-    cloud: str
-    region: str
-    troubles: tuple[str, ...]
-    new: tuple[Entry, ...]
-    count: int
-    summary: Summary | None
-    tally: Mapping[str, int]
-    check_mode: bool
+    report: Report | None
+    remediation: RemediationDocument | None
+    failure: str
     reports: Mapping[str, str]
 
-    @classmethod
-    def from_report(
-        cls,
-        report: Report | None,
-        remediation: RemediationDocument | None,
-        failure: str,
-        reports: Mapping[str, str],
-    ) -> Notice:
-        """Return the notice of a run; without a `report`, of a run that has no findings."""
-        tally: dict[str, int] = {}
-        check_mode = False
-        if remediation is not None:
-            tally = {name: count for name, count in remediation["tally"].items() if count}
-            check_mode = remediation["check_mode"]
-        if report is None:
-            troubles = (failure,) if failure else ()
-            return cls("", "", troubles, (), 0, None, tally, check_mode, reports)
-        new = [entry for entry in report.findings["findings"] if entry["new"]]
-        cloud = report.findings["cloud"]
-        return cls(
-            cloud["placement_endpoint"],
-            cloud["region"] or "",
-            tuple(list_troubles(report)),
-            tuple(new[:MAX_NEW_FINDINGS]),
-            len(new),
-            report.findings["summary"],
-            tally,
-            check_mode,
-            reports,
-        )
+    @property
+    def cloud(self) -> tuple[str, str]:
+        """The endpoint and the region, both empty when the run did not come so far."""
+        if self.report is None:
+            return "", ""
+        cloud = self.report.findings["cloud"]
+        return cloud["placement_endpoint"], cloud["region"] or ""
+
+    @property
+    def summary(self) -> Summary | None:
+        """That of the findings; None without findings."""
+        return self.report.findings["summary"] if self.report else None
+
+    @property
+    def troubles(self) -> list[str]:
+        """A sentence each."""
+        if self.report is None:
+            return [self.failure] if self.failure else []
+        return list_troubles(self.report)
+
+    @property
+    def new(self) -> list[Entry]:
+        """The new findings."""
+        if self.report is None:
+            return []
+        return [entry for entry in self.report.findings["findings"] if entry["new"]]
 
     @property
     def notable(self) -> bool:
         """Whether anything is new or failed."""
-        return bool(self.troubles or self.count)
+        return bool(self.troubles or self.new)
 
     @property
     def title(self) -> str:
         """The headline."""
         if self.troubles:
             return "Orphaned allocations: the run failed"
-        if self.count == 1:
-            return "Orphaned allocations: 1 new finding"
-        return f"Orphaned allocations: {self.count} new findings"
+        return f"Orphaned allocations: {format_count(len(self.new), 'new finding', 'new findings')}"
 
-    @property
-    def facts(self) -> list[tuple[str, str]]:
-        """The figures, as labels and texts."""
-        facts = [("cloud", f"{self.cloud} {self.region}".strip())]
-        if self.summary:
-            stranded = self.summary["stranded"]["resource_classes"]
-            facts.append(("findings", _join_counts(self.summary["verdicts"])))
-            facts.append(("stranded", humanize_amounts(stranded)))
-        if self.tally:
-            label = "would be" if self.check_mode else "outcome"
-            facts.append((label, _join_counts(self.tally)))
-        if self.summary:
-            facts.append(("not judged", describe_unjudged_hosts(self.summary["coverage"])))
-        # The first format that the user named; more paths would only be longer.
-        for path in list(self.reports.values())[:1]:
-            facts.append(("report", path))
-        return [(label, text) for label, text in facts if text]
 
-    @property
-    def more(self) -> str:
-        """How many new findings are left out, empty for none."""
-        left = self.count - len(self.new)
-        if left <= 0:
-            return ""
-        return f"… and {left} more"
+def _format_text(notice: Notice) -> Payload:
+    """Return the text that Slack, Mattermost and Teams take, as a list with one line an item."""
+    items = [f"failed: {_quote(trouble, _MAX_TROUBLE)}" for trouble in notice.troubles]
+    for fact, text in _list_facts(notice):
+        if text:
+            items.append(f"{fact}: {_quote(text, _MAX_FACT)}")
+    for entry in notice.new[:MAX_NEW_FINDINGS]:
+        names = (get_subject(entry), get_server_name(entry), ", ".join(list_hosts(entry)))
+        subject = " ".join([entry["kind"], *(_quote(name) for name in names if name)])
+        items.append(f"{subject}: {_quote(entry['reason'], _MAX_REASON)}")
+    left = len(notice.new) - MAX_NEW_FINDINGS
+    if left > 0:
+        items.append(f"… and {left} more")
+    return {"text": "\n".join([notice.title, "", *(f"- {item}" for item in items)])}
+
+
+def _list_facts(notice: Notice) -> Iterator[tuple[str, str]]:
+    """Yield the figures, as labels and texts."""
+    summary, remediation = notice.summary, notice.remediation
+    yield "cloud", " ".join(notice.cloud).strip()
+    if summary:
+        yield "findings", _join_counts(summary["verdicts"])
+        yield "stranded", humanize_amounts(summary["stranded"]["resource_classes"])
+    if remediation:
+        label = "would be" if remediation["check_mode"] else "outcome"
+        yield label, _join_counts(_select_tally(remediation))
+    if summary:
+        yield "not judged", describe_unjudged_hosts(summary["coverage"])
+    # The first format that the user named; more paths would only be longer.
+    yield "report", next(iter(notice.reports.values()), "")
 
 
 def _join_counts(counts: Mapping[str, int]) -> str:
     return ", ".join(f"{count} {name}" for name, count in counts.items())
 
 
-def _format_text(notice: Notice) -> Payload:
-    """Return the text that Slack, Mattermost and Teams take, as a list with one line an item."""
-    items = [f"failed: {_quote(trouble, _MAX_TROUBLE)}" for trouble in notice.troubles]
-    items += [f"{fact}: {_quote(text, _MAX_FACT)}" for fact, text in notice.facts]
-    for entry in notice.new:
-        subject = " ".join([entry["kind"], *map(_quote, _list_subject_names(entry))])
-        items.append(f"{subject}: {_quote(entry['reason'], _MAX_REASON)}")
-    if notice.more:
-        items.append(notice.more)
-    return {"text": "\n".join([notice.title, "", *(f"- {item}" for item in items)])}
+def _select_tally(remediation: RemediationDocument | None) -> dict[str, int]:
+    """Return how many changes had each outcome, without those that none had."""
+    tally = remediation["tally"] if remediation else {}
+    return {name: count for name, count in tally.items() if count}
 
 
 def _quote(text: t.Any, limit: int = _MAX_NAME) -> str:
@@ -152,16 +138,17 @@ def _quote(text: t.Any, limit: int = _MAX_NAME) -> str:
 
 def _format_json(notice: Notice) -> Payload:
     """Return everything as data, as the cloud has it."""
+    cloud, region = notice.cloud
     return {
         "title": notice.title,
-        "cloud": notice.cloud,
-        "region": notice.region,
-        "troubles": list(notice.troubles),
+        "cloud": cloud,
+        "region": region,
+        "troubles": notice.troubles,
         "summary": notice.summary,
-        "tally": dict(notice.tally),
-        "check_mode": notice.check_mode,
-        "new": [_convert_entry(entry) for entry in notice.new],
-        "new_count": notice.count,
+        "tally": _select_tally(notice.remediation),
+        "check_mode": bool(notice.remediation and notice.remediation["check_mode"]),
+        "new": [_convert_entry(entry) for entry in notice.new[:MAX_NEW_FINDINGS]],
+        "new_count": len(notice.new),
         "reports": dict(notice.reports),
     }
 
@@ -175,12 +162,4 @@ def _convert_entry(entry: Entry) -> Payload:
     }
 
 
-def _list_subject_names(entry: Entry) -> list[str]:
-    names = (get_subject(entry), get_server_name(entry), ", ".join(list_hosts(entry)))
-    return [name for name in names if name]
-
-
-NOTICE_FORMATTERS = {
-    "json": _format_json,
-    "text": _format_text,
-}
+NOTICE_FORMATTERS = {"json": _format_json, "text": _format_text}

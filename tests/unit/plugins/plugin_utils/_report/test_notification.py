@@ -33,7 +33,7 @@ from ansible_collections.osops.placement.tests.unit.plugins.plugin_utils.hostile
 
 
 def _notice(report: Report | None, failure: str = "", remediation: t.Any = None) -> Notice:
-    return Notice.from_report(report, remediation, failure, {"markdown": "/r/report.md"})
+    return Notice(report, remediation, failure, {"markdown": "/r/report.md"})
 
 
 def _text(report: Report) -> str:

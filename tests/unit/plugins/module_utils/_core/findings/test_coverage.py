@@ -84,7 +84,7 @@ def test_every_report_lists_hosts_not_judged(name: str) -> None:
         if name == "terminal":
             return " ".join(format_findings(report.findings, "findings.json", None, 1000))
         if name in NOTICE_FORMATTERS:
-            return str(NOTICE_FORMATTERS[name](Notice.from_report(report, None, "", {})))
+            return str(NOTICE_FORMATTERS[name](Notice(report, None, "", {})))
         return {"html": html_page, "markdown": markdown}[name].render(report)
 
     assert "4 hosts were not judged" in shown(Report(_findings(unjudged_hosts=FOUR, partial=True)))
@@ -92,9 +92,9 @@ def test_every_report_lists_hosts_not_judged(name: str) -> None:
 
 
 def test_hosts_not_judged_are_no_failure_by_themselves() -> None:
-    notice = Notice.from_report(Report(_findings(unjudged_hosts=FOUR)), None, "", {})
+    notice = Notice(Report(_findings(unjudged_hosts=FOUR)), None, "", {})
 
-    assert notice.troubles == ()
+    assert notice.troubles == []
     assert NOTICE_FORMATTERS["json"](notice)["summary"]["coverage"]["unjudged_hosts"] == FOUR
 
 
