@@ -12,6 +12,7 @@ import typing as t
 from collections.abc import Callable, Collection, Iterable, Sequence
 
 from ...module_utils._common.text import format_count, make_printable, summarize_names
+from .._report.names import UUID
 from .._report.order import make_natural_key
 from .._report.phrases import MAX_NAME
 from .._terminal.lines import (
@@ -63,9 +64,8 @@ _SEE_REASON = "see below"
 _CHANGES = {"leftover_domain": "undefine", "leftover_directory": "quarantine"}
 
 # The same reason names another server and another time for each of them.
-_UUID_PATTERN = r"\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b"
 _TIME_PATTERN = r"\b[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9:.]+[0-9]Z?"
-_DETAIL = re.compile(f"{_UUID_PATTERN}|{_TIME_PATTERN}")
+_DETAIL = re.compile(f"{UUID.pattern}|{_TIME_PATTERN}")
 
 
 def format_blocker_table(blockers: Sequence[BlockerDocument], path: str, width: int) -> list[str]:

@@ -14,7 +14,7 @@ from ...module_utils._core.models.change import DELETE_PROVIDERS
 from ...module_utils._core.models.documents import ChangeDocument, RemovalDocument
 from .report import Report
 
-_UUID = re.compile(r"\b[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b")
+UUID = re.compile(r"\b[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b")
 
 
 def map_names(report: Report) -> dict[str, str]:
@@ -34,7 +34,7 @@ def choose_names(entry: Entry, names: Mapping[str, str]) -> dict[str, str]:
     texts = [answer["request"] for answer in entry["evidence"]]
     texts += _list_uuids(entry["change"])
     chosen = {}
-    for uuid in _UUID.findall(" ".join(texts)):
+    for uuid in UUID.findall(" ".join(texts)):
         # The name of a node of ironic is its uuid.
         if names.get(uuid, uuid) != uuid:
             chosen[uuid] = names[uuid]

@@ -20,8 +20,6 @@ from ...module_utils._core.models.documents import (
     RemediationDocument,
     RestorationDocument,
     RestoredOutcomeDocument,
-    StepDocument,
-    TreeStepDocument,
 )
 from ...module_utils._core.models.kinds import get_finding_subject
 from ...module_utils._core.models.outcomes import FAILED
@@ -96,7 +94,8 @@ def format_plan(plan: PlanDocument, findings: FindingsDocument | None, width: in
     for step in plan["changes"][:MAX_ROWS]:
         entry = entries.get(step["finding"])
         cells = _list_cells(step, entry)
-        rows.append(Row((*cells, _describe_step(step, entry)), CHANGED))
+        effect = describe_effect(step, map_names(entry) if entry else {})
+        rows.append(Row((*cells, effect), CHANGED))
     lines += format_table((*_COLUMNS[1:], Column("CHANGE", least=7, comfort=24)), rows, width)
     return lines + format_omitted(plan["changes"], MAX_ROWS, "the plan", get_prose_width(width))
 
@@ -117,12 +116,6 @@ def format_journal(
     lines = ["", f"{count} to restore, where nothing else has changed since:", ""]
     lines += format_table(_COLUMNS[1:], rows, width)
     return lines + format_omitted(steps, MAX_ROWS, "the journal", get_prose_width(width))
-
-
-def _describe_step(step: StepDocument | TreeStepDocument, entry: Entry | None) -> str:
-    if step["action"] == DELETE_PROVIDERS:
-        return f"deletes {format_count(len(step['providers']), 'provider', 'providers')}"
-    return describe_effect(step, map_names(entry) if entry else {})
 
 
 def _format_outcomes(

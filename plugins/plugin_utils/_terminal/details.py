@@ -8,10 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping
 
-from ...module_utils._common.text import make_printable
+from ...module_utils._common.text import format_count, make_printable
 from ...module_utils._core.findings.entries import Entry, get_subject
 from ...module_utils._core.models.change import DELETE_PROVIDERS
-from ...module_utils._core.models.documents import ChangeDocument, ProviderDocument
+from ...module_utils._core.models.documents import (
+    ChangeDocument,
+    ProviderDocument,
+    RemovalDocument,
+    StepDocument,
+    TreeStepDocument,
+)
 from .._report.phrases import MAX_NAME, explain_unchanged
 from .._report.units import humanize_amounts
 from .lines import (
@@ -33,7 +39,7 @@ def format_drifted(entry: Entry, width: int, log: Callable[[Entry], list[str]]) 
     """Return an entry whose kind is not among those that may be changed."""
     lines = [*format_entry(entry, width, CHANGED), *log(entry)]
     lines += format_mending(entry)
-    if has_change(entry):
+    if entry["change"]:
         reason = f"{entry['kind']} is not among the kinds to remediate"
         lines += format_field("could", f"be corrected; not now: {reason}", width)
     return lines
@@ -98,11 +104,16 @@ def _format_post(change: ChangeDocument, names: Mapping[str, str]) -> str:
     return f"POST /allocations for {consumers}: {describe_effect(change, names)}"
 
 
-def describe_effect(change: ChangeDocument, names: Mapping[str, str]) -> str:
-    """Return what a change does to the allocations of its consumer, such as `keeps compute-4`.
+def describe_effect(
+    change: ChangeDocument | RemovalDocument | StepDocument | TreeStepDocument,
+    names: Mapping[str, str],
+) -> str:
+    """Return what a change does, such as `keeps compute-4` or `deletes 2 providers`.
 
     names: the names of providers, by uuid.
     """
+    if change["action"] == DELETE_PROVIDERS:
+        return f"deletes {format_count(len(change['providers']), 'provider', 'providers')}"
     after = change["after"]["allocations"]
     if not after:
         return "removes all of it"
@@ -115,11 +126,6 @@ def _format_consumer_generation(change: ChangeDocument) -> str:
     if generation is None:
         return f"{change['consumer']} (new)"
     return f"{change['consumer']} (generation {generation})"
-
-
-def has_change(entry: Entry) -> bool:
-    """Return whether there is a write that would remediate a finding."""
-    return bool(entry["change"])
 
 
 def format_entry(entry: Entry, width: int, tone: str) -> list[str]:

@@ -7,14 +7,14 @@
 from __future__ import annotations
 
 import collections
-import re
 from collections.abc import Collection, Iterable, Sequence
 
-from ...module_utils._common.text import format_count, make_printable
+from ...module_utils._common.text import format_count, make_printable, summarize_names
 from ...module_utils._core.findings.entries import Entry, get_subject
 from ...module_utils._core.models.change import DELETE_PROVIDERS
 from ...module_utils._core.models.kinds import KINDS
 from ...module_utils._core.models.placement import add_amounts
+from .._report.names import UUID
 from .._report.order import make_natural_key
 from .._report.phrases import MAX_NAME, explain_unchanged, get_server_name, list_hosts, sum_freed
 from .._report.units import humanize_amounts
@@ -34,8 +34,8 @@ from .lines import (
 )
 from .table import SHORT_UUID, Column, Row, format_table, is_cut
 
-# How many hosts are listed, and how many names.
-_MAX_HOSTS, _MAX_NAMES = 10, 3
+# How many hosts are listed.
+_MAX_HOSTS = 10
 
 _SUBJECT = "CONSUMER"
 _COLUMNS = (
@@ -49,8 +49,6 @@ _COLUMNS = (
 )
 
 _MEANINGS = {kind.name: kind.meaning for kind in KINDS}
-
-_UUID = re.compile(r"\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b")
 
 
 def format_overview(
@@ -94,8 +92,6 @@ def _describe_change(entry: Entry, kinds: Collection[str] | None) -> str:
         return "none"
     if explain_unchanged(entry, kinds):
         return "not now"
-    if change["action"] == DELETE_PROVIDERS:
-        return f"deletes {format_count(len(change['providers']), 'provider', 'providers')}"
     return describe_effect(change, map_names(entry))
 
 
@@ -176,12 +172,12 @@ def format_groups(title: str, entries: Sequence[Entry], width: int, tone: str) -
     groups: dict[tuple[str, str], list[Entry]] = collections.defaultdict(list)
     for entry in entries:
         # The same reason names another consumer each time.
-        groups[entry["kind"], _UUID.sub("…", entry["reason"])].append(entry)
+        groups[entry["kind"], UUID.sub("…", entry["reason"])].append(entry)
     lines: list[str] = []
     if groups:
         lines += ["", title]
     for (kind, _reason), members in list(groups.items())[:MAX_UNCHANGED_ROWS]:
-        text = f"{make_printable(kind)} ({_list_names(members)}): "
+        text = f"{make_printable(kind)} ({summarize_names(map(_name_entry, members))}): "
         text += make_printable(members[0]["reason"])
         lines += [Line(line, tone) for line in wrap_item(text, width)]
     if len(groups) > MAX_UNCHANGED_ROWS:
@@ -189,14 +185,8 @@ def format_groups(title: str, entries: Sequence[Entry], width: int, tone: str) -
     return lines
 
 
-def _list_names(entries: Sequence[Entry]) -> str:
-    """Return a few names with their UUIDs, and how many there are in all."""
-    names = []
-    for entry in entries[:_MAX_NAMES]:
-        subject = make_printable(get_subject(entry), MAX_NAME)
-        name = make_printable(get_server_name(entry), MAX_NAME)
-        names.append(f"{name} {subject}".strip())
-    listed = ", ".join(names)
-    if len(entries) > _MAX_NAMES:
-        listed += f" and {len(entries) - _MAX_NAMES} more"
-    return listed
+def _name_entry(entry: Entry) -> str:
+    """Return the name of the server of an entry with the UUID of its consumer."""
+    subject = make_printable(get_subject(entry), MAX_NAME)
+    name = make_printable(get_server_name(entry), MAX_NAME)
+    return f"{name} {subject}".strip()

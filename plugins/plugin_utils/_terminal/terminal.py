@@ -23,7 +23,7 @@ from .._report.order import sort_entries
 from .._report.phrases import MAX_NAME, describe_complaint
 from .._report.quota import list_quota_lines
 from .._report.units import humanize_amounts
-from .details import format_drifted, format_entry, format_with_write, has_change
+from .details import format_drifted, format_entry, format_with_write
 from .lines import (
     KIND_COLUMN,
     MAX_IN_FULL,
@@ -146,7 +146,7 @@ def _is_shown_with_write(entry: Entry, kinds: Collection[str] | None) -> bool:
     """
     if entry["verdict"] == "orphaned":
         return True
-    return entry["kind"] in (kinds or ()) and has_change(entry)
+    return entry["kind"] in (kinds or ()) and bool(entry["change"])
 
 
 def _format_unexplained(records: Sequence[Complaint], width: int) -> list[str]:
