@@ -19,7 +19,7 @@ from ...module_utils._core.models.documents import CloudDocument
 from .order import list_sorted_entries
 from .phrases import get_server_name, list_hosts, map_outcomes, sum_freed
 from .report import Report
-from .units import COMMON_CLASSES, format_amounts
+from .units import COMMON_CLASSES, format_others
 
 _YES_OR_NO = {True: "yes", False: "no"}
 
@@ -42,8 +42,6 @@ def render(report: Report) -> str:
 
 def _build_row(entry: Entry, outcome: str, cloud: CloudDocument) -> dict[str, t.Any]:
     frees = sum_freed(entry)
-    # Any other class has no column, for which ones there are differs from cloud to cloud.
-    others = {cls: amount for cls, amount in frees.items() if cls not in COMMON_CLASSES}
     server, change = entry["server"], entry["change"]
     return {
         # Some columns are fields of the entry itself.
@@ -57,7 +55,8 @@ def _build_row(entry: Entry, outcome: str, cloud: CloudDocument) -> dict[str, t.
         "server_status": server["status"] if server else None,
         "hosts": ", ".join(list_hosts(entry)),
         **{f"frees_{cls.lower()}": frees.get(cls, 0) for cls in COMMON_CLASSES},
-        "frees_others": format_amounts(others),
+        # Which other classes there are differs from cloud to cloud.
+        "frees_others": format_others(frees, COMMON_CLASSES),
         "change": change["action"] if change else None,
         # Only findings can be selected.
         "selected": _YES_OR_NO[entry["selected"]] if "selected" in entry else None,

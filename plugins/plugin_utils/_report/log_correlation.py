@@ -53,18 +53,11 @@ class Complaint(t.TypedDict):
     last_seen: t.NotRequired[str]
 
 
-class Explanation(t.TypedDict):
-    """A complaint with a finding that explains it."""
-
-    # The id of the finding.
-    finding: str
-    record: Complaint
-
-
 class Correlation(t.TypedDict):
     """All complaints: those that a finding explains, and those that none does."""
 
-    explained: list[Explanation]
+    # By the id of the finding.
+    explained: dict[str, list[Complaint]]
     unexplained: list[Complaint]
 
 
@@ -97,14 +90,14 @@ def correlate_records(
     for entry in iterate_entries(findings):
         for subject in _list_subjects(entry):
             by_subject[subject].append(entry)
-    explained: list[Explanation] = []
+    explained: dict[str, list[Complaint]] = {}
     unexplained: list[Complaint] = []
     for record in records:
         candidates = by_subject.get(get_record_subject(record), ())
         matches = [entry["id"] for entry in candidates if _is_about_host(entry, record)]
         matches += [guest["id"] for guest in _find_guests(guests, record)]
         for identity in matches:
-            explained.append({"finding": identity, "record": record})
+            explained.setdefault(identity, []).append(record)
         if not matches:
             unexplained.append(record)
     return {"explained": explained, "unexplained": unexplained}

@@ -32,7 +32,14 @@ from ...module_utils._core.findings.entries import (
 from ...module_utils._core.models.documents import RemediationDocument
 from ...module_utils._core.models.kinds import get_finding_subject
 from .order import sort_entries
-from .phrases import get_server_name, list_hosts, list_troubles, map_outcomes, sum_freed
+from .phrases import (
+    get_server_name,
+    join_counts,
+    list_hosts,
+    list_troubles,
+    map_outcomes,
+    sum_freed,
+)
 from .quota import list_quota_lines
 from .report import Report
 from .units import humanize_amount, humanize_amounts, sort_resource_classes
@@ -266,9 +273,7 @@ def _render_remediation(report: Report) -> list[str]:
 
 
 def _render_tally(remediation: RemediationDocument) -> str:
-    tally = remediation["tally"]
-    counts = ", ".join(f"{count} {name}" for name, count in tally.items() if count)
-    text = f"{counts or 'nothing to do'}."
+    text = f"{join_counts(remediation['tally']) or 'nothing to do'}."
     if remediation["check_mode"]:
         return f"Check mode: nothing was written. Without check mode: {text}"
     return text

@@ -17,7 +17,7 @@ from ...module_utils._common.text import format_count, make_printable
 from ...module_utils._core.findings.coverage import describe_unjudged_hosts
 from ...module_utils._core.findings.entries import Entry, Summary, get_subject
 from ...module_utils._core.models.documents import RemediationDocument
-from .phrases import get_server_name, list_hosts, list_troubles
+from .phrases import get_server_name, join_counts, list_hosts, list_troubles
 from .report import Report
 from .units import humanize_amounts
 
@@ -105,25 +105,16 @@ def _list_facts(notice: Notice) -> Iterator[tuple[str, str]]:
     summary, remediation = notice.summary, notice.remediation
     yield "cloud", " ".join(notice.cloud).strip()
     if summary:
-        yield "findings", _join_counts(summary["verdicts"])
+        verdicts = summary["verdicts"]
+        yield "findings", ", ".join(f"{verdicts[verdict]} {verdict}" for verdict in verdicts)
         yield "stranded", humanize_amounts(summary["stranded"]["resource_classes"])
     if remediation:
         label = "would be" if remediation["check_mode"] else "outcome"
-        yield label, _join_counts(_select_tally(remediation))
+        yield label, join_counts(remediation["tally"])
     if summary:
         yield "not judged", describe_unjudged_hosts(summary["coverage"])
     # The first format that the user named; more paths would only be longer.
     yield "report", next(iter(notice.reports.values()), "")
-
-
-def _join_counts(counts: Mapping[str, int]) -> str:
-    return ", ".join(f"{count} {name}" for name, count in counts.items())
-
-
-def _select_tally(remediation: RemediationDocument | None) -> dict[str, int]:
-    """Return how many changes had each outcome, without those that none had."""
-    tally = remediation["tally"] if remediation else {}
-    return {name: count for name, count in tally.items() if count}
 
 
 def _quote(text: t.Any, limit: int = _MAX_NAME) -> str:
@@ -139,13 +130,14 @@ def _quote(text: t.Any, limit: int = _MAX_NAME) -> str:
 def _format_json(notice: Notice) -> Payload:
     """Return everything as data, as the cloud has it."""
     cloud, region = notice.cloud
+    tally = notice.remediation["tally"] if notice.remediation else {}
     return {
         "title": notice.title,
         "cloud": cloud,
         "region": region,
         "troubles": notice.troubles,
         "summary": notice.summary,
-        "tally": _select_tally(notice.remediation),
+        "tally": {name: count for name, count in tally.items() if count},
         "check_mode": bool(notice.remediation and notice.remediation["check_mode"]),
         "new": [_convert_entry(entry) for entry in notice.new[:MAX_NEW_FINDINGS]],
         "new_count": len(notice.new),

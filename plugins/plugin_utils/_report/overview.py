@@ -37,8 +37,8 @@ from .quota import label_project
 from .report import Report
 from .rows import RESOURCE_COLUMNS, VERDICTS
 from .units import (
-    format_amounts,
     format_number,
+    format_others,
     get_class_label,
     humanize_amount,
     sort_resource_classes,
@@ -252,14 +252,10 @@ def _make_sort_key(total: _Total) -> tuple[list[int], str]:
 
 def _build_line(total: _Total) -> dict[str, t.Any]:
     name, stranded, used = total
-    others = {}
-    for cls, amount in stranded.items():
-        if amount and cls not in RESOURCE_COLUMNS:
-            others[cls] = amount
     return {
         "name": name,
         "cells": [_build_cell(cls, stranded, used) for cls in RESOURCE_COLUMNS],
-        "others": format_amounts(others),
+        "others": format_others(stranded, RESOURCE_COLUMNS),
     }
 
 

@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 import typing as t
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 
 from ...module_utils._common.text import format_count, make_printable
 from ...module_utils._core.models.change import DELETE_PROVIDERS
@@ -101,6 +101,11 @@ def map_outcomes(report: Report) -> dict[str, str]:
     would = "would be " if report.remediation["check_mode"] else ""
     outcomes = report.remediation["outcomes"]
     return {outcome["finding"]: f"{would}{outcome['outcome']}" for outcome in outcomes}
+
+
+def join_counts(counts: Mapping[str, int]) -> str:
+    """Return `2 removed, 1 failed`; nothing for none."""
+    return ", ".join(f"{count} {name}" for name, count in counts.items() if count)
 
 
 def list_remediated_findings(remediation: RemediationDocument | None) -> set[str]:

@@ -10,7 +10,6 @@ a text is empty.
 
 from __future__ import annotations
 
-import collections
 import dataclasses as d
 import typing as t
 from collections.abc import Callable, Collection, Mapping
@@ -34,7 +33,7 @@ from .order import list_sorted_entries
 from .phrases import describe_complaint, explain_unchanged, get_server_name, list_hosts, sum_freed
 from .proposed_commands import Context, build_cleanup
 from .report import Report
-from .units import format_amounts, humanize_amount, humanize_amounts
+from .units import format_others, humanize_amount, humanize_amounts
 
 VERDICTS = ("orphaned", "drifted", "undecided", "protected")
 # The resource classes that have a column.
@@ -73,9 +72,7 @@ def build_rows(report: Report) -> list[Row]:
 def make_details_builder(report: Report) -> Callable[[Entry], dict[str, t.Any]]:
     """Return a function that returns what the page has of a row that is unfolded."""
     get_state = _make_state_getter(report)
-    complaints: dict[str, list[str]] = collections.defaultdict(list)
-    for pair in correlate_records(report.findings, report.complaints)["explained"]:
-        complaints[pair["finding"]].append(describe_complaint(pair["record"]))
+    complaints = correlate_records(report.findings, report.complaints)["explained"]
     names = map_names(report)
 
     def build_details(entry: Entry) -> dict[str, t.Any]:
@@ -90,7 +87,7 @@ def make_details_builder(report: Report) -> Callable[[Entry], dict[str, t.Any]]:
             "providers": [_describe_provider(provider) for provider in entry["providers"]],
             "changes": _describe_changes(entry["change"]),
             "evidence": entry["evidence"],
-            "complaints": complaints.get(entry["id"], []),
+            "complaints": list(map(describe_complaint, complaints.get(entry["id"], ()))),
         }
 
     return build_details
@@ -114,7 +111,6 @@ def _describe_provider(provider: EntryProvider) -> dict[str, t.Any]:
 def _build_index(entry: Entry, state: State) -> dict[str, t.Any]:
     """Return what the page shows, sorts, searches and filters rows by, unfolded or not."""
     frees = sum_freed(entry)
-    others = {cls: amount for cls, amount in frees.items() if cls not in RESOURCE_COLUMNS}
     age = entry["age_seconds"]
     return {
         "id": entry["id"],
@@ -126,7 +122,7 @@ def _build_index(entry: Entry, state: State) -> dict[str, t.Any]:
         "project": entry["project"] or "",
         "frees": [frees.get(cls, 0) for cls in RESOURCE_COLUMNS],
         "amounts": [_format_freed(cls, frees) for cls in RESOURCE_COLUMNS],
-        "others": format_amounts(others),
+        "others": format_others(frees, RESOURCE_COLUMNS),
         "age": age,
         "age_text": "" if age is None else format_duration(age),
         "reason": entry["reason"],

@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 import typing as t
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 
 from ...module_utils._common.text import make_printable
 
@@ -37,6 +37,13 @@ def format_amounts(resources: Mapping[str, int]) -> str:
     """Return amounts as `2 VCPU, 2048 MEMORY_MB, 1 CUSTOM_PCI`; nothing for none."""
     return ", ".join(
         f"{resources[cls]} {make_printable(cls)}" for cls in sort_resource_classes(resources)
+    )
+
+
+def format_others(resources: Mapping[str, int], columns: Collection[str]) -> str:
+    """Return the amounts of the classes that have no column of their own; nothing for none."""
+    return format_amounts(
+        {cls: amount for cls, amount in resources.items() if amount and cls not in columns}
     )
 
 

@@ -26,7 +26,7 @@ from ...module_utils._core.models.outcomes import FAILED
 from ...module_utils._core.models.outcomes import SKIPPED as LEFT_OUT
 from ...module_utils._core.models.placement import sum_amounts
 from ...module_utils._core.plan.steps import Step
-from .._report.phrases import MAX_NAME, get_server_name
+from .._report.phrases import MAX_NAME, get_server_name, join_counts
 from .._report.units import humanize_amounts
 from .details import describe_effect, map_names
 from .lines import (
@@ -197,7 +197,7 @@ def _name_hosts(outcome: t.Any, providers: Iterable[str], entry: Entry | None) -
 def format_tally(remediation: RemediationDocument | RestorationDocument, width: int) -> list[str]:
     """Return how many changes had each outcome."""
     tally = remediation["tally"]
-    counts = ", ".join(f"{count} {name}" for name, count in tally.items() if count)
+    counts = join_counts(tally)
     if not counts:
         return ["Nothing to remediate."]
     if remediation["check_mode"]:
@@ -224,10 +224,9 @@ def format_results(results: Iterable[Mapping[str, t.Any]], width: int) -> list[s
         text = f"{outcome:{column}} {subject}  {make_printable(result.get('reason') or '')}"
         lines += [Line(line, _choose_tone(outcome)) for line in wrap_item(text, width)]
     if len(ranked) > 1:
-        counts = ", ".join(f"{count} {outcome}" for outcome, count in tally.items())
         # As red as the worst of them.
         tone = ERROR if ERROR in map(_choose_tone, tally) else OK
-        lines += [Line(line, tone) for line in wrap_text(f"Outcome: {counts}.", width)]
+        lines += [Line(line, tone) for line in wrap_text(f"Outcome: {join_counts(tally)}.", width)]
     return lines
 
 

@@ -6,10 +6,9 @@
 
 from __future__ import annotations
 
-import collections
 import itertools
 import typing as t
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
 from ...module_utils._common.text import format_count, make_printable
 from ...module_utils._core.findings.coverage import (
@@ -18,7 +17,7 @@ from ...module_utils._core.findings.coverage import (
     describe_unjudged_hosts,
 )
 from ...module_utils._core.findings.entries import Entry, FindingsDocument, Stranded, Summary
-from .._report.log_correlation import Complaint, Explanation, correlate_records, get_record_subject
+from .._report.log_correlation import Complaint, correlate_records, get_record_subject
 from .._report.order import sort_entries
 from .._report.phrases import MAX_NAME, describe_complaint
 from .._report.quota import list_quota_lines
@@ -166,15 +165,12 @@ def _format_unexplained(records: Sequence[Complaint], width: int) -> list[str]:
 
 
 def _make_log_formatter(
-    explained: Iterable[Explanation], width: int
+    explained: Mapping[str, Sequence[Complaint]], width: int
 ) -> Callable[[Entry], list[str]]:
     """Return a function that returns the lines with what hosts said of an entry."""
-    records: dict[str, list[Complaint]] = collections.defaultdict(list)
-    for pair in explained:
-        records[pair["finding"]].append(pair["record"])
 
     def format_log(entry: Entry) -> list[str]:
-        own = [describe_complaint(record) for record in records[entry["id"]]]
+        own = [describe_complaint(record) for record in explained.get(entry["id"], ())]
         return format_field("log", _join_first(own, _MAX_COMPLAINTS), width) if own else []
 
     return format_log

@@ -56,9 +56,10 @@ def complaint(
 def explained(found: dict[str, t.Any], *records: dict[str, t.Any]) -> list[str]:
     """Return the findings that explain these complaints."""
     told = correlate_records(found, records)
-    used = [pair["record"] for pair in told["explained"]]
+    pairs = [(finding, record) for finding, used in told["explained"].items() for record in used]
+    used = [record for _finding, record in pairs]
     assert all((record in used) != (record in told["unexplained"]) for record in records)
-    return [pair["finding"] for pair in told["explained"]]
+    return [finding for finding, _record in pairs]
 
 
 @pytest.mark.parametrize("where", ["findings", "protected", "undecided"])
@@ -81,7 +82,7 @@ def test_complaint_without_a_finding_is_kept() -> None:
         complaint(None, kind="rpc_version_cap"),
     ]
 
-    assert correlate_records(found, others) == {"explained": [], "unexplained": others}
+    assert correlate_records(found, others) == {"explained": {}, "unexplained": others}
 
 
 @pytest.mark.parametrize(
@@ -152,7 +153,7 @@ def test_findings_of_detection_can_be_joined() -> None:
         found, [complaint(orphan["consumer"]), complaint(orphan["consumer"], "compute-2")]
     )
 
-    assert [pair["finding"] for pair in told["explained"]] == [orphan["id"]]
+    assert list(told["explained"]) == [orphan["id"]]
     assert [record["host"] for record in told["unexplained"]] == ["compute-2"]
 
 
