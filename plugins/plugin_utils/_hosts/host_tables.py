@@ -6,25 +6,21 @@
 
 from __future__ import annotations
 
-import collections
-import re
 import typing as t
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Collection, Sequence
 
-from ...module_utils._common.text import format_count, make_printable, summarize_names
-from .._report.names import UUID
+from ...module_utils._common.text import make_printable
 from .._report.order import make_natural_key
-from .._report.phrases import MAX_NAME
+from .._report.phrases import MAX_NAME, explain_kind
 from .._terminal.lines import (
     CHANGED,
     ERROR,
     MAX_ROWS,
-    MAX_UNCHANGED_ROWS,
+    format_left_alone,
     format_omitted,
+    format_reasons,
     get_prose_width,
-    wrap_item,
     wrap_path,
-    wrap_text,
 )
 from .._terminal.table import SHORT_UUID, Column, Row, format_table, is_cut
 
@@ -63,10 +59,6 @@ _SEE_REASON = "see below"
 
 _CHANGES = {"leftover_domain": "undefine", "leftover_directory": "quarantine"}
 
-# The same reason names another server and another time for each of them.
-_TIME_PATTERN = r"\b[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9:.]+[0-9]Z?"
-_DETAIL = re.compile(f"{UUID.pattern}|{_TIME_PATTERN}")
-
 
 def format_blocker_table(blockers: Sequence[BlockerDocument], path: str, width: int) -> list[str]:
     """Return a line for each blocker of a host, then the reasons that say what to do."""
@@ -83,7 +75,7 @@ def format_blocker_table(blockers: Sequence[BlockerDocument], path: str, width: 
     lines += format_omitted(blockers, MAX_ROWS, path, get_prose_width(width))
     lines += _explain_short_uuids(_BLOCKER_COLUMNS, rows, path, width)
     unexplained = [blocker for blocker in blockers if blocker["kind"] not in _ADVICE]
-    return lines + _format_reasons(unexplained, get_blocker_name, get_prose_width(width))
+    return lines + format_reasons(unexplained, get_blocker_name, get_prose_width(width))
 
 
 def get_blocker_name(blocker: BlockerDocument) -> str:
@@ -101,7 +93,7 @@ def format_leftover_table(
     lines = format_table(_LEFTOVER_COLUMNS, rows, width)
     prose = get_prose_width(width)
     lines += format_omitted(leftovers, MAX_ROWS, path, prose)
-    return lines + _format_reasons(leftovers, None, prose)
+    return lines + format_reasons(leftovers, None, prose)
 
 
 def format_guest_table(
@@ -117,8 +109,9 @@ def format_guest_table(
     lines = format_table(_GUEST_COLUMNS, rows, width)
     lines += format_omitted(ordered, MAX_ROWS, path, prose)
     lines += _explain_short_uuids(_GUEST_COLUMNS, rows, path, width)
-    lines += _format_left_alone(entries, kinds, prose)
-    return lines + _format_reasons(ordered, None, prose)
+    left = [entry for entry in entries if entry["kind"] not in kinds and not is_running(entry)]
+    lines += format_left_alone([explain_kind(entry["kind"]) for entry in left], prose)
+    return lines + format_reasons(ordered, None, prose)
 
 
 def _rank_guest(entry: GuestEntry) -> tuple[t.Any, ...]:
@@ -158,29 +151,8 @@ def describe_size(entry: GuestEntry) -> str:
     return f"{size / 1024**3:.1f} GiB"
 
 
-def _format_left_alone(
-    entries: Iterable[GuestEntry], kinds: Collection[str], width: int
-) -> list[str]:
-    """Return which kinds are not changed now, once each."""
-    left = [entry for entry in entries if entry["kind"] not in kinds and not is_running(entry)]
-    counts = collections.Counter(entry["kind"] for entry in left)
-    lines: list[str] = []
-    for kind, count in counts.items():
-        shown = make_printable(kind)
-        text = f"Not now: {count}, because {shown} is not among the kinds to remediate."
-        lines += wrap_text(text, width)
-    return lines
-
-
-def format_unchanged_guests(title: str, entries: Sequence[GuestEntry], width: int) -> list[str]:
-    """Return why domains and directories are not changed, each reason once, with their names."""
-    if not entries:
-        return []
-    reasons = _format_reasons(entries, _get_guest_name, width)
-    return ["", title, *reasons[1:]]
-
-
-def _get_guest_name(entry: GuestEntry) -> str:
+def get_guest_name(entry: GuestEntry) -> str:
+    """Return which domain or directory an entry is about."""
     return f"{entry['name']} on {entry['host']}"
 
 
@@ -191,31 +163,3 @@ def _explain_short_uuids(
         return []
     text = f"Whole UUIDs: {make_printable(path)}, or a wider terminal."
     return wrap_path(text, get_prose_width(width))
-
-
-def _format_reasons(
-    entries: Sequence[t.Any], get_name: Callable[[t.Any], str] | None, width: int
-) -> list[str]:
-    """Return each reason once, after an empty line, with how many or which have it.
-
-    get_name: returns what an entry is called; None to count the entries.
-    """
-    groups: dict[tuple[str, str], list[t.Any]] = collections.defaultdict(list)
-    for entry in entries:
-        groups[entry["kind"], _DETAIL.sub("…", entry["reason"])].append(entry)
-    lines = [""] if groups else []
-    for (kind, reason), members in list(groups.items())[:MAX_UNCHANGED_ROWS]:
-        # The reason of one entry names it, and that of several is about each of them.
-        text = members[0]["reason"] if len(members) == 1 else reason
-        about = str(len(members))
-        if get_name:
-            about = _summarize([get_name(member) for member in members])
-        lines += wrap_item(f"{make_printable(kind)} ({about}): {make_printable(text)}", width)
-    left = len(groups) - MAX_UNCHANGED_ROWS
-    if left > 0:
-        lines.append(f"… and {format_count(left, 'more reason', 'more reasons')}")
-    return lines
-
-
-def _summarize(names: Iterable[str]) -> str:
-    return summarize_names(make_printable(name, 2 * MAX_NAME) for name in names)

@@ -22,6 +22,7 @@ from .._terminal.lines import (
     format_failed_checks,
     format_field,
     format_omitted,
+    format_reasons,
     format_row,
     format_second_column,
     format_server,
@@ -36,7 +37,7 @@ from .host_tables import (
     format_blocker_table,
     format_guest_table,
     format_leftover_table,
-    format_unchanged_guests,
+    get_guest_name,
     is_running,
 )
 
@@ -169,7 +170,7 @@ def format_guests(
         if verbose or len(entries) <= MAX_IN_FULL:
             lines += _format_list(title, entries, _format_guest, path, width, MAX_UNCHANGED_ROWS)
         else:
-            lines += format_unchanged_guests(title, entries, width)
+            lines += format_reasons(entries, get_guest_name, width, title)
     verdicts = document["summary"]["verdicts"]
     counts = ", ".join(f"{count} {verdict}" for verdict, count in verdicts.items())
     domains = format_count(coverage["domains"], "domain", "domains")

@@ -66,11 +66,16 @@ def explain_unchanged(entry: Entry, kinds: Collection[str] | None) -> str:
     kinds: those that may be changed; None for any.
     """
     if kinds is not None and entry["kind"] not in kinds:
-        return f"{entry['kind']} is not among the kinds to remediate"
+        return explain_kind(entry["kind"])
     if not entry["selected"]:
         return "it is not selected, or changes only hosts that are not named"
     # What version 1.0 wrote does not wait.
     return entry.get("waiting", "")
+
+
+def explain_kind(kind: str) -> str:
+    """Return why nothing of a kind is changed that was not chosen."""
+    return f"{kind} is not among the kinds to remediate"
 
 
 def describe_complaint(record: Complaint) -> str:

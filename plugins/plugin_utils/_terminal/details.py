@@ -18,7 +18,7 @@ from ...module_utils._core.models.documents import (
     StepDocument,
     TreeStepDocument,
 )
-from .._report.phrases import MAX_NAME, explain_unchanged
+from .._report.phrases import MAX_NAME, explain_kind, explain_unchanged
 from .._report.units import humanize_amounts
 from .lines import (
     CHANGED,
@@ -40,7 +40,7 @@ def format_drifted(entry: Entry, width: int, log: Callable[[Entry], list[str]]) 
     lines = [*format_entry(entry, width, CHANGED), *log(entry)]
     lines += format_mending(entry)
     if entry["change"]:
-        reason = f"{entry['kind']} is not among the kinds to remediate"
+        reason = explain_kind(entry["kind"])
         lines += format_field("could", f"be corrected; not now: {reason}", width)
     return lines
 

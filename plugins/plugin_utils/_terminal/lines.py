@@ -6,14 +6,17 @@
 
 from __future__ import annotations
 
+import collections
 import itertools
+import re
 import textwrap
 import typing as t
-from collections.abc import Iterable, Sized
+from collections.abc import Callable, Iterable, Sized
 
 from ansible.utils.display import get_text_width
 
-from ...module_utils._common.text import make_printable
+from ...module_utils._common.text import format_count, make_printable, summarize_names
+from .._report.names import UUID
 from .._report.phrases import MAX_NAME
 
 if t.TYPE_CHECKING:  # pragma: no cover
@@ -27,6 +30,9 @@ SUBJECT_COLUMN = 38
 # How many entries are shown that would be changed, and how many of those that are not changed.
 MAX_ROWS, MAX_UNCHANGED_ROWS = 100, 20
 
+# How many reasons not to make changes now are shown.
+_MAX_LEFT_ALONE = 10
+
 # So many findings are shown in full. More of them are shown in one line each.
 MAX_IN_FULL = 5
 
@@ -35,6 +41,10 @@ MAX_PROSE = 120
 
 # The longest label has 7 characters.
 _LABEL_WIDTH = 9
+
+# The same reason names another server and another time for each entry.
+_TIME = r"\b[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9:.]+[0-9]Z?"
+_DETAIL = re.compile(f"{UUID.pattern}|{_TIME}")
 
 # What a line is about. The action that prints it chooses one of Ansible's own colours for it.
 CHANGED, SKIPPED, WARNING, ERROR, OK = "changed", "skipped", "warning", "error", "ok"
@@ -196,3 +206,42 @@ def format_omitted(entries: Sized, shown: int, path: str, width: int) -> list[st
     if left <= 0:
         return []
     return wrap_path(f"… and {left} more in {make_printable(path)}", width)
+
+
+def format_reasons(
+    entries: Iterable[t.Any],
+    get_name: Callable[[t.Any], str] | None,
+    width: int,
+    title: str = "",
+    tone: str | None = None,
+) -> list[str]:
+    """Return each reason once, with how many entries have it, or which; nothing without entries.
+
+    get_name: returns what an entry is called; None to count the entries.
+    """
+    groups: dict[tuple[str, str], list[t.Any]] = collections.defaultdict(list)
+    for entry in entries:
+        groups[entry["kind"], _DETAIL.sub("…", entry["reason"])].append(entry)
+    lines = ["", title] if groups and title else [""] * bool(groups)
+    for (kind, reason), members in list(groups.items())[:MAX_UNCHANGED_ROWS]:
+        # The reason of one entry names it, and that of several is about each of them.
+        text = members[0]["reason"] if len(members) == 1 else reason
+        about = str(len(members))
+        if get_name:
+            names = [make_printable(get_name(member), 2 * MAX_NAME) for member in members]
+            about = summarize_names(names)
+        shown = wrap_item(f"{make_printable(kind)} ({about}): {make_printable(text)}", width)
+        lines += [Line(line, tone) for line in shown] if tone else shown
+    left = len(groups) - MAX_UNCHANGED_ROWS
+    if left > 0:
+        lines.append(f"… and {format_count(left, 'more reason', 'more reasons')}")
+    return lines
+
+
+def format_left_alone(reasons: Iterable[str], width: int) -> list[str]:
+    """Return why changes are not made now, each reason once; those without a reason are made."""
+    counts = collections.Counter(filter(None, reasons))
+    lines: list[str] = []
+    for reason, count in list(counts.items())[:_MAX_LEFT_ALONE]:
+        lines += wrap_text(f"Not now: {count}, because {make_printable(reason)}.", width)
+    return lines

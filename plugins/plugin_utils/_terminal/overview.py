@@ -9,12 +9,11 @@ from __future__ import annotations
 import collections
 from collections.abc import Collection, Iterable, Sequence
 
-from ...module_utils._common.text import format_count, make_printable, summarize_names
+from ...module_utils._common.text import format_count, make_printable
 from ...module_utils._core.findings.entries import Entry, get_subject
 from ...module_utils._core.models.change import DELETE_PROVIDERS
 from ...module_utils._core.models.kinds import KINDS
 from ...module_utils._core.models.placement import add_amounts
-from .._report.names import UUID
 from .._report.order import make_natural_key
 from .._report.phrases import MAX_NAME, explain_unchanged, get_server_name, list_hosts, sum_freed
 from .._report.units import humanize_amounts
@@ -23,14 +22,12 @@ from .details import describe_effect, map_names
 from .lines import (
     CHANGED,
     MAX_ROWS,
-    MAX_UNCHANGED_ROWS,
-    Line,
+    format_left_alone,
     format_omitted,
+    format_reasons,
     get_prose_width,
     wrap,
-    wrap_item,
     wrap_path,
-    wrap_text,
 )
 from .table import SHORT_UUID, Column, Row, format_table, is_cut
 
@@ -66,7 +63,8 @@ def format_overview(
     if is_cut(_COLUMNS, rows, width, _SUBJECT):
         lines += wrap_path(f"Whole ids: {make_printable(path)}, or a wider terminal.", prose)
     lines += _format_mended(entries, path, prose)
-    lines += _format_left_alone(entries, kinds, prose)
+    unmade = [explain_unchanged(entry, kinds) for entry in entries if entry["change"]]
+    lines += format_left_alone(unmade, prose)
     return lines + _format_kinds(entries, prose) + _format_hosts(entries, width)
 
 
@@ -102,20 +100,6 @@ def _format_mended(entries: Iterable[Entry], path: str, width: int) -> list[str]
         return []
     findings = format_count(count, "finding", "findings")
     return wrap_path(f"Commands that fix {findings}: {make_printable(path)}, or -v.", width)
-
-
-def _format_left_alone(
-    entries: Iterable[Entry], kinds: Collection[str] | None, width: int
-) -> list[str]:
-    """Return why changes are not made now, each reason once."""
-    changes = [entry for entry in entries if entry["change"]]
-    reasons = collections.Counter(explain_unchanged(entry, kinds) for entry in changes)
-    # These are made.
-    del reasons[""]
-    lines: list[str] = []
-    for reason, count in list(reasons.items())[:_MAX_HOSTS]:
-        lines += wrap_text(f"Not now: {count}, because {make_printable(reason)}.", width)
-    return lines
 
 
 def _format_kinds(entries: Iterable[Entry], width: int) -> list[str]:
@@ -169,24 +153,10 @@ def _rank_amounts(amounts: dict[str, int]) -> tuple[int, int, int]:
 
 def format_groups(title: str, entries: Sequence[Entry], width: int, tone: str) -> list[str]:
     """Return a paragraph for each reason not to change something, with a few of its names."""
-    groups: dict[tuple[str, str], list[Entry]] = collections.defaultdict(list)
-    for entry in entries:
-        # The same reason names another consumer each time.
-        groups[entry["kind"], UUID.sub("…", entry["reason"])].append(entry)
-    lines: list[str] = []
-    if groups:
-        lines += ["", title]
-    for (kind, _reason), members in list(groups.items())[:MAX_UNCHANGED_ROWS]:
-        text = f"{make_printable(kind)} ({summarize_names(map(_name_entry, members))}): "
-        text += make_printable(members[0]["reason"])
-        lines += [Line(line, tone) for line in wrap_item(text, width)]
-    if len(groups) > MAX_UNCHANGED_ROWS:
-        lines.append(f"… and {len(groups) - MAX_UNCHANGED_ROWS} more reasons")
-    return lines
+    return format_reasons(entries, _name_entry, width, title, tone)
 
 
 def _name_entry(entry: Entry) -> str:
     """Return the name of the server of an entry with the UUID of its consumer."""
-    subject = make_printable(get_subject(entry), MAX_NAME)
     name = make_printable(get_server_name(entry), MAX_NAME)
-    return f"{name} {subject}".strip()
+    return f"{name} {make_printable(get_subject(entry), MAX_NAME)}".strip()
