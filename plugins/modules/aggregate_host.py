@@ -112,8 +112,8 @@ from ansible.module_utils.basic import AnsibleModule
 
 from ..module_utils._common.errors import InvalidInput
 from ..module_utils._common.uuids import require_uuid
-from ..module_utils._core.clients.aggregates import AggregateClient
 from ..module_utils._core.clients.argspec import connection_options, run
+from ..module_utils._core.clients.groups import AggregateClient
 from ..module_utils._core.clients.nova import NovaReader
 from ..module_utils._core.clients.placement import PlacementReader
 from ..module_utils._core.clients.session import Session

@@ -821,13 +821,13 @@ from ..module_utils._core.findings.entries import FORMAT
 from ..module_utils._core.models.host_documents import HostDocument
 from ..module_utils._core.models.kind import REMEDIATE
 from ..module_utils._core.models.kinds import CONSUMER_KINDS
-from ..module_utils._core.options.policy_options import (
+from ..module_utils._core.options.policy import (
     parse_policy,
     policy_options,
     warn_ended_exclusions,
 )
 from ..module_utils._hosts.host_info import HostReader
-from ..module_utils._hosts.part_rules import PartPolicy
+from ..module_utils._hosts.parts import PartPolicy
 
 if t.TYPE_CHECKING:  # pragma: no cover
     from ..module_utils._core.clients.argspec import Connect

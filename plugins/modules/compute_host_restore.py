@@ -187,22 +187,22 @@ from ansible.module_utils.basic import AnsibleModule
 from ..module_utils._common.errors import InvalidInput
 from ..module_utils._common.folders import require_private_file
 from ..module_utils._common.json_files import read_json_option
-from ..module_utils._core.clients.aggregates import AggregateClient
 from ..module_utils._core.clients.argspec import connection_options, run
+from ..module_utils._core.clients.groups import AggregateClient
 from ..module_utils._core.clients.provider_writer import ProviderWriter
 from ..module_utils._core.models.documents import pick_fields
 from ..module_utils._core.models.host_documents import RecordedCloud
 from ..module_utils._hosts.evacuations import UnfinishedEvacuations
-from ..module_utils._hosts.former_host import parse_former_host
+from ..module_utils._hosts.host_record import parse_former_host
 from ..module_utils._hosts.host_restoration import RESTORABLE, HostRestoration
-from ..module_utils._hosts.redeploy_checks import (
+from ..module_utils._hosts.redeploy import (
     BAD_OUTCOMES,
     DIFFERS,
     RESTORED,
     Check,
+    RedeployedHostReader,
     list_checks,
 )
-from ..module_utils._hosts.redeployed_host import RedeployedHostReader
 
 if t.TYPE_CHECKING:  # pragma: no cover
     from ..module_utils._core.clients.argspec import Connect

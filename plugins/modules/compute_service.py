@@ -215,12 +215,6 @@ from ..module_utils._core.clients.nova import NovaReader
 from ..module_utils._core.clients.placement import PlacementReader
 from ..module_utils._core.clients.provider_writer import ProviderWriter
 from ..module_utils._core.clients.session import Session
-from ..module_utils._core.facts.preconditions import (
-    describe_service_blocker,
-    find_service_providers,
-    leave_out_consumers,
-    require_compute_nodes,
-)
 from ..module_utils._core.facts.services import (
     COMPUTE,
     apply_update,
@@ -228,6 +222,12 @@ from ..module_utils._core.facts.services import (
     describe_services,
     find_service,
     get_listed_services,
+)
+from ..module_utils._core.facts.trees import (
+    describe_service_blocker,
+    find_service_providers,
+    leave_out_consumers,
+    require_compute_nodes,
 )
 from ..module_utils._core.models.nova import Service
 from ..module_utils._hosts.service_writer import ServiceWriter

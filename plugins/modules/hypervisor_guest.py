@@ -392,10 +392,10 @@ import typing as t
 from ansible.module_utils.basic import AnsibleModule
 
 from ..module_utils._common.runner import run_offline
-from ..module_utils._hypervisors.on_host.domain_xml import DEFAULT_BACKUP_PATH
 from ..module_utils._hypervisors.on_host.guest import ensure_guest_state
 from ..module_utils._hypervisors.on_host.instance_dirs import SUFFIX_BY_KIND, instances_options
 from ..module_utils._hypervisors.on_host.virsh import (
+    DEFAULT_BACKUP_PATH,
     KEPT_UNLESS_REMOVED,
     REFUSED_UNLESS_REMOVED,
     virsh_options,

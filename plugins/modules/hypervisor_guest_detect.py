@@ -415,7 +415,7 @@ from ..module_utils._common.json_files import read_json, read_json_option, write
 from ..module_utils._core.clients.argspec import connection_options, run
 from ..module_utils._core.findings.entries import MAX_RETURNED
 from ..module_utils._core.findings.validation import validate_document
-from ..module_utils._core.options.policy_options import (
+from ..module_utils._core.options.policy import (
     parse_policy,
     policy_options,
     warn_ended_exclusions,

@@ -176,8 +176,12 @@ from ..module_utils._core.clients.argspec import connection_options, run
 from ..module_utils._core.clients.nova import NovaReader
 from ..module_utils._core.models.documents import convert_to_json
 from ..module_utils._hosts.network_agents import AgentWriter
-from ..module_utils._hosts.part_reader import find_used_ports, make_agent_reader
-from ..module_utils._hosts.part_rules import find_agent_blockers, make_port_blocker
+from ..module_utils._hosts.parts import (
+    find_agent_blockers,
+    find_used_ports,
+    make_agent_reader,
+    make_port_blocker,
+)
 
 if t.TYPE_CHECKING:  # pragma: no cover
     from ..module_utils._core.clients.argspec import Connect

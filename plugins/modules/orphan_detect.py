@@ -1233,33 +1233,38 @@ from ..module_utils._core.facts.index import SnapshotIndex
 from ..module_utils._core.facts.microversions import list_unmet_requirements
 from ..module_utils._core.findings.document import build_document
 from ..module_utils._core.findings.entries import ENTRY_LISTS, MAX_RETURNED, VersionsDocument
-from ..module_utils._core.findings.first_seen import HISTORY_LOST, extract_history, parse_history
 from ..module_utils._core.findings.memory import build_memory, describe_source, explain_full_reading
 from ..module_utils._core.findings.selection import Selection
-from ..module_utils._core.findings.sightings import parse_min_sightings, sighting_options
+from ..module_utils._core.findings.sightings import (
+    HISTORY_LOST,
+    extract_history,
+    parse_history,
+    parse_min_sightings,
+    sighting_options,
+)
 from ..module_utils._core.judging.engine import judge
 from ..module_utils._core.models.codec import decode, encode
 from ..module_utils._core.models.kinds import get_finding_subject
 from ..module_utils._core.models.memory import Memory, decode_memory, encode_memory
 from ..module_utils._core.models.snapshot import Cloud, Reading, Scope, Snapshot
 from ..module_utils._core.options.guest_devices import guests_option, read_guests
-from ..module_utils._core.options.policy import Policy
-from ..module_utils._core.options.policy_options import (
+from ..module_utils._core.options.policy import (
+    Policy,
     find_absent_allocators,
     parse_policy,
     policy_options,
     warn_ended_exclusions,
 )
 from ..module_utils._core.options.scope import parse_scope, scope_options
+from ..module_utils._core.reading.candidates import check_named_consumers
 from ..module_utils._core.reading.host_groups import (
     CellHosts,
     parse_cell_hosts,
     resolve_host_groups,
 )
 from ..module_utils._core.reading.incremental import FullReadingNeeded, IncrementalCollector
-from ..module_utils._core.reading.known_consumers import check_named_consumers
+from ..module_utils._core.reading.others import add_surroundings
 from ..module_utils._core.reading.projects import resolve_projects
-from ..module_utils._core.reading.surroundings import add_surroundings
 
 if t.TYPE_CHECKING:  # pragma: no cover
     from ..module_utils._core.clients.argspec import Connect

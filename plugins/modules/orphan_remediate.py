@@ -337,11 +337,12 @@ from ..module_utils._core.clients.argspec import connection_options, run
 from ..module_utils._core.models.change import build_diff
 from ..module_utils._core.models.outcomes import FAILED
 from ..module_utils._core.options.guest_devices import guests_option, read_guests
-from ..module_utils._core.options.policy_options import (
+from ..module_utils._core.options.policy import (
     parse_policy,
     policy_options,
     warn_ended_exclusions,
 )
+from ..module_utils._core.plan.approval import is_plan_text, parse_plan_text
 from ..module_utils._core.plan.limits import (
     failures_option,
     limits_options,
@@ -349,7 +350,6 @@ from ..module_utils._core.plan.limits import (
     parse_max_failures,
 )
 from ..module_utils._core.plan.plan import Plan, check_cloud
-from ..module_utils._core.plan.plan_text import is_plan_text, parse_plan_text
 from ..module_utils._core.reading.renewal import RenewingCollector
 from ..module_utils._core.run.lock import acquire_lock
 from ..module_utils._core.run.signals import watch_for_stop

@@ -430,17 +430,16 @@ from ..module_utils._common.folders import require_private_folder
 from ..module_utils._common.progress import PROGRESS, progress_options
 from ..module_utils._common.uuids import require_uuid
 from ..module_utils._core.changes.journal import Journal, read_journal
-from ..module_utils._core.changes.nova_check import RestoreCheck
 from ..module_utils._core.changes.outcomes import conclude_run
-from ..module_utils._core.changes.restore import OUTCOMES, find_restore_steps, restore
-from ..module_utils._core.changes.tree_records import find_deleted_providers
+from ..module_utils._core.changes.records import find_deleted_providers
+from ..module_utils._core.changes.restore import OUTCOMES, RestoreCheck, find_restore_steps, restore
 from ..module_utils._core.changes.tree_restore import TreeRestorer
 from ..module_utils._core.clients.allocation_writer import AllocationWriter
 from ..module_utils._core.clients.argspec import connection_options, run
 from ..module_utils._core.clients.nova import NovaReader
 from ..module_utils._core.clients.placement import PlacementReader
 from ..module_utils._core.models.change import build_diff
-from ..module_utils._core.options.policy_options import (
+from ..module_utils._core.options.policy import (
     parse_policy,
     policy_options,
     warn_ended_exclusions,

@@ -129,7 +129,7 @@ from ..module_utils._core.clients.placement import PlacementReader
 from ..module_utils._core.clients.provider_writer import ProviderWriter
 from ..module_utils._core.clients.session import Session
 from ..module_utils._core.facts.agreement import list_host_names
-from ..module_utils._core.facts.preconditions import (
+from ..module_utils._core.facts.trees import (
     check_no_compute_node,
     describe_consumers,
     find_tree,

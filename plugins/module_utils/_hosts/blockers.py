@@ -63,7 +63,7 @@ class Blocker:
     """One reason why a host cannot be decommissioned yet.
 
     kind: `server`, `migration`, `resize`, `claim`, `hidden_allocation`, `provider_in_use`,
-        `excluded`, `service_up`, `unsound_reading`, or one of those of `_hosts.part_rules`.
+        `excluded`, `service_up`, `unsound_reading`, or one of those of `_hosts.parts`.
     stops: the first stage that must not begin while the blocker is there.
     """
 

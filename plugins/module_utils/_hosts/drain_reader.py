@@ -20,13 +20,13 @@ from .._core.clients.neutron import NeutronReader
 from .._core.clients.nova import NovaReader
 from .._core.clients.placement import PlacementReader
 from .._core.clients.session import Session
-from .._core.facts.preconditions import require_compute_nodes
 from .._core.facts.services import COMPUTE, find_service, get_listed_services, require_answer
+from .._core.facts.trees import require_compute_nodes
 from .._core.models.nova import Hypervisor, Migration, Service
 from .._core.models.placement import AllocationCandidates, Allocations
 from .._core.models.resource_request import ServerPort
 from .drain_plan import HostReading, is_selectable, list_offers
-from .draining import DrainServer, MoveNeed, ServerGroup, Way
+from .draining import DrainServer, MoveNeed, ServerGroup, Way, list_special_specs
 from .evacuations import (
     UnfinishedEvacuations,
     find_returning_hosts,
@@ -34,10 +34,8 @@ from .evacuations import (
     list_evacuations,
     read_unfinished_evacuations,
 )
-from .flavor import list_special_specs
-from .move_needs import build_candidate_query
 from .move_reader import MoveReader
-from .move_ways import BARE_METAL, judge_allocation
+from .move_ways import BARE_METAL, build_candidate_query, judge_allocation
 
 
 class DrainReader:

@@ -5,19 +5,23 @@
 """What a host is drained by: its servers with all that decides where they can go, and the plan.
 
 The words are Nova's and Placement's own. The classes are frozen, and made of JSON's types.
+
+It is enough to see whether a server would fit on another host. What a server has to have on its own
+host is in `expected`.
 """
 
 from __future__ import annotations
 
 import dataclasses as d
+import re
 import typing as t
+from collections.abc import Mapping
 
-from .._core.models.nova import Server
+from .._core.models.nova import Flavor, Server
 from .._core.models.placement import Resources
 
 # How a server leaves a host.
 LIVE, COLD, EVACUATION, STAYS = "live", "cold", "evacuation", "stays"
-
 # What became of a server.
 MOVED, GONE, LEFT, FAILED, UNDER_WAY, SKIPPED = (
     "moved",
@@ -28,13 +32,10 @@ MOVED, GONE, LEFT, FAILED, UNDER_WAY, SKIPPED = (
     "skipped",
 )
 MOVE_OUTCOMES = (MOVED, GONE, LEFT, FAILED, UNDER_WAY, SKIPPED)
-
 # The types that Nova gives to the migrations of each of the moves.
 MIGRATION_TYPES = {LIVE: "live-migration", COLD: "migration", EVACUATION: "evacuation"}
-
 # The instance actions that Nova records of them.
 MOVE_ACTIONS = {LIVE: "live-migration", COLD: "migrate", EVACUATION: "evacuate"}
-
 ANTI_AFFINITY, AFFINITY = "anti-affinity", "affinity"
 SOFT_ANTI_AFFINITY, SOFT_AFFINITY = "soft-anti-affinity", "soft-affinity"
 
@@ -201,3 +202,31 @@ class MoveOutcomeDocument(t.TypedDict):
     seconds: int
     attempts: int
     reason: str
+
+
+# Extra specs and image properties that ask for other resource classes or for other amounts. What is
+# `hw:` in an extra spec is `hw_` in an image property.
+_SPECIAL_SPECS = re.compile(
+    r"resources.*|pci_passthrough:.*|accel:.*"
+    r"|hw[:_](cpu_policy|cpu_dedicated_mask|cpu_realtime.*|emulator_threads_policy|numa_.*"
+    r"|mem_page_size|mem_encryption.*|pmem)"
+)
+
+
+def list_special_specs(specs: Mapping[str, str]) -> list[str]:
+    """Return those extra specs or image properties that make a server more than plain."""
+    return sorted(name for name in specs if _SPECIAL_SPECS.fullmatch(name))
+
+
+def calculate_resources(flavor: Flavor, volume_backed: bool) -> Resources:
+    """Return the amounts that Nova allocates for a server of a plain flavor.
+
+    These are VCPU, MEMORY_MB (MiB) and DISK_GB (GiB). A class of which the server needs nothing is
+    left out.
+    """
+    # Swap is in MiB and rounded up to GiB.
+    disk = flavor.ephemeral + -(-flavor.swap // 1024)
+    if not volume_backed:
+        disk += flavor.disk
+    amounts = {"VCPU": flavor.vcpus, "MEMORY_MB": flavor.ram, "DISK_GB": disk}
+    return {cls: amount for cls, amount in amounts.items() if amount}

@@ -20,8 +20,8 @@ from .._core.clients.provider_state import ProviderStateReader
 from .._core.clients.session import Session
 from .._core.facts.agreement import list_host_names
 from .._core.facts.index import SnapshotIndex
-from .._core.facts.preconditions import check_no_compute_node, require_compute_nodes
 from .._core.facts.services import COMPUTE, get_listed_services, require_answer
+from .._core.facts.trees import check_no_compute_node, require_compute_nodes
 from .._core.models.documents import convert_to_json, pick_fields
 from .._core.models.host_documents import (
     AggregateDocument,
@@ -56,8 +56,13 @@ from .blockers import (
 )
 from .host_record import HostRecords, build_record, choose_records, read_records
 from .migrations import describe_migration
-from .part_reader import PartReader
-from .part_rules import PartPolicy, describe_other_service, find_part_blockers, list_part_warnings
+from .parts import (
+    PartPolicy,
+    PartReader,
+    describe_other_service,
+    find_part_blockers,
+    list_part_warnings,
+)
 
 # How often usages and allocations are read until they agree. Others change them in between.
 _ATTEMPTS = 3

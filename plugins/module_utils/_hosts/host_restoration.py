@@ -16,15 +16,14 @@ from collections.abc import Callable, Collection, Iterator
 
 from .._common.errors import CloudError
 from .._common.text import summarize_names
-from .._core.changes.tree_additions import find_lost_aggregates, find_lost_traits
-from .._core.clients.aggregates import AggregateClient
+from .._core.changes.records import find_lost_aggregates, find_lost_traits
+from .._core.clients.groups import AggregateClient
 from .._core.clients.provider_state import ProviderState
 from .._core.clients.provider_writer import ProviderWriter
 from .._core.models.nova import Aggregate
 from .._core.models.placement import Provider
-from .former_host import FormerHost
-from .redeploy_checks import DIFFERS, FAILED, MISSING, OK, RESTORED, Check
-from .redeployed_host import RedeployedHost
+from .host_record import FormerHost
+from .redeploy import DIFFERS, FAILED, MISSING, OK, RESTORED, Check, RedeployedHost
 
 AGGREGATES, TRAITS, RATIOS = "aggregates", "traits", "ratios"
 RESTORABLE = (AGGREGATES, TRAITS, RATIOS)

@@ -2,20 +2,39 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""How a server can leave its host: live, cold, by evacuation, or not at all. Pure.
+"""How one server can leave its host, and what it needs from the next one. Pure.
 
 Nova's own conditions are in nova/compute/api.py: `live_migrate`, `resize` and `evacuate`.
+
+How Nova makes a request of a flavor: nova/scheduler/utils.py, ResourceRequest.from_request_spec;
+and what it adds for zones, projects and disabled hosts: nova/scheduler/request_filter.py.
 """
 
 from __future__ import annotations
 
 import re
 import typing as t
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
-from .._core.models.nova import Migration
+from .._core.models.nova import Aggregate, Migration
+from .._core.models.placement import Allocations, Resources, sum_amounts
 from .._core.models.resource_request import ServerPort
-from .draining import COLD, EVACUATION, LIVE, STAYS, DrainServer, DrainSettings, Way
+from .._core.resources.candidate_requests import DISABLED_TRAIT
+from .draining import (
+    AFFINITY,
+    ANTI_AFFINITY,
+    COLD,
+    EVACUATION,
+    LIVE,
+    STAYS,
+    DrainServer,
+    DrainSettings,
+    MoveNeed,
+    ServerGroup,
+    Way,
+    calculate_resources,
+    list_special_specs,
+)
 
 # Statuses of which Nova moves no server, with what the operator can do about it.
 _STAYING_STATUSES = {
@@ -31,7 +50,6 @@ _STAYING_STATUSES = {
     "UNKNOWN": "repair the connection to the database of its cell",
     "VERIFY_RESIZE": "have its owner confirm or revert the resize",
 }
-
 # The same on a host that is dead and fenced. A request that nova-compute has to carry out leaves a
 # task, with which Nova evacuates no server.
 _NO_GUEST = "reset its state to active, which loses nothing: its guest is gone"
@@ -41,23 +59,19 @@ _FENCED_STATUSES = {
     "SHELVED": "start its host, or create it again from the image that shelving made of it",
     "VERIFY_RESIZE": "start its host, then revert: to confirm deletes the disk on the source",
 }
-
 # Extra specs and image properties with which a server cannot move live, with the reason.
 _NOT_LIVE = {
     r"pci_passthrough:.*": "it has a PCI device",
     r"resources\w*:VGPU": "it has a vGPU",
     r"hw[:_]mem_encryption": "its memory is encrypted",
 }
-
 _NEVER_MIGRATED = {r"accel:.*": "it has an accelerator"}
-
 # With these it moves live only where Nova, the driver and the destination allow it.
 _MAYBE_LIVE = {
     r"hw[:_]cpu_policy": "its CPUs are pinned",
     r"hw[:_]numa_nodes": "it has a NUMA topology",
     r"hw[:_]pmem": "it has persistent memory",
 }
-
 # Ironic's driver can neither move nor evacuate a server, and Nova then sets it in ERROR
 # (nova/compute/manager.py, _do_rebuild_instance; nova/conductor/manager.py, _live_migrate).
 BARE_METAL = Way(
@@ -65,7 +79,6 @@ BARE_METAL = Way(
     "it is a bare metal node, which Nova does not move (its allocation has no CPU and no memory)",
     "start nova-compute if it is down: the node runs without it",
 )
-
 # Types of ports that are a device of the host.
 _DEVICE_PORTS = frozenset({"direct", "direct-physical", "macvtap", "vdpa", "remote-managed"})
 
@@ -230,3 +243,149 @@ def _match_specs(server: DrainServer, reasons: dict[str, str]) -> list[str]:
     """Return the reasons whose pattern matches an extra spec or an image property."""
     names = [*server.extra_specs, *server.image_properties]
     return [why for spec, why in reasons.items() if any(re.fullmatch(spec, name) for name in names)]
+
+
+# Nova asks for at most so many candidates (nova/conf/scheduler.py, max_placement_results).
+MAX_CANDIDATES = 1000
+_TRAIT_PREFIX = "trait:"
+# The keys of an aggregate that keep it for some projects (nova/scheduler/request_filter.py).
+_PROJECT_KEY = "filter_tenant_id"
+
+
+def build_need(
+    server: DrainServer, allocations: Allocations | None, aggregates: Iterable[Aggregate]
+) -> MoveNeed | None:
+    """Return what a server needs; None where neither its flavor nor its allocation shows it.
+
+    allocations: what it has now; None where that is not known.
+    """
+    resources = calculate_amounts(server, allocations)
+    if not resources:
+        return None
+    required, forbidden = list_traits(server)
+    return MoveNeed(
+        resources=tuple(sorted(resources.items())),
+        required=required,
+        # Nova never selects a host whose compute service is disabled.
+        forbidden=forbidden | {DISABLED_TRAIT},
+        member_of=_list_memberships(server, tuple(aggregates)),
+    )
+
+
+def calculate_amounts(server: DrainServer, allocations: Allocations | None) -> Resources:
+    """Return the amounts by resource class that the next host has to have.
+
+    A plain flavor says them. For any other flavor the present allocation says more.
+    """
+    flavor = server.server.flavor
+    # Devices, pinned CPUs and NUMA topologies change the resource classes, not only the amounts.
+    is_plain = not list_special_specs({**server.extra_specs, **server.image_properties})
+    if flavor is not None and flavor.extra_specs is not None and is_plain:
+        return calculate_resources(flavor, server.is_volume_backed)
+    if allocations:
+        return sum_amounts(allocations.values())
+    if flavor is not None:
+        return calculate_resources(flavor, server.is_volume_backed)
+    return {}
+
+
+def list_traits(server: DrainServer) -> tuple[frozenset[str], frozenset[str]]:
+    """Return the traits that a server requires, and those that it forbids."""
+    required: set[str] = set()
+    forbidden: set[str] = set()
+    for name, value in (*server.extra_specs.items(), *server.image_properties.items()):
+        if not name.startswith(_TRAIT_PREFIX):
+            continue
+        trait = name.removeprefix(_TRAIT_PREFIX)
+        if value == "required":
+            required.add(trait)
+        elif value == "forbidden":
+            forbidden.add(trait)
+    return frozenset(required), frozenset(forbidden)
+
+
+def _list_memberships(
+    server: DrainServer, aggregates: tuple[Aggregate, ...]
+) -> tuple[frozenset[str], ...]:
+    memberships: list[frozenset[str]] = []
+    if server.pinned_zone is not None:
+        in_zone = {entry.uuid for entry in aggregates if entry.zone == server.pinned_zone}
+        # The zone of hosts without a zone has no aggregate, and Nova then asks for none.
+        if in_zone:
+            memberships.append(frozenset(in_zone))
+    of_project = {
+        entry.uuid for entry in aggregates if server.server.project in list_projects(entry)
+    }
+    if of_project:
+        memberships.append(frozenset(of_project))
+    return tuple(memberships)
+
+
+def list_projects(aggregate: Aggregate) -> set[str]:
+    """Return the projects for which an aggregate is kept; empty if it is for all of them."""
+    projects: set[str] = set()
+    for key, value in aggregate.metadata.items():
+        if key.startswith(_PROJECT_KEY):
+            projects.update(part.strip() for part in value.split(","))
+    return projects
+
+
+def find_isolated_hosts(server: DrainServer, aggregates: Iterable[Aggregate]) -> dict[str, str]:
+    """Return the hosts that are kept for other servers, each with the name of its aggregate.
+
+    An aggregate is kept for some projects, or for the flavors and images that require its traits.
+    Whether Nova enforces that depends on its configuration, which no API shows: a host that may be
+    refused is not promised.
+    """
+    required, _forbidden = list_traits(server)
+    isolated: dict[str, str] = {}
+    for aggregate in aggregates:
+        projects = list_projects(aggregate)
+        is_for_others = bool(projects) and server.server.project not in projects
+        if is_for_others or _list_isolating_traits(aggregate) - required:
+            for host in aggregate.hosts:
+                isolated.setdefault(host, aggregate.name)
+    return isolated
+
+
+def _list_isolating_traits(aggregate: Aggregate) -> set[str]:
+    traits = set()
+    for key, value in aggregate.metadata.items():
+        if key.startswith(_TRAIT_PREFIX) and value == "required":
+            traits.add(key.removeprefix(_TRAIT_PREFIX))
+    return traits
+
+
+def allows_group(
+    group: ServerGroup, server: str, host: str, places: Mapping[str, str], source: str
+) -> bool:
+    """Return whether the scheduler would let a member of a group move to a host.
+
+    It refuses only what violates a hard policy (nova/scheduler/filters/affinity_filter.py).
+
+    places: the hosts of the members by uuid, without those that have no host. source: the host that
+        the server leaves.
+    """
+    others = [places[member] for member in group.members if member != server and member in places]
+    if group.policy == ANTI_AFFINITY:
+        return others.count(host) < group.max_per_host
+    if group.policy == AFFINITY:
+        # Nova counts the server itself as a member on its present host, so it may only go where
+        # another member already is.
+        return host in others and host != source
+    return True
+
+
+def build_candidate_query(need: MoveNeed) -> dict[str, t.Any]:
+    """Return the parameters of `GET /allocation_candidates`."""
+    required = sorted(need.required) + [f"!{trait}" for trait in sorted(need.forbidden)]
+    query: dict[str, t.Any] = {
+        "resources": ",".join(f"{cls}:{amount}" for cls, amount in need.resources),
+        "limit": str(MAX_CANDIDATES),
+    }
+    if required:
+        query["required"] = ",".join(required)
+    if need.member_of:
+        # The parameter is repeated: the host must be in one aggregate of each set.
+        query["member_of"] = [f"in:{','.join(sorted(uuids))}" for uuids in need.member_of]
+    return query

@@ -17,7 +17,7 @@ from .._core.clients.nova import NovaReader
 from .._core.clients.session import Session
 from .._core.facts.index import SnapshotIndex
 from .._core.facts.listings_index import ListingsIndex
-from .._core.facts.preconditions import require_compute_nodes
+from .._core.facts.trees import require_compute_nodes
 from .._core.findings.document import describe_answer
 from .._core.findings.entries import FORMAT
 from .._core.models.documents import convert_to_json

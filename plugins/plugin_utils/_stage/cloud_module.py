@@ -52,7 +52,7 @@ def _has_secrets(args: Mapping[str, t.Any]) -> bool:
 
 
 def _has_openstacksdk() -> bool:
-    from ...module_utils._core.clients.sdk_errors import OPENSTACKSDK_IMPORT_ERROR
+    from ...module_utils._core.clients.login_errors import OPENSTACKSDK_IMPORT_ERROR
 
     return OPENSTACKSDK_IMPORT_ERROR is None
 

@@ -11,7 +11,7 @@ import typing as t
 from collections.abc import Iterable, Mapping, Sequence
 
 from ...module_utils._common.text import format_count, make_printable
-from ...module_utils._core.changes.tree_records import TreeRecord
+from ...module_utils._core.changes.records import TreeRecord
 from ...module_utils._core.findings.entries import Entry, FindingsDocument
 from ...module_utils._core.models.change import DELETE_PROVIDERS
 from ...module_utils._core.models.documents import (

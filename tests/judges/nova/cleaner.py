@@ -31,7 +31,7 @@ from ansible_collections.osops.placement.plugins.module_utils._core.models.kinds
 from ansible_collections.osops.placement.plugins.module_utils._core.options.guest_devices import (
     guests_option,
 )
-from ansible_collections.osops.placement.plugins.module_utils._core.options.policy_options import (
+from ansible_collections.osops.placement.plugins.module_utils._core.options.policy import (
     policy_options,
 )
 from ansible_collections.osops.placement.plugins.module_utils._core.plan.limits import (

@@ -22,20 +22,20 @@ from ..clients.api import Api
 from ..clients.nova import NovaReader
 from ..clients.provider_state import ProviderState, ProviderStateReader
 from ..clients.provider_writer import ProviderWriter
-from ..facts.preconditions import find_tree, require_compute_nodes
+from ..facts.trees import find_tree, require_compute_nodes
 from ..models.nova import Aggregate, Hypervisor
 from ..models.outcomes import FAILED, RESTORED, SKIPPED
 from ..models.placement import Provider
 from .journal import Journal
-from .tree_additions import (
+from .records import (
     HOST_RESOURCE_CLASSES,
     ProviderAddition,
     TreeAddition,
+    TreeRecord,
     describe_inventory_changes,
     find_lost_aggregates,
     find_lost_traits,
 )
-from .tree_records import TreeRecord
 
 _RECREATE_HINT = "nova-compute creates it again when it starts; restore again after that"
 

@@ -23,8 +23,8 @@ from ..._common.text import make_printable
 from ..._common.times import format_duration, format_timestamp, read_http_clock
 from ..models.snapshot import Answer
 from .answer_types import find_wrong_type
-from .keystone import renew_token
-from .sdk_errors import CATALOG_ADVICE, STATUS_ADVICE, collapse_spaces, translate_sdk_errors
+from .login import renew_token
+from .login_errors import CATALOG_ADVICE, STATUS_ADVICE, collapse_spaces, translate_sdk_errors
 
 # keystoneauth retries these. 500 is not among them: a dead cell causes a lasting 500, which is an
 # answer (Api.get).

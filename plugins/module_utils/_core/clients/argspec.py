@@ -13,7 +13,7 @@ from collections.abc import Callable
 from ansible.module_utils.basic import AnsibleModule, missing_required_lib
 
 from ..._common.runner import run_offline
-from .sdk_errors import OPENSTACKSDK_IMPORT_ERROR
+from .login_errors import OPENSTACKSDK_IMPORT_ERROR
 from .session import Session, connect
 
 if t.TYPE_CHECKING:  # pragma: no cover

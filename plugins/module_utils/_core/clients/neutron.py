@@ -16,7 +16,7 @@ from collections.abc import Collection, Mapping
 from ..models.resource_request import PortGroup, ServerPort
 from ..models.snapshot import Answer
 from .api import Api, Reply
-from .optional import OptionalApi
+from .other_services import OptionalApi
 
 # With this role, Neutron shows everything of all projects, unless its own policy says otherwise.
 ADMIN = "admin"

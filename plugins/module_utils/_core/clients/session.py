@@ -18,9 +18,8 @@ from ..._common.errors import CloudError, InvalidInput, hide_credentials
 from ..models.snapshot import Cloud
 from ..options.policy import ALLOCATORS
 from .api import IRONIC_ERROR_KEYS, KEYSTONE_ERROR_KEYS, Api, ServiceClock
-from .cloud_files import check_cloud_files
-from .keystone import Login, translate_option_errors
-from .sdk_errors import NOT_THE_API, has_cause, translate_sdk_errors
+from .login import Login, check_cloud_files, translate_option_errors
+from .login_errors import NOT_THE_API, has_cause, translate_sdk_errors
 
 # `clients.api` checks whether it is there; without it nothing here is called.
 with contextlib.suppress(ImportError):

@@ -13,8 +13,7 @@ from __future__ import annotations
 import dataclasses as d
 from collections.abc import Mapping
 
-from .groups import RefusedByNovaError
-from .specs import parse_group_spec, read_boolean
+from .specs import RefusedByNovaError, parse_group_spec, read_boolean
 
 _POLICIES = ("dedicated", "shared", "mixed")
 _THREAD_POLICIES = ("prefer", "isolate", "require")

@@ -2,15 +2,19 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The devices that a flavor requests: PCI devices and accelerators. Pure."""
+"""What a guest needs of its host besides CPUs, memory and disk. Pure.
+
+Memory encryption and persistent memory have amounts; everything else here has only traits. Each
+function is named after the one in nova/scheduler/utils.py that it follows.
+"""
 
 from __future__ import annotations
 
+import string
 from collections.abc import Iterable, Iterator, Mapping
 
 from ..models.resource_request import AcceleratorRequest, PciAlias
-from .groups import Group, RefusedByNovaError
-from .specs import parse_group_spec
+from .specs import Group, RefusedByNovaError, choose_value, parse_group_spec, read_boolean
 
 # A flavor cannot have more devices than that.
 _MOST_DEVICES = 1_000
@@ -107,3 +111,151 @@ def _find_provider(
         if accelerator.device_profile == profile and accelerator.group == number:
             providers.add(accelerator.provider)
     return providers.pop() if len(providers) == 1 else None
+
+
+MEMORY_ENCRYPTION = "MEM_ENCRYPTION_CONTEXT"
+_ENCRYPTION_TRAITS = {
+    "amd-sev": "HW_CPU_X86_AMD_SEV",
+    "amd-sev-es": "HW_CPU_X86_AMD_SEV_ES",
+    "amd-sev-snp": "HW_CPU_X86_AMD_SEV_SNP",
+    "intel-tdx": "HW_CPU_X86_INTEL_TDX",
+}
+_STATELESS_MODELS = ("amd-sev-snp", "intel-tdx")
+_TPM_MODEL_TRAITS = {
+    "tpm-tis": "COMPUTE_SECURITY_TPM_TIS",
+    "tpm-crb": "COMPUTE_SECURITY_TPM_CRB",
+}
+_TPM_VERSION_TRAITS = {
+    "1.2": "COMPUTE_SECURITY_TPM_1_2",
+    "2.0": "COMPUTE_SECURITY_TPM_2_0",
+}
+_ADDRESS_TRAITS = {
+    "passthrough": "COMPUTE_ADDRESS_SPACE_PASSTHROUGH",
+    "emulate": "COMPUTE_ADDRESS_SPACE_EMULATED",
+}
+_SECURE_BOOT_POLICIES = ("required", "disabled", "optional")
+_NUMA_POLICIES = ("required", "legacy", "preferred", "socket")
+_CLASS_CHARACTERS = frozenset(string.ascii_letters + string.digits)
+
+
+def add_guest_features(main: Group, specs: Mapping[str, str], image: Mapping[str, str]) -> None:
+    """Add all of it to the group without a suffix.
+
+    Raises RefusedByNovaError for what Nova does not accept.
+    """
+    _add_memory_encryption(main, specs, image)
+    _add_persistent_memory(main, specs)
+    _add_tpm(main, specs, image)
+    _add_pci_numa_policy(main, specs, image)
+    _add_secure_boot(main, specs, image)
+    _add_address_space(main, specs, image)
+    if _is_stateless(image):
+        main.add_trait("COMPUTE_SECURITY_STATELESS_FIRMWARE", "required")
+
+
+def _add_memory_encryption(main: Group, specs: Mapping[str, str], image: Mapping[str, str]) -> None:
+    flavor_text, image_text = specs.get("hw:mem_encryption"), image.get("hw_mem_encryption")
+    wanted = [read_boolean(text) for text in (flavor_text, image_text) if text is not None]
+    if True not in wanted:
+        return
+    if False in wanted:
+        raise RefusedByNovaError("flavor and image differ in hw:mem_encryption")
+    # Unlike elsewhere an empty model in the flavor differs from that of the image.
+    flavor_model = specs.get("hw:mem_encryption_model")
+    image_model = image.get("hw_mem_encryption_model")
+    if None not in (flavor_model, image_model) and flavor_model != image_model:
+        raise RefusedByNovaError("flavor and image differ in hw:mem_encryption_model")
+    model = image_model or flavor_model or "amd-sev"
+    if model not in _ENCRYPTION_TRAITS:
+        raise RefusedByNovaError("hw:mem_encryption_model has a value that Nova does not accept")
+    _check_encryption(model, image)
+    source = "hw:mem_encryption of the image"
+    if flavor_text is not None:
+        source = "extra spec hw:mem_encryption"
+    main.add_resource(MEMORY_ENCRYPTION, 1, source)
+    main.add_trait(_ENCRYPTION_TRAITS[model], "required")
+
+
+def _check_encryption(model: str, image: Mapping[str, str]) -> None:
+    """Raise RefusedByNovaError if the image does not go with memory encryption."""
+    if image.get("hw_firmware_type") != "uefi":
+        raise RefusedByNovaError("memory encryption needs an image with hw_firmware_type=uefi")
+    if "q35" not in image.get("hw_machine_type", "q35"):
+        raise RefusedByNovaError("memory encryption needs machine type q35")
+    if model in _STATELESS_MODELS and not _is_stateless(image):
+        raise RefusedByNovaError(f"{model} needs an image with hw_firmware_stateless=true")
+    if model == "intel-tdx" and image.get("hw_video_model") != "none":
+        raise RefusedByNovaError(f"{model} needs an image with hw_video_model=none")
+
+
+def _is_stateless(image: Mapping[str, str]) -> bool:
+    if image.get("hw_firmware_type") != "uefi":
+        return False
+    return read_boolean(image.get("hw_firmware_stateless", ""))
+
+
+def _add_persistent_memory(main: Group, specs: Mapping[str, str]) -> None:
+    amounts: dict[str, int] = {}
+    for part in specs.get("hw:pmem", "").split(","):
+        label = part.strip()
+        if label:
+            cls = _name_class(f"PMEM_NAMESPACE_{label}")
+            amounts[cls] = amounts.get(cls, 0) + 1
+    for cls, amount in amounts.items():
+        main.add_resource(cls, amount, "extra spec hw:pmem")
+
+
+def _name_class(name: str) -> str:
+    """Return the custom class of a name, in which other characters become one underscore each run.
+
+    The source is normalize_name of the os-resource-classes library.
+    """
+    characters: list[str] = []
+    for character in name:
+        if character in _CLASS_CHARACTERS:
+            characters.append(character.upper())
+        elif not characters or characters[-1] != "\0":
+            characters.append("\0")
+    return "CUSTOM_" + "".join(characters).replace("\0", "_")
+
+
+def _add_tpm(main: Group, specs: Mapping[str, str], image: Mapping[str, str]) -> None:
+    version = choose_value(specs, image, "hw", "tpm_version")
+    if version is None:
+        return
+    model = choose_value(specs, image, "hw", "tpm_model")
+    if model is None:
+        model = "tpm-tis"
+    if version not in _TPM_VERSION_TRAITS or model not in _TPM_MODEL_TRAITS:
+        raise RefusedByNovaError("Nova does not accept hw:tpm_version or hw:tpm_model")
+    if model == "tpm-crb" and version != "2.0":
+        raise RefusedByNovaError("TPM model tpm-crb needs TPM version 2.0")
+    main.add_trait(_TPM_MODEL_TRAITS[model], "required")
+    main.add_trait(_TPM_VERSION_TRAITS[version], "required")
+
+
+def _add_pci_numa_policy(main: Group, specs: Mapping[str, str], image: Mapping[str, str]) -> None:
+    policy = choose_value(specs, image, "hw", "pci_numa_affinity_policy")
+    if policy and policy not in _NUMA_POLICIES:
+        raise RefusedByNovaError(
+            "hw:pci_numa_affinity_policy has a value that Nova does not accept"
+        )
+    if policy == "socket":
+        main.add_trait("COMPUTE_SOCKET_PCI_NUMA_AFFINITY", "required")
+
+
+def _add_secure_boot(main: Group, specs: Mapping[str, str], image: Mapping[str, str]) -> None:
+    policy = choose_value(specs, image, "os", "secure_boot")
+    if policy is not None and policy not in _SECURE_BOOT_POLICIES:
+        raise RefusedByNovaError("os:secure_boot has a value that Nova does not accept")
+    if policy == "required":
+        main.add_trait("COMPUTE_SECURITY_UEFI_SECURE_BOOT", "required")
+
+
+def _add_address_space(main: Group, specs: Mapping[str, str], image: Mapping[str, str]) -> None:
+    mode = choose_value(specs, image, "hw", "maxphysaddr_mode")
+    if mode is None:
+        return
+    if mode not in _ADDRESS_TRAITS:
+        raise RefusedByNovaError("hw:maxphysaddr_mode has a value that Nova does not accept")
+    main.add_trait(_ADDRESS_TRAITS[mode], "required")

@@ -16,7 +16,7 @@ from ..models.nova import SWAPPING_ACTION, Flavor, Server
 from ..models.resource_request import Attachment, PciAlias, ServerInputs, ServerPort
 from ..models.snapshot import Answer, Evidence
 from .devices import count_devices
-from .groups import RefusedByNovaError
+from .specs import RefusedByNovaError
 
 # The extra spec that names a device profile of Cyborg.
 _PROFILE_SPEC = "accel:device_profile"

@@ -16,11 +16,18 @@ from collections.abc import Mapping, Sequence
 from ..._common.text import make_printable, summarize_names
 from ..models.placement import Allocations
 from ..models.resource_request import AmountRule, HostTree, MissingInput, ResourceRequest
-from .contradictions import find_contradiction, fit_to_host
-from .doubts import Doubt, find_doubt
-from .nearness import TOO_MANY, find_nearest, is_nearer
+from .missing import Doubt, find_contradiction, find_doubt, fit_to_host
 from .problems import build_exact_problem, build_problem, list_unplaceable_classes, sum_request
-from .search import Amounts, Key, collect_allocations, collect_amounts, find_closest
+from .search import (
+    TOO_MANY,
+    Amounts,
+    Key,
+    collect_allocations,
+    collect_amounts,
+    find_closest,
+    find_nearest,
+    is_nearer,
+)
 
 
 @d.dataclass(frozen=True)

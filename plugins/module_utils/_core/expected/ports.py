@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping
 
 from ..models.resource_request import MissingInput, ServerInputs, ServerPort
 from .devices import count_devices, list_profile_groups
-from .groups import Group, RefusedByNovaError
+from .specs import Group, RefusedByNovaError
 
 # nova/network/model.py, VNIC_TYPES_ACCELERATOR
 _ACCELERATOR_TYPES = ("accelerator-direct", "accelerator-direct-physical")

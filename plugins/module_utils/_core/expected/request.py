@@ -10,12 +10,17 @@ from collections.abc import Iterator, Mapping
 
 from ..models.resource_request import MissingInput, ResourceRequest, ServerInputs
 from .cpus import CpuDemand, read_cpu_demand
-from .devices import list_pci_groups, list_profile_groups, parse_pci_request
-from .groups import MAIN_GROUP, Group, GroupBuilder, RefusedByNovaError
-from .guest_features import add_guest_features
+from .devices import add_guest_features, list_pci_groups, list_profile_groups, parse_pci_request
 from .missing import list_missing_inputs
 from .ports import list_port_groups, list_same_subtrees
-from .specs import check_image_values, parse_group_spec
+from .specs import (
+    MAIN_GROUP,
+    Group,
+    GroupBuilder,
+    RefusedByNovaError,
+    check_image_values,
+    parse_group_spec,
+)
 
 PCI_ALIAS_SPEC = "pci_passthrough:alias"
 DEVICE_PROFILE_SPEC = "accel:device_profile"

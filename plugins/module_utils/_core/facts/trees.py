@@ -2,19 +2,24 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Provider trees without a compute node: which they are, and whether they may be deleted. Pure."""
+"""Provider trees: those without a compute node, and what keeps one from being deleted. Pure."""
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable, Mapping
 
+from ..._common.errors import InvalidInput, UnsoundReading
 from ..._common.text import summarize_names
+from ..._common.uuids import normalize_uuid
 from ..models.change import ProviderRemoval, sort_children_first
-from ..models.nova import Hypervisor
-from ..models.placement import Provider
+from ..models.nova import Hypervisor, Service
+from ..models.placement import Allocations, Provider
+from ..models.snapshot import Answer
 from ..models.verdict import DRIFTED, PROTECTED, UNDECIDED, Finding
 from ..options.policy import Policy
 from .index import SnapshotIndex
+from .services import COMPUTE, get_listed_services, may_have_unlisted_node
+from .soundness import find_region_mismatch, list_down_cell_hosts
 
 
 def list_roots_without_node(index: SnapshotIndex) -> list[Provider]:
@@ -103,3 +108,183 @@ def _describe_consumers(consumers: Collection[str]) -> str:
         f"({summarize_names(sorted(consumers))}), and as long as they do, the tree cannot be "
         "deleted."
     )
+
+
+def find_tree(name: str, providers: Mapping[str, Provider]) -> tuple[Provider, ...]:
+    """Return the tree whose root has that uuid or name, children first; empty when none has it.
+
+    The uuid of a provider is never taken for the name of another one.
+    Raises InvalidInput, with the name of the root, for a provider below a root.
+    """
+    provider = providers.get(normalize_uuid(name) or "")
+    if provider is None:
+        provider = next((entry for entry in providers.values() if entry.name == name), None)
+    if provider is None:
+        return ()
+    if provider.uuid != provider.root:
+        root = provider.root
+        if root in providers:
+            root = providers[root].name
+        raise InvalidInput(
+            f"{provider.name} is in the tree of {root} ({provider.root}), and only whole trees are "
+            "deleted: name the root."
+        )
+    return sort_children_first(provider.uuid, providers.values())
+
+
+def describe_consumers(allocations: Mapping[str, Allocations], what: str) -> str:
+    """Return a sentence about the consumers with allocations on `what`, empty without any."""
+    if not allocations:
+        return ""
+    counted = f"{len(allocations)} consumers still have allocations"
+    if len(allocations) == 1:
+        counted = "1 consumer still has an allocation"
+    return f"{counted} on {what}: {summarize_names(sorted(allocations))}."
+
+
+def leave_out_consumers(
+    allocations: Mapping[str, Allocations], consumers: Collection[str]
+) -> dict[str, Allocations]:
+    """Return the allocations of all but these consumers.
+
+    In check mode these are assumed to be removed by an earlier task, which removed nothing.
+    """
+    return {
+        consumer: amounts for consumer, amounts in allocations.items() if consumer not in consumers
+    }
+
+
+def require_compute_nodes(answer: Answer[tuple[Hypervisor, ...]]) -> tuple[Hypervisor, ...]:
+    """Return the compute nodes that Nova listed.
+
+    Raises UnsoundReading if Nova did not list them, because then any provider may be in use.
+    """
+    if answer.value is None:
+        raise UnsoundReading(
+            f"Nova answered {answer.status} when asked for its compute nodes "
+            f"({answer.request}), so it is not certain which providers are in use: check nova-api "
+            "and the credentials, and run again."
+        )
+    return answer.value
+
+
+def check_no_compute_node(
+    root: Provider,
+    providers: Collection[str],
+    nodes: Answer[tuple[Hypervisor, ...]],
+    services: Answer[tuple[Service, ...]],
+    other_novas: Collection[str],
+    lookups: Mapping[str, Answer[bool]],
+) -> None:
+    """Raise UnsoundReading unless it is certain that `root` is not the provider of a compute node.
+
+    providers: the uuids of all providers.
+    other_novas: the regions with a Nova of their own on the same Placement; their compute nodes
+        are not in `nodes`.
+    lookups: by name, the direct lookups of the hosts whose compute node `root` may be.
+    """
+    listed_nodes = require_compute_nodes(nodes)
+    _check_not_listed(root, listed_nodes)
+    silent_hosts = list_down_cell_hosts(services)
+    if silent_hosts:
+        raise UnsoundReading(
+            "A cell does not answer, so Nova returned nothing about "
+            f"{summarize_names(silent_hosts)}, and {root.name} may belong to a host there."
+        )
+    # In the wrong region, no provider would seem to have a compute node.
+    mismatch = find_region_mismatch(listed_nodes, providers)
+    if mismatch:
+        raise UnsoundReading(mismatch)
+    listed_services = get_listed_services(services)
+    hosts = {node.host for node in listed_nodes}
+    _check_no_unlisted_node(root, listed_services, hosts)
+    hosts_with_service = hosts & {service.host for service in listed_services}
+    _check_lookups(root, lookups, hosts_with_service)
+    if other_novas:
+        raise UnsoundReading(
+            f"Region {summarize_names(other_novas)} has its own Nova on the same Placement, and "
+            f"{root.name} may be one of its hosts: check there, then set ignore_other_regions."
+        )
+
+
+def _check_not_listed(root: Provider, nodes: Iterable[Hypervisor]) -> None:
+    for node in nodes:
+        if node.uuid == root.uuid:
+            raise UnsoundReading(
+                f"{root.name} ({root.uuid}) is a compute node of {node.host} that Nova lists. Its "
+                "provider is deleted together with its service: use "
+                "osops.placement.compute_service."
+            )
+
+
+def _check_no_unlisted_node(
+    root: Provider, services: Iterable[Service], hosts: Collection[str]
+) -> None:
+    """Raise UnsoundReading when `root` may belong to a service without a listed compute node."""
+    for service in services:
+        if may_have_unlisted_node(service, hosts, root.name):
+            raise UnsoundReading(
+                f"The {COMPUTE} of {service.host} is {service.state}, but Nova lists no compute "
+                f"node of it, and {root.name} may be its provider. If the host exists, run "
+                "nova-manage cell_v2 discover_hosts. If it is gone, delete its service first."
+            )
+
+
+def _check_lookups(
+    root: Provider, lookups: Mapping[str, Answer[bool]], hosts_with_service: Collection[str]
+) -> None:
+    """Raise UnsoundReading if a lookup neither denies the host nor agrees with both listings."""
+    for name, lookup in sorted(lookups.items()):
+        # No host mapping has this name, so no cell can have the compute node.
+        if lookup.status == 404:
+            continue
+        # A host that was installed again exists, but its node has another UUID than the tree.
+        if lookup.status == 200 and name in hosts_with_service:
+            continue
+        raise UnsoundReading(
+            f"Nova answered {lookup.status} when asked for host {name} directly, and {root.name} "
+            "may be its provider. If the API workers do not all know the same cells, restart every "
+            "nova-api. If the host is gone, run nova-manage cell_v2 delete_host."
+        )
+
+
+def find_service_providers(
+    service: Service, nodes: Iterable[Hypervisor], providers: Mapping[str, Provider]
+) -> dict[str, Provider]:
+    """Return by uuid the providers in the trees of the compute nodes of `service`.
+
+    Also those in trees that earlier compute nodes of the same name left behind.
+    """
+    all_nodes = tuple(nodes)
+    roots = {node.uuid for node in all_nodes if node.host == service.host}
+    names = {service.host, *(node.name for node in all_nodes if node.host == service.host)}
+    node_uuids = {node.uuid for node in all_nodes}
+    for provider in providers.values():
+        # The provider of another compute node was not left behind, whatever its name is.
+        if provider.name in names and provider.uuid not in node_uuids:
+            roots.add(provider.uuid)
+    return {uuid: provider for uuid, provider in providers.items() if provider.root in roots}
+
+
+def describe_service_blocker(service: Service, allocations: Mapping[str, Allocations]) -> str:
+    """Return what would stay behind if `service` were deleted now, and what to do about it.
+
+    Empty when nothing would.
+    """
+    # Nova only logs that Placement refuses to delete a provider in use
+    # (nova/api/openstack/compute/services.py, delete).
+    consumers = describe_consumers(allocations, f"the providers of {service.host}")
+    if consumers:
+        return (
+            f"{consumers} Nova would delete the service, but leave its resource providers behind. "
+            "Move or delete the servers, remove orphaned allocations "
+            "(osops.placement.cleanup_orphans), and run again. To delete the service anyway, set "
+            "force_residual."
+        )
+    if service.state == "up":
+        return (
+            f"The {service.binary} of {service.host} is up, and would create its service and a "
+            "part of its host again: stop it, set forced_down so that Nova notices this at once, "
+            "and run again. To delete the service anyway, set force_residual."
+        )
+    return ""

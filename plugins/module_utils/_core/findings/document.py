@@ -30,10 +30,20 @@ from .entries import (
     VersionsDocument,
     describe_scope,
 )
-from .first_seen import History, retain_first_seen
-from .overcommit import summarize_overcommit
-from .sightings import Sighting, count_sightings, explain_wait, retain_sightings
-from .stranded import describe_providers, summarize_capacity, summarize_stranded
+from .figures import (
+    describe_providers,
+    summarize_capacity,
+    summarize_overcommit,
+    summarize_stranded,
+)
+from .sightings import (
+    History,
+    Sighting,
+    count_sightings,
+    explain_wait,
+    retain_first_seen,
+    retain_sightings,
+)
 
 if t.TYPE_CHECKING:  # pragma: no cover
     from ..expected.amounts import AmountCounts

@@ -11,8 +11,7 @@ is never changed. A consumer is judged once, over all its allocations.
 from __future__ import annotations
 
 from ..facts.consumer import ConsumerView, build_views
-from ..facts.cross_check import explain_loss
-from ..facts.gaps import find_gap
+from ..facts.gaps import explain_loss, find_gap
 from ..facts.index import SnapshotIndex
 from ..facts.microversions import explain_unprovable
 from ..facts.protections import PROTECTIONS

@@ -15,7 +15,7 @@ import typing as t
 
 from ..._common.text import summarize_names
 from ..expected.amounts import find_host_tree
-from ..expected.decisions import choose_owner
+from ..expected.corrections import choose_owner
 from ..facts.consumer import ConsumerView
 from ..facts.listings_index import FORMER_SUFFIX
 from ..facts.services import COMPUTE

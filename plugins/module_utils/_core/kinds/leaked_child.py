@@ -7,10 +7,13 @@
 from __future__ import annotations
 
 from ..expected.amounts import compare_amounts, find_host_tree
-from ..expected.corrections import find_surplus_on_children
-from ..expected.decisions import format_allocations, list_amount_evidence
+from ..expected.corrections import (
+    find_surplus_on_children,
+    format_allocations,
+    list_amount_evidence,
+)
 from ..facts.consumer import ConsumerView, is_settled_and_healthy
-from ..facts.guest_devices import find_unused_providers
+from ..facts.devices import find_unused_providers
 from ..models.change import build_reduction
 from ..models.kind import DRIFT, OPT_IN, define_kind
 from ..models.verdict import Decision, drifted

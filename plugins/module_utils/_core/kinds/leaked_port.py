@@ -8,9 +8,9 @@
 
 from __future__ import annotations
 
-from ..expected.decisions import format_allocations
+from ..expected.corrections import format_allocations
 from ..facts.consumer import ConsumerView, has_wrong_owner, is_settled_and_healthy
-from ..facts.port_leaks import find_action_doubt, find_port_leak, list_network_amounts
+from ..facts.devices import find_action_doubt, find_port_leak, list_network_amounts
 from ..models.change import build_change
 from ..models.kind import DRIFT, OPT_IN, define_kind
 from ..models.placement import subtract_amounts

@@ -6,7 +6,7 @@
 
 from __future__ import annotations
 
-from ..expected.decisions import (
+from ..expected.corrections import (
     decide_new_allocation,
     decide_without_change,
     list_amount_evidence,

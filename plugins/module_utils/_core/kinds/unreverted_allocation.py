@@ -14,7 +14,7 @@ from __future__ import annotations
 import dataclasses as d
 import typing as t
 
-from ..expected.decisions import choose_owner
+from ..expected.corrections import choose_owner
 from ..facts.consumer import ConsumerView, format_providers, is_settled_without_own_tree
 from ..facts.guest_location import find_source_doubt
 from ..facts.listings_index import group_by_tree

@@ -13,12 +13,13 @@ from ..expected.amounts import (
     find_host_tree,
     fits_all_that_is_known,
 )
-from ..expected.corrections import correct_amounts, format_rules
-from ..expected.decisions import (
+from ..expected.corrections import (
     IMAGE_CLASSES,
+    correct_amounts,
     decide_change,
     decide_without_change,
     format_allocations,
+    format_rules,
     list_amount_evidence,
 )
 from ..expected.missing import list_image_classes

@@ -6,13 +6,14 @@
 
 from __future__ import annotations
 
+from . import kind_table
 from .kind import CONDITION, DRIFT, ORPHAN, REPORT
-from .kind_table import KINDS
 from .minimum_python import require_python
 
 # Every module that does not run on hypervisors imports this file, also those without a snapshot.
 require_python()
 
+KINDS = kind_table.KINDS
 ORPHAN_KINDS = tuple(kind for kind in KINDS if kind.group == ORPHAN)
 DRIFT_KINDS = tuple(kind for kind in KINDS if kind.group == DRIFT)
 CONDITION_KINDS = tuple(kind for kind in KINDS if kind.group == CONDITION)

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The policy of the user: what is protected, and from which age on something is reported."""
+"""What may be changed: the policy and its options."""
 
 from __future__ import annotations
 
@@ -10,10 +10,20 @@ import dataclasses as d
 import typing as t
 from collections.abc import Collection, Iterable, Mapping
 
+from ..._common.clock import get_utc_now
+from ..._common.errors import InvalidInput
+from ..._common.times import parse_duration
+from ..._common.uuids import normalize_uuid, require_uuid
 from ..models.resource_request import PciAlias
+from ..models.snapshot import Cloud
+from .exclusions import Exclusion, parse_exclusions
+from .pci_aliases import parse_pci_aliases
 
 if t.TYPE_CHECKING:  # pragma: no cover
+    from ansible.module_utils.basic import AnsibleModule
+
     from ..models.guest_devices import HostGuests
+
 
 # The types of services that allocate from Placement themselves, and what each is called here:
 # Zun (by either name; also on Nova's own providers and without a consumer type), Cyborg and Blazar.
@@ -70,3 +80,104 @@ class Policy:
         if not names:
             return ""
         return self.exclusion_notes.get(min(names), "")
+
+
+# The options of minimum ages, with their defaults.
+_AGES = {
+    "min_age": "1h",
+    "unknown_min_age": "24h",
+    "unconfirmed_min_age": "7d",
+    "stuck_min_age": "24h",
+    "stale_min_age": "7d",
+}
+
+
+def policy_options() -> dict[str, dict[str, t.Any]]:
+    """Return the options of the policy, as an argument spec."""
+    return {
+        **{name: {"type": "str", "default": age} for name, age in _AGES.items()},
+        "exclude_consumers": {"type": "list", "elements": "raw", "default": []},
+        "exclude_providers": {"type": "list", "elements": "raw", "default": []},
+        "ignore_allocators": {"type": "list", "elements": "str", "default": []},
+        "pci_aliases": {"type": "list", "elements": "dict", "default": []},
+    }
+
+
+def parse_policy(options: Mapping[str, t.Any], at: str | None = None) -> Policy:
+    """Return the policy that the options describe, some of them or all.
+
+    Raises InvalidInput for what is not a duration, a date, a UUID or an alias of a PCI device.
+
+    at: the time by which exclusions have ended or not; None for now.
+    """
+    at = at or get_utc_now()
+    defaults = {name: option["default"] for name, option in policy_options().items()}
+    options = {**defaults, **options}
+    consumers = [
+        d.replace(entry, name=require_uuid(entry.name, "exclude_consumers:"))
+        for entry in parse_exclusions(options["exclude_consumers"], "exclude_consumers")
+    ]
+    # A provider may be named by its UUID or by its name.
+    providers = [
+        d.replace(entry, name=normalize_uuid(entry.name) or entry.name)
+        for entry in parse_exclusions(options["exclude_providers"], "exclude_providers")
+    ]
+    ages: dict[str, t.Any] = {name: parse_duration(options[name], name) for name in _AGES}
+    return Policy(
+        **ages,
+        exclude_consumers=_list_active_names(consumers, at),
+        exclude_providers=_list_active_names(providers, at),
+        ignore_allocators=_parse_allocators(options["ignore_allocators"]),
+        pci_aliases=parse_pci_aliases(options["pci_aliases"]),
+        exclusion_notes=_list_active_notes((*consumers, *providers), at),
+        ended_exclusions=(
+            *_describe_ended_exclusions("exclude_consumers", consumers, at),
+            *_describe_ended_exclusions("exclude_providers", providers, at),
+        ),
+    )
+
+
+def _parse_allocators(service_types: Iterable[str]) -> frozenset[str]:
+    listed = list(service_types)
+    unknown = sorted(set(listed) - set(ALLOCATORS))
+    if unknown:
+        raise InvalidInput(
+            f"ignore_allocators: {unknown[0]!r} is not a known type of service that allocates from "
+            f"Placement. Known types are {', '.join(sorted(ALLOCATORS))}."
+        )
+    return frozenset(ALLOCATORS[name] for name in listed)
+
+
+def _list_active_names(entries: Iterable[Exclusion], at: str) -> frozenset[str]:
+    """Return the names that are excluded at that time."""
+    return frozenset(entry.name for entry in entries if not entry.has_ended(at))
+
+
+def _list_active_notes(entries: Iterable[Exclusion], at: str) -> dict[str, str]:
+    """Return the notes of the exclusions that have not ended, by name."""
+    return {entry.name: entry.note for entry in entries if entry.note and not entry.has_ended(at)}
+
+
+def _describe_ended_exclusions(option: str, entries: Iterable[Exclusion], at: str) -> list[str]:
+    """Return a sentence for each exclusion that has ended, unless another of that name has not."""
+    listed = list(entries)
+    active_names = _list_active_names(listed, at)
+    sentences = []
+    for entry in listed:
+        if entry.has_ended(at) and entry.name not in active_names:
+            sentences.append(
+                f"{option}: {entry.name} is no longer excluded, "
+                f"because its exclusion ended with {entry.until}."
+            )
+    return sentences
+
+
+def find_absent_allocators(policy: Policy, cloud: Cloud) -> list[str]:
+    """Return the services that are to be ignored and that the catalogue does not have."""
+    return sorted(policy.ignore_allocators - set(cloud.allocators))
+
+
+def warn_ended_exclusions(module: AnsibleModule, policy: Policy) -> None:
+    """Warn of the exclusions that have ended. Ansible shows a warning of several tasks once."""
+    for sentence in policy.ended_exclusions:
+        module.warn(sentence)

@@ -2,20 +2,32 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""A plan without its documents, small enough to be passed from job to job. Pure.
+"""The compact plan that one job passes to the next.
 
 The files of a job are gone with its container. The compact plan that a second job gets has for each
 change its finding and the digest of the whole change. The documents come from a detection of the
 second job itself, and are written only if their digest is the one that was approved.
+
+A plan comes to a job through files, variables and YAML readers that take a text for something else.
+
+AWX writes the artifacts of a job into the variables of the next one as YAML, with the tag `!unsafe`
+at each text. From ansible-core 2.19 on, such a text is read as if it had no quotes: a time becomes
+a timestamp, and a region NO becomes False. No YAML reader takes this text for anything but a text,
+and it has nothing that a template would evaluate.
 """
 
 from __future__ import annotations
 
+import base64
 import dataclasses as d
+import json
+import re
 import typing as t
-from collections.abc import Collection, Mapping
+import zlib
+from collections.abc import Callable, Collection, Mapping
 
 from ..._common.errors import InvalidInput, NotApproved, describe_form_error
+from ..._common.text import unpack_whole
 from ..._common.uuids import normalize_uuid
 from ..findings.entries import FORMAT, Entry, FindingsDocument, iterate_entries
 from ..models.documents import CompactPlanDocument, Unchecked
@@ -26,14 +38,15 @@ from ..models.kinds import (
     get_finding_subject,
 )
 from ..models.snapshot import NO_GROUPS, HostGroups
-from .compact_fields import CHANGE_TYPES, PLAN_TYPES, check_types
-from .groups import build_plan_groups, parse_plan_groups
-from .plan import Plan, check_cloud, digest
+from .plan import Plan, build_plan_groups, check_cloud, digest, parse_plan_groups
 from .steps import Step, TreeStep
+
+if t.TYPE_CHECKING:  # pragma: no cover
+    FieldType = tuple[Callable[[t.Any], bool], str]
+
 
 # About 260 bytes each. A plan with more changes is passed on without them, and cannot be applied.
 MAX_COMPACT_CHANGES = 1000
-
 # So many reasons are in the message; the others are counted.
 _MAX_REASONS = 5
 
@@ -303,3 +316,116 @@ def _find_entries(change: ApprovedChange, findings: FindingsDocument) -> list[En
         if subject in (entry["consumer"], get_finding_subject(entry["id"])):
             entries.append(entry)
     return entries
+
+
+_DIGEST = re.compile(r"[0-9a-f]{64}")
+_TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ")
+
+
+def _is_text(value: t.Any) -> bool:
+    return isinstance(value, str) and bool(value)
+
+
+def _is_text_or_none(value: t.Any) -> bool:
+    return value is None or isinstance(value, str)
+
+
+def _is_count(value: t.Any) -> bool:
+    # To Python True is 1.
+    return isinstance(value, int) and not isinstance(value, bool) and value >= 0
+
+
+def _is_count_or_none(value: t.Any) -> bool:
+    return value is None or _is_count(value)
+
+
+def _is_time(value: t.Any) -> bool:
+    return isinstance(value, str) and bool(_TIME.fullmatch(value))
+
+
+def _is_digest(value: t.Any) -> bool:
+    return isinstance(value, str) and bool(_DIGEST.fullmatch(value))
+
+
+_TEXT: FieldType = (_is_text, "a text")
+_TEXT_OR_NONE: FieldType = (_is_text_or_none, "a text, or null")
+_COUNT: FieldType = (_is_count, "a number from 0 on")
+_COUNT_OR_NONE: FieldType = (_is_count_or_none, "a number from 0 on, or null")
+# `format` and `changes` are checked before the types are.
+PLAN_TYPES: Mapping[str, FieldType] = {
+    "placement_endpoint": _TEXT,
+    "region": _TEXT_OR_NONE,
+    "detected_at": (_is_time, "a time in UTC such as 2026-11-20T03:04:05Z"),
+    "consumers": _COUNT_OR_NONE,
+    "count": _COUNT,
+    "digest": (_is_digest, "a SHA-256"),
+}
+CHANGE_TYPES: Mapping[str, FieldType] = {
+    "finding": _TEXT,
+    "kind": _TEXT,
+    "consumer": _TEXT_OR_NONE,
+    "generation": _COUNT_OR_NONE,
+    "digest": (_is_digest, "a SHA-256"),
+}
+
+
+def check_types(document: Unchecked, types: Mapping[str, FieldType]) -> None:
+    """Raise InvalidInput when a field of the document is not of its type."""
+    for field, (is_valid, description) in types.items():
+        value = document[field]
+        if not is_valid(value):
+            raise InvalidInput(
+                f"The compact plan has {value!r} as {field}, which must be {description}. It was "
+                "edited, or a YAML reader has taken a text for something else: pass on "
+                "orphan_cleanup_plan as the first job exports it."
+            )
+
+
+_PREFIX = "osops.placement.plan:"
+# The version of this form; the document inside has a format of its own.
+_VERSION = "1"
+# A plan with the most changes has about 300 KiB, and a short text can unpack to more than memory.
+_MAX_BYTES = 4 * 1024 * 1024
+_DAMAGED = (
+    "The compact plan was edited or cut short: its text cannot be unpacked. Only the complete plan "
+    "that was approved is applied."
+)
+
+
+def format_plan_text(document: Mapping[str, t.Any]) -> str:
+    """Return a compact plan as a text without spaces."""
+    canonical = json.dumps(document, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
+    packed = zlib.compress(canonical.encode(), 9)
+    return f"{_PREFIX}{_VERSION}:{base64.b64encode(packed).decode()}"
+
+
+def is_plan_text(value: t.Any) -> t.TypeGuard[str]:
+    """Return whether `value` is meant as a plan that `format_plan_text` wrote."""
+    return isinstance(value, str) and value.lstrip().startswith(_PREFIX)
+
+
+def parse_plan_text(text: str) -> Unchecked:
+    """Return the document of which `format_plan_text` made `text`.
+
+    Raises InvalidInput for a text of another version, and for one that was edited or cut short.
+    Whether the document is a compact plan is checked by `Approval.parse`.
+    """
+    # A block of YAML ends with a line break.
+    version, _colon, packed = text.strip().removeprefix(_PREFIX).partition(":")
+    if version != _VERSION:
+        raise InvalidInput(
+            f"The compact plan has version {version!r} of its text; this version of the collection "
+            f"reads version {_VERSION}."
+        )
+    try:
+        decoded = base64.b64decode(packed, validate=True)
+        # Before 3.13, Python also decodes what follows the padding, and too much padding.
+        if base64.b64encode(decoded).decode() != packed:
+            raise InvalidInput(_DAMAGED)
+        document = json.loads(unpack_whole(decoded, _MAX_BYTES))
+    except (ValueError, RecursionError) as error:
+        raise InvalidInput(_DAMAGED) from error
+    # Anything else, such as null, would be taken for a plan of another kind, or for none.
+    if not isinstance(document, dict) or document.get("compact") is not True:
+        raise InvalidInput("The text of the compact plan does not have a compact plan in it.")
+    return document

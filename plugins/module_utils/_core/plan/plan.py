@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Which findings become changes, in which order, and within which limits. Pure."""
+"""Turns findings into changes, in their order."""
 
 from __future__ import annotations
 
@@ -20,25 +20,24 @@ from ..._common.uuids import normalize_uuid
 from ..findings.entries import FORMAT, Entry, FindingsDocument
 from ..models.documents import (
     PlanDocument,
+    PlanGroupsDocument,
     ScopeDocument,
     ShardDocument,
     Unchecked,
     convert_to_json,
 )
+from ..models.host_groups import describe_groups
 from ..models.snapshot import NO_GROUPS, HostGroups, Shard
-from .groups import build_plan_groups, describe_plan_groups, get_groups, parse_plan_groups
 from .limits import Limits
 from .steps import Step, TreeStep, parse_count, parse_steps
 
 # Changes that free capacity come before changes that take it.
 _ACTION_ORDER = ("remove", "reduce", "rewrite", "create")
-
 # What limits a detection, as options of orphan_detect.
 _ScopeName = t.Literal[
     "hosts", "consumers", "projects", "kinds", "aggregates", "availability_zones", "cells"
 ]
 SCOPE_NAMES: tuple[_ScopeName, ...] = t.get_args(_ScopeName)
-
 # Nova itself can heal this kind, also where the right allocation cannot be determined from here.
 HEALED_KIND = "missing_allocation"
 
@@ -355,3 +354,53 @@ def _check_unique(steps: list[Step]) -> tuple[Step, ...]:
 
 def _omit_keys(entry: Mapping[str, t.Any], *names: str) -> Unchecked:
     return {key: value for key, value in entry.items() if key not in names}
+
+
+# What a plan says of its groups.
+_NAMES = ("aggregates", "aggregate_names", "availability_zones", "cells")
+
+
+def get_groups(scope: ScopeDocument) -> HostGroups:
+    """Return the groups of hosts in a scope, without the hosts."""
+    groups = scope.get("groups")
+    # Files of version 1.0 have none.
+    if not groups:
+        return NO_GROUPS
+    named: Unchecked = groups
+    fields = (*_NAMES, "aggregate_numbers")
+    return HostGroups(**{field: tuple(named[field]) for field in fields})
+
+
+def build_plan_groups(groups: HostGroups) -> PlanGroupsDocument:
+    """Return the groups as a plan keeps them: their names, and not their hosts."""
+    named = {field: list(getattr(groups, field)) for field in _NAMES}
+    return t.cast("PlanGroupsDocument", named)
+
+
+def describe_plan_groups(groups: HostGroups) -> str:
+    """Return the groups for people; empty if none is named."""
+    return describe_groups(d.asdict(groups))
+
+
+def parse_plan_groups(document: Unchecked | PlanGroupsDocument | None) -> HostGroups:
+    """Return the groups of which `build_plan_groups` made the document; none for None.
+
+    Raises KeyError, TypeError or ValueError for anything else.
+    """
+    if document is None:
+        return NO_GROUPS
+    named: Unchecked = document
+    groups = HostGroups(**{field: _parse_names(named[field]) for field in _NAMES})
+    # A plan that has lost the names of its groups must not pass for one of the whole cloud.
+    if groups.is_empty or len(groups.aggregates) != len(groups.aggregate_names):
+        raise ValueError("its groups name nothing")
+    return groups
+
+
+def _parse_names(value: t.Any) -> tuple[str, ...]:
+    if not isinstance(value, list):
+        raise TypeError("a list of names is not a list")
+    for name in value:
+        if not isinstance(name, str) or not name:
+            raise ValueError("a name is not a text")
+    return tuple(value)

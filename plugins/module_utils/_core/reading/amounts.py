@@ -10,13 +10,12 @@ import collections
 from collections.abc import Collection, Mapping
 from collections.abc import Set as AbstractSet
 
-from ..expected.listed import ListedComparison, compare_listed
+from ..expected.amounts import ListedComparison, compare_listed
 from ..facts.listings_index import ListingsIndex
 from ..models.nova import Hypervisor, Server
 from ..models.resource_request import PciAlias
 from ..models.snapshot import ListedAmounts
-from .hosts_to_ask import HostChoice
-from .server_locations import ServerLocations
+from .hosts_to_ask import HostChoice, ServerLocations
 
 # Why the amounts of a server were not checked, beside the names of `MissingInput`.
 NOT_COMPARED = "not_compared"

@@ -10,8 +10,8 @@ import dataclasses as d
 from collections.abc import Sequence
 
 from ..._common.parallel import map_parallel
-from ..clients.bare_metal import BareMetalReader
 from ..clients.nova import NovaReader
+from ..clients.other_services import BareMetalReader
 from ..clients.placement import PlacementReader
 from ..facts.bare_metal import NodeView, build_node_views, find_node_roots, sees_every_node
 from ..facts.listings_index import ListingsIndex

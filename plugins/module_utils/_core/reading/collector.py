@@ -38,12 +38,11 @@ from collections.abc import Collection, Mapping, Sequence
 
 from ..._common.clock import get_utc_now
 from ..._common.parallel import map_parallel
-from ..clients.accelerators import CyborgReader
-from ..clients.block_storage import VolumeReader
+from ..clients.groups import ProviderGroupReader
 from ..clients.neutron import NeutronReader
 from ..clients.nova import NovaReader
+from ..clients.other_services import CyborgReader, VolumeReader
 from ..clients.placement import PlacementReader
-from ..clients.provider_groups import ProviderGroupReader
 from ..clients.session import Session
 from ..facts.listings_index import ListingsIndex
 from ..models.nova import Server
@@ -51,12 +50,12 @@ from ..models.resource_request import PciAlias
 from ..models.snapshot import Listings, Scope, Snapshot
 from . import compute_nodes
 from .amounts import AmountNominator
+from .candidates import find_candidates, limit_candidates
 from .evidence import EvidenceReader
 from .hosts_to_ask import choose_hosts_for_server_details
 from .listings import ListingReader
-from .lookups import Lookups
 from .mirror import MirrorReader
-from .nomination import find_candidates, limit_candidates
+from .servers import Lookups
 
 # In the wrong region every consumer is a candidate, and nothing may be changed: so many are enough
 # to show what such a reading looks like.

@@ -22,22 +22,20 @@ from ..models.nova import Migration, Server
 from ..models.placement import Allocation, Allocations, ProviderDetails
 from ..models.resource_request import PciAlias
 from ..models.snapshot import Answer, Evidence, ListedAmounts, Listings, Scope, Snapshot
-from .compute_nodes import add_servers
-from .former_trees import read_former_tree
-from .host_lookups import HostLookups, find_roots_without_node
-from .host_servers import read_host_allocations
+from .candidates import UnlistedMovesReader
+from .compute_nodes import add_servers, list_services
 from .hosts_to_ask import choose_nodes_for_absence_proof
-from .lookups import LookupContext, Lookups, MigrationsAtHosts, merge_evidence
+from .listings import HostLookups, find_roots_without_node, read_host_allocations
 from .mirror import MirrorReader
-from .provider_details import (
+from .providers import (
     add_inventories,
     list_covered_roots_without_node,
     read_details,
+    read_former_tree,
     read_missing_traits,
 )
-from .services import list_services
+from .servers import LookupContext, Lookups, MigrationsAtHosts, merge_evidence
 from .shards import find_owning_root
-from .unlisted_moves import UnlistedMovesReader
 
 # How many rows of the listing of all migrations cost Nova what one request for those of one server
 # does (docs/benchmark.md).

@@ -26,7 +26,7 @@ from ..facts.services import COMPUTE
 from ..models.host_groups import describe_groups
 from ..models.nova import Aggregate, Service
 from ..models.snapshot import HostGroups, Scope
-from .services import list_services_with_retry
+from .compute_nodes import list_services_with_retry
 
 # The hosts of each cell, by the name or uuid with which the user names the cell.
 CellHosts = t.Mapping[str, t.Collection[str]]

@@ -2,30 +2,114 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The listings of one reading, in their order: first Placement, then Nova."""
+"""Reads the listings, in their order."""
 
 from __future__ import annotations
 
 import dataclasses as d
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from ..._common.clock import get_utc_now
-from ..._common.parallel import run_parallel
+from ..._common.parallel import map_parallel, run_parallel
 from ..clients.nova import NovaReader
 from ..clients.placement import PlacementReader
 from ..clients.session import Session
-from ..facts.agreement import list_hosts_to_look_up
-from ..facts.soundness import has_every_cell_answered
+from ..facts.agreement import list_host_names, list_hosts_to_look_up
+from ..facts.listings_index import ListingsIndex, group_by_tree
+from ..facts.soundness import has_every_cell_answered, list_failed_checks
 from ..models.nova import Hypervisor, Service
-from ..models.placement import Provider
-from ..models.snapshot import NOT_ASKED, READ_ONE_BY_ONE, Answer, Listings, Mirror, Scope
+from ..models.placement import Allocations, Provider
+from ..models.snapshot import (
+    NOT_ASKED,
+    READ_ONE_BY_ONE,
+    Answer,
+    HostAllocations,
+    Listings,
+    Mirror,
+    Scope,
+)
 from .allocations import AllocationListing, AllocationReader
-from .compute_nodes import add_servers, list_compute_nodes, read_nodes
-from .host_lookups import look_up_hosts
+from .compute_nodes import (
+    add_servers,
+    list_compute_nodes,
+    list_services,
+    list_services_with_retry,
+    read_nodes,
+)
 from .hosts_to_ask import choose_nodes_for_server_listing
 from .mirror import MirrorReader, is_wanted
-from .samples import read_control, read_samples
-from .services import list_services, list_services_with_retry
+from .others import read_control, read_samples
+
+
+class HostLookups:
+    """The direct lookups of hosts in one reading; each host is looked up once.
+
+    answers: those of the listings, and all that were added since.
+    """
+
+    def __init__(self, nova: NovaReader, index: ListingsIndex) -> None:
+        self._nova = nova
+        self._index = index
+        self.answers: dict[str, Answer[bool]] = dict(index.listings.host_lookups)
+
+    def look_up(self, names: Iterable[str]) -> None:
+        """Look up the hosts of those names that were not looked up yet."""
+        wanted = sorted(set(names) - set(self.answers))
+        self.answers.update(look_up_hosts(self._nova, wanted))
+
+    def look_up_roots(self, roots: Iterable[str]) -> None:
+        """Look up the hosts that root providers without a compute node may belong to."""
+        # In an unsound reading any root may seem to have no compute node. The lookups so far count:
+        # they may show that the listings leave hosts out.
+        so_far = d.replace(self._index.listings, host_lookups=self.answers)
+        if list_failed_checks(so_far):
+            return
+        names: set[str] = set()
+        for root in roots:
+            names.update(list_host_names(self._index.get_name(root)))
+        self.look_up(names - self._index.hosts_listed)
+
+
+def look_up_hosts(nova: NovaReader, names: Sequence[str]) -> dict[str, Answer[bool]]:
+    """Return Nova's answer about each host, by its name."""
+    if not names:
+        return {}
+    answers = map_parallel(nova.get_host, names)
+    return dict(zip(names, answers, strict=True))
+
+
+def find_roots_without_node(
+    index: ListingsIndex, allocations_by_consumer: Iterable[Allocations]
+) -> set[str]:
+    """Return the root providers of the allocations that are not a listed compute node's."""
+    roots: set[str] = set()
+    for allocations in allocations_by_consumer:
+        roots.update(filter(None, group_by_tree(allocations, index)))
+    return roots - set(index.nodes)
+
+
+# Of so many servers without an allocation the actions are read; any other may have been moved.
+_MAX_SERVERS = 10
+
+
+def read_host_allocations(
+    placement: PlacementReader, nova: NovaReader, index: ListingsIndex, root: str
+) -> HostAllocations:
+    """Return what shows whether a server on the compute node `root` lacks an allocation.
+
+    Placement is read before Nova, so that a server that has just arrived seems to lack one.
+    """
+    tree = [known.uuid for known in index.providers.values() if known.root == root]
+    host = HostAllocations(
+        tree=placement.query_tree_allocations(root, tree),
+        servers=nova.list_server_uuids_on_host(index.nodes[root].host),
+    )
+    listed = index.nodes[root].servers or ()
+    lacking = host.list_servers_without(root, listed, index.get_listed_migrations)
+    actions = {}
+    for server in lacking[:_MAX_SERVERS]:
+        actions[server] = nova.list_instance_actions(server)
+    return d.replace(host, actions=actions)
 
 
 class ListingReader:

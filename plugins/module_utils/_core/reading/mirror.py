@@ -14,8 +14,8 @@ import itertools
 from collections.abc import Iterable, Mapping, Sequence
 
 from ..._common.parallel import map_parallel
+from ..clients.groups import ProviderGroupReader
 from ..clients.nova import NovaReader
-from ..clients.provider_groups import ProviderGroupReader
 from ..facts.listings_index import ListingsIndex
 from ..facts.mirror import (
     DISABLED_TRAIT,

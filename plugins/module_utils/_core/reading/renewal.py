@@ -16,8 +16,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 from ..facts.agreement import get_compute_hosts
 from ..facts.consumer import ConsumerView, build_views
-from ..facts.cross_check import choose_providers, explain_contradictions, explain_loss
-from ..facts.gaps import list_touched_roots
+from ..facts.gaps import choose_providers, explain_contradictions, explain_loss, list_touched_roots
 from ..facts.index import SnapshotIndex
 from ..facts.listings_index import ListingsIndex
 from ..facts.services import COMPUTE

@@ -16,14 +16,22 @@ from collections.abc import Callable
 from ..._common.errors import HostError, InvalidInput, PlacementToolsError
 from ..._common.times import parse_duration, seconds_between, shift_time
 from ..._common.uuids import normalize_uuid
-from . import domain_xml
 from .instance_dirs import (
     SUFFIX_BY_KIND,
     InstanceDirectories,
     InstanceDirectory,
     QuarantinedDirectory,
 )
-from .virsh import REFUSED_UNLESS_REMOVED, SHUT_OFF, Domain, Virsh, parse_domain
+from .virsh import (
+    REFUSED_UNLESS_REMOVED,
+    SHUT_OFF,
+    Domain,
+    Virsh,
+    find_newest_xml,
+    parse_domain,
+    read_xml,
+    save_xml,
+)
 
 if t.TYPE_CHECKING:  # pragma: no cover
     from ansible.module_utils.basic import AnsibleModule
@@ -192,7 +200,7 @@ class _Task:
                 f"libvirt returned the XML of another domain for the {domain}: nothing was changed."
             )
         # Saved before anything is destroyed, because a transient domain then has no XML any more.
-        self._xml_path = domain_xml.save_xml(self._options["backup_path"], domain.uuid, xml)
+        self._xml_path = save_xml(self._options["backup_path"], domain.uuid, xml)
         if domain.state != SHUT_OFF:
             self._virsh.destroy(domain)
             self._actions.append("destroy")
@@ -322,8 +330,8 @@ class _Task:
         uuid = str(self._uuid)
         path = self._options["xml_path"]
         if not path:
-            path = domain_xml.find_newest_xml(self._options["backup_path"], uuid)
-        xml = domain_xml.read_xml(path)
+            path = find_newest_xml(self._options["backup_path"], uuid)
+        xml = read_xml(path)
         described = parse_domain(xml, state=SHUT_OFF, persistent=True)
         if described.uuid != uuid or described.nova is None:
             raise InvalidInput(

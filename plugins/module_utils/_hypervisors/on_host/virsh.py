@@ -10,17 +10,21 @@ This runs on hypervisors, with any Python from 3.9 on.
 from __future__ import annotations
 
 import dataclasses as d
+import os
 import re
 import shlex
 import typing as t
 import xml.etree.ElementTree as ET
 
 from ..._common.errors import HostError, InvalidInput
+from ..._common.folders import belongs_to_others
 from ..._common.uuids import normalize_uuid
 from .host_devices import HostDevices, read_host_devices
+from .timestamps import TIMESTAMP_PATTERN, describe_os_error, find_free_name
 
 if t.TYPE_CHECKING:  # pragma: no cover
     from ansible.module_utils.basic import AnsibleModule
+
 
 SHUT_OFF = "shut off"
 # What belongs to a domain and may be lost with it: libvirt can keep the first two when it undefines
@@ -28,7 +32,6 @@ SHUT_OFF = "shut off"
 KEPT_UNLESS_REMOVED = ("nvram", "tpm")
 REFUSED_UNLESS_REMOVED = ("managed_save", "snapshots")
 MAX_XML_BYTES = 10 * 1024 * 1024
-
 _MAX_ERROR_LENGTH = 500
 _KEEP_TPM_VERSION = (8, 9)
 # timeout exits with 124; with 137 when it had to kill the command.
@@ -348,3 +351,81 @@ def _parse_nova_metadata(root: ET.Element) -> dict[str, str | None] | None:
 
 def _get_attribute(element: ET.Element | None, name: str) -> str | None:
     return None if element is None else element.get(name)
+
+
+DEFAULT_BACKUP_PATH = "/var/lib/osops-placement"
+
+
+def save_xml(folder: str, uuid: str, xml: bytes) -> str:
+    """Write the XML of a domain to a new file, flush it to disk, and return its path.
+
+    The XML contains secrets: only its owner may read the file.
+
+    Raises HostError when the file cannot be written, or when others can change the folder.
+    """
+    try:
+        os.makedirs(folder, mode=0o700, exist_ok=True)
+        directory = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+        try:
+            name = _write_new_file(directory, folder, uuid, xml)
+        finally:
+            os.close(directory)
+    except OSError as error:
+        raise HostError(
+            f"backup_path {folder} cannot be written: {describe_os_error(error)}. "
+            "Nothing was changed: choose another directory."
+        ) from error
+    return os.path.join(folder, name)
+
+
+def _write_new_file(directory: int, folder: str, uuid: str, xml: bytes) -> str:
+    """Write the file in the open `directory`, whose path is `folder`, and return its name."""
+    if belongs_to_others(directory):
+        raise HostError(
+            f"backup_path {folder} can be changed by other users: make root its owner, with mode "
+            "0700."
+        )
+    name = find_free_name(uuid, ".xml", directory)
+    # A new file only: the XML must not be written through a link that somebody has prepared.
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
+    file = os.open(name, flags, 0o600, dir_fd=directory)
+    with os.fdopen(file, "wb") as stream:
+        stream.write(xml)
+        stream.flush()
+        os.fsync(file)
+    # Without this the entry of the file in the folder could be lost in a crash.
+    os.fsync(directory)
+    return name
+
+
+def find_newest_xml(folder: str, uuid: str) -> str:
+    """Return the path of the XML that was saved last of a domain.
+
+    Raises InvalidInput when there is none, or when the folder cannot be read.
+    """
+    try:
+        names = os.listdir(folder)
+    except OSError as error:
+        raise InvalidInput(
+            f"backup_path {folder} cannot be read: {describe_os_error(error)}. "
+            "Set xml_path, or another backup_path."
+        ) from error
+    pattern = re.compile(rf"{uuid}\.{TIMESTAMP_PATTERN}\.xml")
+    saved = sorted(filter(pattern.fullmatch, names))
+    if not saved:
+        raise InvalidInput(
+            f"backup_path {folder} has no XML of {uuid}: set xml_path, or another backup_path."
+        )
+    return os.path.join(folder, saved[-1])
+
+
+def read_xml(path: str) -> bytes:
+    """Return the XML in a file, or of one that is too long the beginning that shows this.
+
+    Raises InvalidInput when the file cannot be read.
+    """
+    try:
+        with open(path, "rb") as stream:
+            return stream.read(MAX_XML_BYTES + 1)
+    except OSError as error:
+        raise InvalidInput(f"{path} cannot be read: {describe_os_error(error)}.") from error

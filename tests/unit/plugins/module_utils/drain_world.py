@@ -21,7 +21,7 @@ from ansible_collections.osops.placement.plugins.module_utils._core.models.place
 )
 from ansible_collections.osops.placement.plugins.module_utils._hosts.drain_plan import HostReading
 from ansible_collections.osops.placement.plugins.module_utils._hosts.draining import DrainServer
-from ansible_collections.osops.placement.plugins.module_utils._hosts.move_needs import build_need
+from ansible_collections.osops.placement.plugins.module_utils._hosts.move_ways import build_need
 
 SOURCE = "compute-1"
 TINY = Flavor(1, 512, 1, 0, 0, {})

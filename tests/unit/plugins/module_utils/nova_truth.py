@@ -21,7 +21,7 @@ from ansible_collections.osops.placement.plugins.module_utils._core.models.nova 
     SETTLED_STATUSES,
     UNSHELVE_ACTION,
 )
-from ansible_collections.osops.placement.plugins.module_utils._core.reading.nomination import (
+from ansible_collections.osops.placement.plugins.module_utils._core.reading.candidates import (
     find_candidates,
 )
 from ansible_collections.osops.placement.tests.unit.plugins.module_utils.judging import (

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import typing as t
 
-from ansible_collections.osops.placement.plugins.module_utils._core.findings.first_seen import (
+from ansible_collections.osops.placement.plugins.module_utils._core.findings.sightings import (
     History,
 )
 from ansible_collections.osops.placement.plugins.module_utils._core.options.policy import Policy

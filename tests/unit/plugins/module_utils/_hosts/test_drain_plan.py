@@ -19,6 +19,8 @@ from ansible_collections.osops.placement.plugins.module_utils._core.models.nova 
     Flavor,
 )
 from ansible_collections.osops.placement.plugins.module_utils._hosts.drain_plan import (
+    Packing,
+    Parcel,
     build_drain_plan,
     summarize_plan,
 )
@@ -30,11 +32,10 @@ from ansible_collections.osops.placement.plugins.module_utils._hosts.draining im
     ServerGroup,
     Way,
 )
-from ansible_collections.osops.placement.plugins.module_utils._hosts.move_needs import (
+from ansible_collections.osops.placement.plugins.module_utils._hosts.move_ways import (
     build_candidate_query,
     build_need,
 )
-from ansible_collections.osops.placement.plugins.module_utils._hosts.packing import Packing, Parcel
 from ansible_collections.osops.placement.tests.unit.plugins.module_utils.drain_world import (
     SOURCE,
     TINY,

@@ -11,7 +11,7 @@ import typing as t
 import pytest
 
 from ansible_collections.osops.placement.plugins.module_utils._common.errors import InvalidInput
-from ansible_collections.osops.placement.plugins.module_utils._hosts.former_host import (
+from ansible_collections.osops.placement.plugins.module_utils._hosts.host_record import (
     parse_former_host,
 )
 

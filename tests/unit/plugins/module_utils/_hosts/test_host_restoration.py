@@ -16,7 +16,7 @@ from ansible_collections.osops.placement.plugins.module_utils._core.clients.prov
     ProviderState,
 )
 from ansible_collections.osops.placement.plugins.module_utils._core.models.nova import Aggregate
-from ansible_collections.osops.placement.plugins.module_utils._hosts.former_host import FormerHost
+from ansible_collections.osops.placement.plugins.module_utils._hosts.host_record import FormerHost
 from ansible_collections.osops.placement.plugins.module_utils._hosts.host_restoration import (
     RESTORABLE,
     HostRestoration,
@@ -36,7 +36,7 @@ if t.TYPE_CHECKING:
     from ansible_collections.osops.placement.plugins.module_utils._core.models.placement import (
         Provider,
     )
-    from ansible_collections.osops.placement.plugins.module_utils._hosts.redeploy_checks import (
+    from ansible_collections.osops.placement.plugins.module_utils._hosts.redeploy import (
         Check,
     )
 

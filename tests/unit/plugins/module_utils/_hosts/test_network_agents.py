@@ -13,7 +13,7 @@ import pytest
 
 from ansible_collections.osops.placement.plugins.module_utils._common.errors import CloudError
 from ansible_collections.osops.placement.plugins.module_utils._core.clients.api import Api
-from ansible_collections.osops.placement.plugins.module_utils._core.clients.block_storage import (
+from ansible_collections.osops.placement.plugins.module_utils._core.clients.other_services import (
     list_cinder_services,
 )
 from ansible_collections.osops.placement.plugins.module_utils._core.models.host_parts import (

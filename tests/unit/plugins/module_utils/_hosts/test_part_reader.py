@@ -16,7 +16,7 @@ from ansible_collections.osops.placement.plugins.module_utils._core.models.host_
     BoundPort,
     NetworkParts,
 )
-from ansible_collections.osops.placement.plugins.module_utils._hosts.part_reader import (
+from ansible_collections.osops.placement.plugins.module_utils._hosts.parts import (
     find_used_ports,
     read_network_parts,
 )

@@ -26,7 +26,7 @@ from ansible_collections.osops.placement.plugins.module_utils._core.models.nova 
     Aggregate,
     Service,
 )
-from ansible_collections.osops.placement.plugins.module_utils._hosts.part_rules import (
+from ansible_collections.osops.placement.plugins.module_utils._hosts.parts import (
     PartPolicy,
     describe_other_service,
     find_lonely_aggregates,

@@ -24,13 +24,11 @@ from ansible_collections.osops.placement.plugins.module_utils._core.models.place
 from ansible_collections.osops.placement.plugins.module_utils._hosts.evacuations import (
     UnfinishedEvacuations,
 )
-from ansible_collections.osops.placement.plugins.module_utils._hosts.redeploy_checks import (
+from ansible_collections.osops.placement.plugins.module_utils._hosts.redeploy import (
     MISSING,
     OK,
-    list_checks,
-)
-from ansible_collections.osops.placement.plugins.module_utils._hosts.redeployed_host import (
     RedeployedHost,
+    list_checks,
 )
 from ansible_collections.osops.placement.tests.unit.plugins.module_utils.world import PLENTY
 

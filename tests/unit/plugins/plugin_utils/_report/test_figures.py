@@ -20,7 +20,7 @@ import hypothesis
 import hypothesis.strategies as st
 import pytest
 
-from ansible_collections.osops.placement.plugins.module_utils._core.findings.first_seen import (
+from ansible_collections.osops.placement.plugins.module_utils._core.findings.sightings import (
     History,
 )
 from ansible_collections.osops.placement.plugins.module_utils._core.models.placement import (

@@ -16,7 +16,7 @@ import yaml
 from ansible_collections.osops.placement.plugins.module_utils._core.clients.argspec import (
     connection_options,
 )
-from ansible_collections.osops.placement.plugins.module_utils._core.options.policy_options import (
+from ansible_collections.osops.placement.plugins.module_utils._core.options.policy import (
     policy_options,
 )
 from ansible_collections.osops.placement.plugins.plugin_utils._variables.role_options import (

@@ -27,21 +27,17 @@ from ansible_collections.osops.placement.plugins.module_utils._core.changes.jour
     build_record,
     read_journal,
 )
-from ansible_collections.osops.placement.plugins.module_utils._core.changes.nova_check import (
-    RestoreCheck,
-)
 from ansible_collections.osops.placement.plugins.module_utils._core.changes.outcomes import Outcome
-from ansible_collections.osops.placement.plugins.module_utils._core.changes.recorded_changes import (  # noqa: E501
+from ansible_collections.osops.placement.plugins.module_utils._core.changes.records import (
     find_changes,
+    find_deleted_providers,
 )
 from ansible_collections.osops.placement.plugins.module_utils._core.changes.restore import (
     Restoration,
+    RestoreCheck,
     find_restore_steps,
     invert_change,
     restore,
-)
-from ansible_collections.osops.placement.plugins.module_utils._core.changes.tree_records import (
-    find_deleted_providers,
 )
 from ansible_collections.osops.placement.plugins.module_utils._core.changes.tree_restore import (
     TreeRestorer,
@@ -64,7 +60,7 @@ from ansible_collections.osops.placement.plugins.module_utils._core.models.place
     Allocation,
     Provider,
 )
-from ansible_collections.osops.placement.plugins.module_utils._core.options.policy_options import (
+from ansible_collections.osops.placement.plugins.module_utils._core.options.policy import (
     parse_policy,
 )
 from ansible_collections.osops.placement.plugins.module_utils._core.plan.steps import Step, TreeStep

@@ -31,19 +31,15 @@ from ansible_collections.osops.placement.plugins.module_utils._core.changes.jour
     build_record,
     read_journal,
 )
-from ansible_collections.osops.placement.plugins.module_utils._core.changes.recorded_changes import (  # noqa: E501
-    find_changes,
-)
-from ansible_collections.osops.placement.plugins.module_utils._core.changes.restore import (
-    Restoration,
-)
-from ansible_collections.osops.placement.plugins.module_utils._core.changes.tree_additions import (
+from ansible_collections.osops.placement.plugins.module_utils._core.changes.records import (
     describe_inventory_changes,
+    find_changes,
+    find_deleted_trees,
     find_lost_aggregates,
     find_lost_traits,
 )
-from ansible_collections.osops.placement.plugins.module_utils._core.changes.tree_records import (
-    find_deleted_trees,
+from ansible_collections.osops.placement.plugins.module_utils._core.changes.restore import (
+    Restoration,
 )
 from ansible_collections.osops.placement.plugins.module_utils._core.changes.tree_restore import (
     TreeOutcome,

@@ -12,10 +12,10 @@ import typing as t
 import pytest
 
 from ansible_collections.osops.placement.plugins.module_utils._common.errors import CloudError
-from ansible_collections.osops.placement.plugins.module_utils._core.clients.aggregates import (
+from ansible_collections.osops.placement.plugins.module_utils._core.clients.api import Reply
+from ansible_collections.osops.placement.plugins.module_utils._core.clients.groups import (
     AggregateClient,
 )
-from ansible_collections.osops.placement.plugins.module_utils._core.clients.api import Reply
 from ansible_collections.osops.placement.plugins.module_utils._core.models.nova import Aggregate
 
 SSD = Aggregate("33333333-3333-4333-8333-333333333333", "ssd", "az1", (), id=7)

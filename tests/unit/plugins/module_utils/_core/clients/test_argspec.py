@@ -27,7 +27,7 @@ from ansible_collections.osops.placement.plugins.module_utils._core.models.kinds
     CONSUMER_KINDS,
     KINDS,
 )
-from ansible_collections.osops.placement.plugins.module_utils._core.options.policy_options import (
+from ansible_collections.osops.placement.plugins.module_utils._core.options.policy import (
     policy_options,
 )
 from ansible_collections.osops.placement.plugins.module_utils._core.options.scope import (

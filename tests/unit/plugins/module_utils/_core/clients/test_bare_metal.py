@@ -12,7 +12,7 @@ import pytest
 
 from ansible_collections.osops.placement.plugins.module_utils._common.errors import CloudError
 from ansible_collections.osops.placement.plugins.module_utils._core.clients.api import Reply
-from ansible_collections.osops.placement.plugins.module_utils._core.clients.bare_metal import (
+from ansible_collections.osops.placement.plugins.module_utils._core.clients.other_services import (
     BareMetalReader,
 )
 from ansible_collections.osops.placement.plugins.module_utils._core.models.snapshot import Answer

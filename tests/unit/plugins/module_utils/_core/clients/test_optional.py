@@ -12,14 +12,12 @@ import typing as t
 import pytest
 
 from ansible_collections.osops.placement.plugins.module_utils._common.parallel import ReadOnce
-from ansible_collections.osops.placement.plugins.module_utils._core.clients.accelerators import (
-    CyborgReader,
-)
-from ansible_collections.osops.placement.plugins.module_utils._core.clients.block_storage import (
-    VolumeReader,
-)
 from ansible_collections.osops.placement.plugins.module_utils._core.clients.neutron import (
     NeutronReader,
+)
+from ansible_collections.osops.placement.plugins.module_utils._core.clients.other_services import (
+    CyborgReader,
+    VolumeReader,
 )
 from ansible_collections.osops.placement.plugins.module_utils._core.models.resource_request import (
     AcceleratorRequest,

@@ -12,7 +12,7 @@ import typing as t
 import pytest
 
 from ansible_collections.osops.placement.plugins.module_utils._core.clients.api import Api
-from ansible_collections.osops.placement.plugins.module_utils._core.clients.provider_groups import (
+from ansible_collections.osops.placement.plugins.module_utils._core.clients.groups import (
     ProviderGroupReader,
 )
 from ansible_collections.osops.placement.plugins.module_utils._core.models.placement import (

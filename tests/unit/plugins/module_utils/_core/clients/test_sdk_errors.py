@@ -13,7 +13,7 @@ from urllib3.exceptions import IncompleteRead, ProtocolError
 from ansible_collections.osops.placement.plugins.module_utils._common.errors import (
     MalformedResponse,
 )
-from ansible_collections.osops.placement.plugins.module_utils._core.clients.sdk_errors import (
+from ansible_collections.osops.placement.plugins.module_utils._core.clients.login_errors import (
     translate_sdk_errors,
 )
 

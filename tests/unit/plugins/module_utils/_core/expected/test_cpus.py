@@ -9,7 +9,7 @@ from __future__ import annotations
 import pytest
 
 from ansible_collections.osops.placement.plugins.module_utils._core.expected.cpus import parse_cpus
-from ansible_collections.osops.placement.plugins.module_utils._core.expected.groups import (
+from ansible_collections.osops.placement.plugins.module_utils._core.expected.specs import (
     RefusedByNovaError,
 )
 

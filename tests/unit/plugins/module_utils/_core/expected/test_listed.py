@@ -11,7 +11,7 @@ import typing as t
 
 import pytest
 
-from ansible_collections.osops.placement.plugins.module_utils._core.expected.listed import (
+from ansible_collections.osops.placement.plugins.module_utils._core.expected.amounts import (
     compare_listed,
 )
 from ansible_collections.osops.placement.plugins.module_utils._core.models.resource_request import (

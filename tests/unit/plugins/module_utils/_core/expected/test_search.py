@@ -11,14 +11,12 @@ import itertools
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ansible_collections.osops.placement.plugins.module_utils._core.expected.nearness import (
-    find_nearest,
-)
 from ansible_collections.osops.placement.plugins.module_utils._core.expected.search import (
     Amounts,
     Problem,
     Unit,
     find_closest,
+    find_nearest,
     measure_distances,
 )
 

@@ -11,7 +11,7 @@ import typing as t
 
 import pytest
 
-from ansible_collections.osops.placement.plugins.module_utils._core.facts.cross_check import (
+from ansible_collections.osops.placement.plugins.module_utils._core.facts.gaps import (
     choose_providers,
     explain_contradictions,
     explain_loss,

@@ -11,7 +11,7 @@ import typing as t
 
 import pytest
 
-from ansible_collections.osops.placement.plugins.module_utils._core.facts.guest_devices import (
+from ansible_collections.osops.placement.plugins.module_utils._core.facts.devices import (
     find_device_address,
 )
 from ansible_collections.osops.placement.plugins.module_utils._core.models.guest_devices import (

@@ -11,7 +11,7 @@ import typing as t
 
 import pytest
 
-from ansible_collections.osops.placement.plugins.module_utils._core.facts.port_leaks import (
+from ansible_collections.osops.placement.plugins.module_utils._core.facts.devices import (
     MAX_PORT_ACTIONS,
 )
 from ansible_collections.osops.placement.plugins.module_utils._core.models.nova import (

@@ -16,7 +16,7 @@ from ansible_collections.osops.placement.plugins.module_utils._common.errors imp
     InvalidInput,
     UnsoundReading,
 )
-from ansible_collections.osops.placement.plugins.module_utils._core.facts.preconditions import (
+from ansible_collections.osops.placement.plugins.module_utils._core.facts.trees import (
     check_no_compute_node,
     describe_consumers,
     describe_service_blocker,

@@ -17,16 +17,16 @@ from ansible_collections.osops.placement.plugins.module_utils._common.json_files
     write_json,
 )
 from ansible_collections.osops.placement.plugins.module_utils._core.findings import first_seen
-from ansible_collections.osops.placement.plugins.module_utils._core.findings.first_seen import (
+from ansible_collections.osops.placement.plugins.module_utils._core.findings.selection import (
+    Selection,
+)
+from ansible_collections.osops.placement.plugins.module_utils._core.findings.sightings import (
     HISTORY_LOST,
     History,
     extract_history,
     parse_first_seen,
     parse_history,
     retain_first_seen,
-)
-from ansible_collections.osops.placement.plugins.module_utils._core.findings.selection import (
-    Selection,
 )
 from ansible_collections.osops.placement.plugins.module_utils._core.models.snapshot import Scope
 from ansible_collections.osops.placement.plugins.module_utils._core.options.policy import Policy

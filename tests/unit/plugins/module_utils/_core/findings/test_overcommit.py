@@ -12,7 +12,7 @@ import typing as t
 import pytest
 
 from ansible_collections.osops.placement.plugins.module_utils._core.facts.index import SnapshotIndex
-from ansible_collections.osops.placement.plugins.module_utils._core.findings.overcommit import (
+from ansible_collections.osops.placement.plugins.module_utils._core.findings.figures import (
     summarize_overcommit,
 )
 from ansible_collections.osops.placement.plugins.module_utils._core.models.placement import (

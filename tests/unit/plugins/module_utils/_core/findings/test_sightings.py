@@ -18,14 +18,12 @@ import pytest
 
 from ansible_collections.osops.placement.plugins.module_utils._common.errors import InvalidInput
 from ansible_collections.osops.placement.plugins.module_utils._common.times import format_time
-from ansible_collections.osops.placement.plugins.module_utils._core.findings.first_seen import (
+from ansible_collections.osops.placement.plugins.module_utils._core.findings.sightings import (
     History,
     extract_history,
     parse_first_seen,
-    parse_sightings,
-)
-from ansible_collections.osops.placement.plugins.module_utils._core.findings.sightings import (
     parse_min_sightings,
+    parse_sightings,
     sighting_options,
 )
 from ansible_collections.osops.placement.plugins.module_utils._core.models.kinds import (

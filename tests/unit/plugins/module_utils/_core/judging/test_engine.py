@@ -21,7 +21,7 @@ from ansible_collections.osops.placement.plugins.module_utils._core.facts.listin
 from ansible_collections.osops.placement.plugins.module_utils._core.models.nova import Service
 from ansible_collections.osops.placement.plugins.module_utils._core.models.snapshot import Scope
 from ansible_collections.osops.placement.plugins.module_utils._core.options.policy import Policy
-from ansible_collections.osops.placement.plugins.module_utils._core.reading.nomination import (
+from ansible_collections.osops.placement.plugins.module_utils._core.reading.candidates import (
     find_candidates,
 )
 from ansible_collections.osops.placement.tests.unit.plugins.module_utils.judging import judge

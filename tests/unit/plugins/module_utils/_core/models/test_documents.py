@@ -23,11 +23,9 @@ from ansible_collections.osops.placement.plugins.module_utils._core.changes.outc
     Outcome,
     conclude_run,
 )
-from ansible_collections.osops.placement.plugins.module_utils._core.changes.tree_additions import (
+from ansible_collections.osops.placement.plugins.module_utils._core.changes.records import (
     ProviderAddition,
     TreeAddition,
-)
-from ansible_collections.osops.placement.plugins.module_utils._core.changes.tree_records import (
     TreeRecord,
 )
 from ansible_collections.osops.placement.plugins.module_utils._core.clients.provider_state import (
@@ -37,15 +35,13 @@ from ansible_collections.osops.placement.plugins.module_utils._core.findings.ent
     FindingsDocument,
     HistoryDocument,
 )
-from ansible_collections.osops.placement.plugins.module_utils._core.findings.first_seen import (
-    History,
-    extract_history,
-)
 from ansible_collections.osops.placement.plugins.module_utils._core.findings.selection import (
     Selection,
 )
 from ansible_collections.osops.placement.plugins.module_utils._core.findings.sightings import (
+    History,
     Sighting,
+    extract_history,
 )
 from ansible_collections.osops.placement.plugins.module_utils._core.findings.summary import (
     RunResult,

@@ -18,7 +18,7 @@ from ansible_collections.osops.placement.plugins.module_utils._common.errors imp
 from ansible_collections.osops.placement.plugins.module_utils._core.options.exclusions import (
     parse_exclusions,
 )
-from ansible_collections.osops.placement.plugins.module_utils._core.options.policy_options import (
+from ansible_collections.osops.placement.plugins.module_utils._core.options.policy import (
     parse_policy,
 )
 from ansible_collections.osops.placement.tests.unit.plugins.module_utils.judging import judge

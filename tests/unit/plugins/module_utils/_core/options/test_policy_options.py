@@ -15,8 +15,8 @@ from ansible_collections.osops.placement.plugins.module_utils._common.errors imp
 from ansible_collections.osops.placement.plugins.module_utils._core.facts.listings_index import (
     ListingsIndex,
 )
-from ansible_collections.osops.placement.plugins.module_utils._core.options.policy import Policy
-from ansible_collections.osops.placement.plugins.module_utils._core.options.policy_options import (
+from ansible_collections.osops.placement.plugins.module_utils._core.options.policy import (
+    Policy,
     find_absent_allocators,
     parse_policy,
     policy_options,

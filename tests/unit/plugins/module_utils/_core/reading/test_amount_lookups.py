@@ -13,7 +13,7 @@ import typing as t
 import pytest
 
 from ansible_collections.osops.placement.plugins.module_utils._common.parallel import ReadOnce
-from ansible_collections.osops.placement.plugins.module_utils._core.clients.accelerators import (
+from ansible_collections.osops.placement.plugins.module_utils._core.clients.other_services import (
     CyborgReader,
 )
 from ansible_collections.osops.placement.plugins.module_utils._core.facts.listings_index import (
@@ -28,10 +28,8 @@ from ansible_collections.osops.placement.plugins.module_utils._core.models.snaps
     ListedAmounts,
     Scope,
 )
-from ansible_collections.osops.placement.plugins.module_utils._core.reading.amount_lookups import (
+from ansible_collections.osops.placement.plugins.module_utils._core.reading.servers import (
     AmountLookups,
-)
-from ansible_collections.osops.placement.plugins.module_utils._core.reading.lookups import (
     LookupContext,
 )
 from ansible_collections.osops.placement.tests.unit.plugins.module_utils.world import (

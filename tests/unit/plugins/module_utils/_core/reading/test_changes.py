@@ -25,7 +25,7 @@ from ansible_collections.osops.placement.plugins.module_utils._core.models.snaps
     Scope,
     Shard,
 )
-from ansible_collections.osops.placement.plugins.module_utils._core.reading.changes import (
+from ansible_collections.osops.placement.plugins.module_utils._core.reading.incremental import (
     Changes,
     choose_consumers,
     explain_changed_hosts,

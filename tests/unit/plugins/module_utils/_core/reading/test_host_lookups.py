@@ -14,7 +14,7 @@ import pytest
 from ansible_collections.osops.placement.plugins.module_utils._core.facts.listings_index import (
     ListingsIndex,
 )
-from ansible_collections.osops.placement.plugins.module_utils._core.reading.host_lookups import (
+from ansible_collections.osops.placement.plugins.module_utils._core.reading.listings import (
     HostLookups,
 )
 from ansible_collections.osops.placement.tests.unit.plugins.module_utils.world import World, answer

@@ -22,7 +22,7 @@ from ansible_collections.osops.placement.plugins.module_utils._core.models.snaps
     Scope,
     Snapshot,
 )
-from ansible_collections.osops.placement.plugins.module_utils._core.reading.known_consumers import (
+from ansible_collections.osops.placement.plugins.module_utils._core.reading.candidates import (
     check_named_consumers,
 )
 from ansible_collections.osops.placement.tests.unit.plugins.module_utils.world import World

@@ -13,32 +13,32 @@ import typing as t
 import pytest
 
 from ansible_collections.osops.placement.plugins.module_utils._common.parallel import ReadOnce
-from ansible_collections.osops.placement.plugins.module_utils._core.clients.accelerators import (
+from ansible_collections.osops.placement.plugins.module_utils._core.clients.other_services import (
     CyborgReader,
+)
+from ansible_collections.osops.placement.plugins.module_utils._core.facts.devices import (
+    MAX_PORT_ACTIONS,
 )
 from ansible_collections.osops.placement.plugins.module_utils._core.facts.listings_index import (
     ListingsIndex,
-)
-from ansible_collections.osops.placement.plugins.module_utils._core.facts.port_leaks import (
-    MAX_PORT_ACTIONS,
 )
 from ansible_collections.osops.placement.plugins.module_utils._core.models.resource_request import (
     PortGroup,
     ServerPort,
 )
-from ansible_collections.osops.placement.plugins.module_utils._core.reading.former_trees import (
-    read_former_tree,
+from ansible_collections.osops.placement.plugins.module_utils._core.reading.candidates import (
+    UnlistedMovesReader,
 )
-from ansible_collections.osops.placement.plugins.module_utils._core.reading.host_servers import (
+from ansible_collections.osops.placement.plugins.module_utils._core.reading.listings import (
     read_host_allocations,
 )
-from ansible_collections.osops.placement.plugins.module_utils._core.reading.lookups import (
+from ansible_collections.osops.placement.plugins.module_utils._core.reading.providers import (
+    read_former_tree,
+)
+from ansible_collections.osops.placement.plugins.module_utils._core.reading.servers import (
     LookupContext,
     Lookups,
     MigrationsAtHosts,
-)
-from ansible_collections.osops.placement.plugins.module_utils._core.reading.unlisted_moves import (
-    UnlistedMovesReader,
 )
 from ansible_collections.osops.placement.tests.unit.plugins.module_utils.world import (
     NOW,

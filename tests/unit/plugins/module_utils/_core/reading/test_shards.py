@@ -28,14 +28,14 @@ from ansible_collections.osops.placement.plugins.module_utils._core.models.snaps
     Shard,
 )
 from ansible_collections.osops.placement.plugins.module_utils._core.options.policy import Policy
+from ansible_collections.osops.placement.plugins.module_utils._core.reading.candidates import (
+    find_candidates,
+)
 from ansible_collections.osops.placement.plugins.module_utils._core.reading.hosts_to_ask import (
     choose_hosts_for_server_details,
 )
 from ansible_collections.osops.placement.plugins.module_utils._core.reading.node_usage import (
     find_mismatched_nodes,
-)
-from ansible_collections.osops.placement.plugins.module_utils._core.reading.nomination import (
-    find_candidates,
 )
 from ansible_collections.osops.placement.plugins.module_utils._core.reading.shards import (
     find_owning_root,

@@ -2,13 +2,15 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Inventories and traits of the providers of which a rule has to know them."""
+"""Reads the inventories and traits that a rule needs."""
 
 from __future__ import annotations
 
 import dataclasses as d
+import typing as t
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
+from ..clients.nova import NovaReader
 from ..clients.placement import PlacementReader
 from ..facts.index import find_nova_roots
 from ..facts.listings_index import ListingsIndex
@@ -16,7 +18,6 @@ from ..models.placement import Allocations, ProviderDetails
 
 # The inventories of at most so many providers are read only because candidates name them.
 _MAX_DETAILED_PROVIDERS = 100
-
 # The kinds for which the inventories of all compute nodes are read, if the user names them.
 _CAPACITY_KINDS = frozenset({"capacity_mismatch", "uneven_capacity"})
 
@@ -119,3 +120,21 @@ def _list_allocated_providers(index: ListingsIndex, candidates: Iterable[str]) -
     if not index.listings.scope.shard:
         return providers
     return {uuid for uuid in providers if index.covers(index.providers[uuid].root)}
+
+
+def read_former_tree(
+    placement: PlacementReader, nova: NovaReader, index: ListingsIndex, key: tuple[str, str, str]
+) -> dict[str, t.Any]:
+    """Return the fields of `Evidence` about a former provider and the host that it was of.
+
+    Placement is read before Nova, so that a server that has just moved is seen on its new host.
+
+    key: the root of the former tree, that of the tree which the host has now, and the host.
+    """
+    root, own, host = key
+    tree = [provider.uuid for provider in index.providers.values() if provider.root == root]
+    return {
+        "former_tree": placement.query_tree_allocations(root, tree),
+        "own_usages": placement.query_usages(own),
+        "host_servers": nova.list_server_uuids_on_host(host),
+    }

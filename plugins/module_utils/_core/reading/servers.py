@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The lookups of one consumer: what it is, what is allocated to it, and where it is.
+"""The requests about one consumer, in their order.
 
 Nothing here draws a conclusion: `judging.engine` does.
 """
@@ -12,26 +12,40 @@ from __future__ import annotations
 import dataclasses as d
 import threading
 import typing as t
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 from ..._common.parallel import ReadOnce
-from ..clients.accelerators import CyborgReader
-from ..clients.block_storage import VolumeReader
 from ..clients.neutron import NeutronReader
 from ..clients.nova import NovaReader
+from ..clients.other_services import CyborgReader, VolumeReader
 from ..clients.placement import PlacementReader
+from ..expected.amounts import compare_listed
+from ..expected.inputs import find_root_volume, list_device_profiles
+from ..facts.devices import MAX_PORT_ACTIONS, list_port_actions, may_have_leak
+from ..facts.guest_location import list_relevant_request_ids
 from ..facts.listings_index import ListingsIndex, group_by_tree
-from ..facts.move_records import list_taken_over_roots
-from ..facts.server import build_server_view, find_deletion
-from ..models.nova import Migration
+from ..facts.move_records import (
+    find_placement_after_unshelve,
+    list_repeated_unshelves,
+    list_taken_over_roots,
+)
+from ..facts.server import ServerView, build_server_view, find_deletion
+from ..models.nova import (
+    COLD_MIGRATION_TYPES,
+    PLACING_ACTIONS,
+    UNHOSTED_STATUSES,
+    UNSHELVE_ACTION,
+    Action,
+    Migration,
+    Server,
+)
 from ..models.placement import Allocation, Allocations
 from ..models.resource_request import DeviceProfile, HostTree, PciAlias
 from ..models.snapshot import NOT_ASKED, Answer, Evidence, HostAllocations, ListedAmounts, Scope
-from .action_lookups import ActionLookups
-from .amount_lookups import AmountLookups
 
 if t.TYPE_CHECKING:  # pragma: no cover
-    from .unlisted_moves import UnlistedMovesReader
+    from .candidates import UnlistedMovesReader
+
 
 # How often Nova is asked, each time over another connection and at another address, what one API
 # worker that lacks a cell would answer wrongly: at detection, and right before a write.
@@ -315,3 +329,244 @@ def _get_project(evidence: Evidence) -> str | None:
     if server is None:
         return None
     return server.project
+
+
+# How far back the action that placed or shelved a server is searched; beyond that it stays
+# undecided.
+_MAX_ACTIONS = 10
+
+
+class ActionLookups:
+    """Asks Nova what was done to servers."""
+
+    def __init__(self, nova: NovaReader) -> None:
+        self._nova = nova
+
+    def add_actions(self, evidence: Evidence) -> Evidence:
+        """Add the actions of a server for which a direct lookup was not a 404."""
+        server = evidence.server.value
+        actions, last_actions = self._read_last_actions(server)
+        if server is not None and server.host and not evidence.migrations.value:
+            # No migration may also be the answer of an API worker that does not know the server's
+            # cell. Actions are asked there.
+            actions = self._nova.list_instance_actions(evidence.uuid)
+        return d.replace(evidence, actions=actions, last_actions=last_actions)
+
+    def add_move_actions(self, evidence: Evidence, index: ListingsIndex) -> Evidence:
+        """Look up what was done to a server that has an allocation on another host than its own.
+
+        Only its actions show a move whose migration was deleted, whether a failed move may have
+        been reverted, and which host made the guest after more than one unshelve.
+        """
+        view = build_server_view(evidence, index)
+        if view is None or not view.seems_settled or not view.other_roots:
+            return evidence
+        evidence = self.add_all_actions(evidence)
+        view = d.replace(view, subject=evidence)
+        for root in view.other_roots:
+            placement = find_placement_after_unshelve(view, root)
+            if placement is None:
+                continue
+            for action in (placement, *list_repeated_unshelves(view, root)):
+                evidence = self._add_last_action(evidence, action)
+        return evidence
+
+    def add_unshelve_action(self, evidence: Evidence, index: ListingsIndex) -> Evidence:
+        """Look up whether a server that is not where its newest move ended was unshelved since.
+
+        Nova creates no migration for an unshelve.
+        """
+        view = build_server_view(evidence, index)
+        if view is None or not view.settled or view.arrived:
+            return evidence
+        evidence = self.add_all_actions(evidence)
+        for action in evidence.actions.value or ():
+            if action.action == UNSHELVE_ACTION:
+                return self._add_last_action(evidence, action)
+        return evidence
+
+    def _add_last_action(self, evidence: Evidence, action: Action) -> Evidence:
+        """Add the events of an action, unless they were read already."""
+        for answer in evidence.last_actions:
+            if answer.value is not None and answer.value.request_id == action.request_id:
+                return evidence
+        found = self._nova.get_instance_action(evidence.uuid, action.request_id)
+        return d.replace(evidence, last_actions=(*evidence.last_actions, found))
+
+    def add_all_actions(self, evidence: Evidence) -> Evidence:
+        """Add the actions of a server, unless they were read already."""
+        if evidence.actions != NOT_ASKED:
+            return evidence
+        return d.replace(evidence, actions=self._nova.list_instance_actions(evidence.uuid))
+
+    def add_port_actions(self, evidence: Evidence, index: ListingsIndex) -> Evidence:
+        """Look up what was done to the ports of a server that may have too much of a child.
+
+        This comes after its ports were read: what Nova is doing to one of them was recorded before.
+        """
+        view = build_server_view(evidence, index)
+        if view is None or evidence.shape == NOT_ASKED or not may_have_leak(view):
+            return evidence
+        actions = self._nova.list_instance_actions(evidence.uuid)
+        port_actions = []
+        for action in list_port_actions(actions.value or ())[:MAX_PORT_ACTIONS]:
+            port_actions.append(self._nova.get_instance_action(evidence.uuid, action.request_id))
+        return d.replace(evidence, actions=actions, port_actions=tuple(port_actions))
+
+    def add_guest_location(
+        self, evidence: Evidence, migration_evidence: list[Evidence], index: ListingsIndex
+    ) -> Evidence:
+        """Look up what was done to a server since a cold migration failed that has its allocation.
+
+        The actions since then show where its guest is.
+        """
+        failed = _list_cold_migrations_with_host(evidence, migration_evidence, index)
+        if not failed:
+            return evidence
+        actions = self._nova.list_instance_actions(evidence.uuid)
+        already_read = {
+            answer.value.request_id: answer for answer in evidence.last_actions if answer.value
+        }
+        wanted = set(list_relevant_request_ids(actions.value or (), failed[-1].created_at))
+        wanted.update(already_read)
+        last_actions = []
+        for action in actions.value or ():
+            request_id = action.request_id
+            if request_id in already_read:
+                last_actions.append(already_read[request_id])
+            elif request_id in wanted:
+                last_actions.append(self._nova.get_instance_action(evidence.uuid, request_id))
+        return d.replace(evidence, actions=actions, last_actions=tuple(last_actions))
+
+    def _read_last_actions(
+        self, server: Server | None
+    ) -> tuple[Answer[tuple[Action, ...]], tuple[Answer[Action], ...]]:
+        """List the actions of a server without a host, and read each back to one on a host.
+
+        That is the newest placing action that a host began: one for which conductor found no host
+        says nothing about those before it. Actions before a shelve that its host has finished are
+        not read: they were over by then.
+        """
+        if server is None or server.host or server.status not in UNHOSTED_STATUSES:
+            return NOT_ASKED, ()
+        actions = self._nova.list_instance_actions(server.uuid)
+        listed = actions.value or ()
+        answers: list[Answer[Action]] = []
+        for number, action in enumerate(listed[:_MAX_ACTIONS]):
+            answer = self._nova.get_instance_action(server.uuid, action.request_id)
+            answers.append(answer)
+            if answer.value is None or answer.value.placing_hosts:
+                break
+            if answer.value.shelving_hosts:
+                placing = _find_placing_action(listed[number:])
+                if placing is not None:
+                    answers.append(self._nova.get_instance_action(server.uuid, placing.request_id))
+                break
+        return actions, tuple(answers)
+
+
+def _find_placing_action(actions: Iterable[Action]) -> Action | None:
+    """Return the first of the actions that can give a host to a server."""
+    return next((action for action in actions if action.action in PLACING_ACTIONS), None)
+
+
+def _list_cold_migrations_with_host(
+    evidence: Evidence, migration_evidence: Iterable[Evidence], index: ListingsIndex
+) -> list[Migration]:
+    """Return the cold migrations with an allocation on the host of their server, newest first."""
+    view = build_server_view(evidence, index)
+    if view is None:
+        return []
+    with_host = set()
+    for of_migration in migration_evidence:
+        allocation = of_migration.allocation.value
+        if allocation and view.own_tree in allocation.resources:
+            with_host.add(of_migration.uuid)
+    migrations = []
+    for migration in view.server_migrations:
+        if migration.uuid in with_host and migration.type in COLD_MIGRATION_TYPES:
+            migrations.append(migration)
+    return migrations
+
+
+@d.dataclass(frozen=True)
+class AmountLookups:
+    """Asks Nova, Neutron, Cinder and Cyborg what a server requests."""
+
+    nova: NovaReader
+    neutron: NeutronReader
+    volumes: VolumeReader
+    cyborg: CyborgReader
+
+    def add_evidence(self, view: ServerView, context: LookupContext) -> Evidence:
+        """Return the evidence about a server, with the answers about its amounts if needed."""
+        evidence = view.subject
+        if view.own_tree is None or not _needs_amounts(view, context):
+            return evidence
+        uuid = evidence.uuid
+        # Placement is read before Nova, so that a server that was just resized is seen resized.
+        context.host_trees.get(view.own_tree)
+        shape = self.nova.get_server_with_image_properties(uuid)
+        evidence = d.replace(
+            evidence,
+            shape=shape,
+            interfaces=self.nova.list_attached_port_uuids(uuid),
+            server_ports=self.neutron.list_ports(uuid),
+        )
+        if shape.value is not None and (shape.value.volumes or not shape.value.image):
+            evidence = self._add_volume_evidence(evidence, shape.value)
+        return self._add_device_evidence(evidence, context)
+
+    def _add_volume_evidence(self, evidence: Evidence, server: Server) -> Evidence:
+        """Look up from which volume a server boots, if from any."""
+        uuid = evidence.uuid
+        evidence = d.replace(evidence, attachments=self.nova.list_attachments(uuid))
+        # Of a server with an image Nova itself shows the properties.
+        if server.image:
+            return evidence
+        if evidence.actions == NOT_ASKED:
+            evidence = d.replace(evidence, actions=self.nova.list_instance_actions(uuid))
+        volume = find_root_volume(server, evidence.attachments.value)
+        if volume is None:
+            return evidence
+        return d.replace(evidence, root_volume=self.volumes.get_root_volume(volume))
+
+    def _add_device_evidence(self, evidence: Evidence, context: LookupContext) -> Evidence:
+        """Look up the device profiles that the flavor and the ports of a server name."""
+        server = evidence.server.value
+        specs = None
+        if server is not None and server.flavor is not None:
+            specs = server.flavor.extra_specs
+        names = list_device_profiles(specs, evidence.server_ports.value or ())
+        if not names:
+            return evidence
+        return d.replace(
+            evidence,
+            device_profiles=tuple(map(context.device_profiles.get, names)),
+            accelerators=self.cyborg.list_accelerator_requests(evidence.uuid),
+        )
+
+
+def _needs_amounts(view: ServerView, context: LookupContext) -> bool:
+    """Return whether more has to be read about a server to decide on its allocation.
+
+    That is so for a settled server whose allocation on its host is not just what its flavor says.
+    """
+    server, own, allocation = view.server, view.own_tree, view.subject.allocation.value
+    if server is None or own is None or allocation is None or not view.settled:
+        return False
+    if own not in view.server_trees:
+        return True
+    if not view.has_only_own_tree(context.nova_roots):
+        return False
+    listed = context.listed_amounts
+    # The listing has the properties of its image, which the direct lookup lacks.
+    if not context.fresh and listed.candidates.get(server.uuid) == "":
+        return False
+    is_named = not context.fresh and server.uuid in context.scope.consumers
+    if context.with_amounts or is_named or server.uuid in listed.differing:
+        return True
+    # On which of several providers the amounts have to be, only the tree of the host shows.
+    if view.server_trees[own] != {own}:
+        return True
+    return not compare_listed(server, allocation.resources, context.pci_aliases).fits

@@ -2,21 +2,32 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""What stranded allocations cost: amounts by resource class, by provider and by project.
+"""Stranded amounts, overcommitted hosts, and hosts that were not judged. Pure.
 
 Also what the same providers have in total. Pure.
+
+No request is made for it: the listings have what is allocated and what nova-compute reports. An
+allocation ratio above 1 allows it, so it is a figure, and not a finding for each host.
+
+For everything that reads `summary.coverage` of `findings.json`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import typing as t
+from collections.abc import Iterable, Mapping, Sequence
 
+from ..._common.text import format_count, summarize_names
 from ..facts.index import SnapshotIndex
 from ..facts.projects import find_project
 from ..models.documents import Amounts
+from ..models.nova import Hypervisor
 from ..models.placement import Inventory, Resources, sum_amounts, sum_amounts_by_key
 from ..models.verdict import Finding
-from .entries import Capacity, ProjectQuota, ProviderCapacity, ProviderClass, Stranded
+from .entries import Capacity, Overcommit, ProjectQuota, ProviderCapacity, ProviderClass, Stranded
+
+if t.TYPE_CHECKING:  # pragma: no cover
+    from .entries import Coverage, Unjudged
 
 
 def get_freed_amounts(finding: Finding) -> Amounts:
@@ -194,3 +205,134 @@ def _describe_class(uuid: str, cls: str, stranded: int, index: SnapshotIndex) ->
         described["hypervisor_total"] = node.has.get(cls)
         described["hypervisor_used"] = node.used.get(cls)
     return described
+
+
+def summarize_overcommit(index: SnapshotIndex) -> dict[str, Overcommit]:
+    """Return by resource class how many hosts are over-committed, and how much at most.
+
+    The processors of a host are its VCPU and PCPU together. A class is left out of which no host
+    reports a figure.
+    """
+    sums: dict[str, Overcommit] = {}
+    for uuid, node in sorted(index.nodes.items()):
+        # What is allocated on a host out of scope was not read.
+        if uuid not in index.providers or not index.covers(uuid):
+            continue
+        for cls, members in node.PLACEMENT_CLASSES.items():
+            ratio = _compute_ratio(index, node, cls, members)
+            if ratio is None:
+                continue
+            of_class = sums.setdefault(cls, _create_overcommit())
+            of_class["hosts"] += 1
+            of_class["overcommitted"] += int(ratio > 1)
+            rounded = round(ratio, 2)
+            if rounded > of_class["highest"]:
+                of_class["highest"] = rounded
+                of_class["highest_host"] = node.host
+    return dict(sorted(sums.items()))
+
+
+def _create_overcommit() -> Overcommit:
+    return {"hosts": 0, "overcommitted": 0, "highest": 0.0, "highest_host": ""}
+
+
+def _compute_ratio(
+    index: SnapshotIndex, node: Hypervisor, cls: str, members: Sequence[str]
+) -> float | None:
+    """Return how many times what a host has is allocated; None where that is not known.
+
+    What the host reserves for itself is taken off where the inventory was read.
+    """
+    physical = node.has.get(cls, 0)
+    details = index.snapshot.details.get(node.uuid)
+    if details is not None:
+        for member in members:
+            if member in details.inventories:
+                physical -= details.inventories[member].reserved
+    if physical <= 0:
+        return None
+    used = index.used.get(node.uuid, {})
+    return sum(used.get(member, 0) for member in members) / physical
+
+
+# Why the amounts of servers were not checked, for one and for many.
+_UNCHECKED = {
+    "flavor": ("has a flavor that Nova does not show", "have a flavor that Nova does not show"),
+    "image": ("needs the properties of its image", "need the properties of their image"),
+    "volume": ("needs the attachments of its volumes", "need the attachments of their volumes"),
+    "volume_image": ("needs Cinder", "need Cinder"),
+    "ports": ("needs Neutron", "need Neutron"),
+    "pci_alias": ("needs the alias of a PCI device", "need the alias of a PCI device"),
+    "device_profile": ("needs a device profile of Cyborg", "need a device profile of Cyborg"),
+    "accelerators": ("needs the devices of Cyborg", "need the devices of Cyborg"),
+    "tree": ("needs the providers of its host", "need the providers of their host"),
+    "contradictory": (
+        "has a request that contradicts its host",
+        "have a request that contradicts their host",
+    ),
+    "unsettled": ("is not settled", "are not settled"),
+    "unchanged": (
+        "has not changed since an earlier reading",
+        "have not changed since an earlier reading",
+    ),
+    "not_compared": (
+        "is only compared if the kind wrong_amount is named",
+        "are only compared if the kind wrong_amount is named",
+    ),
+}
+
+
+def list_unjudged_hosts(coverage: Unjudged) -> list[str]:
+    """Return the sorted names of the hosts that were not judged.
+
+    Files of version 1.0 do not have them: then the list is empty.
+    """
+    return sorted(coverage.get("unjudged_hosts") or ())
+
+
+def describe_unjudged_hosts(coverage: Unjudged) -> str:
+    """Return a sentence for people about what was not judged, empty when everything was."""
+    hosts = list_unjudged_hosts(coverage)
+    if hosts:
+        counted = format_count(
+            len(hosts),
+            "host was not judged, because its cell does not answer",
+            "hosts were not judged, because their cell does not answer",
+        )
+        return f"{counted}: {summarize_names(hosts)}."
+    # Files of version 1.0 say only that something was not judged, and not what.
+    if coverage.get("partial"):
+        return "Part of the cloud was not judged, because a cell does not answer."
+    return ""
+
+
+def describe_reading(coverage: Coverage) -> str:
+    """Return a sentence for people about what was read; empty when simply everything was."""
+    if coverage.get("reading") == "incremental":
+        return (
+            "Only what changed was read, and what had a finding. The last full reading began at "
+            f"{coverage['full_at']}."
+        )
+    why_full = coverage.get("why_full")
+    if why_full:
+        return f"Everything was read. {why_full}"
+    return ""
+
+
+def describe_amounts(coverage: Coverage) -> str:
+    """Return a sentence for people about the servers whose amounts were checked.
+
+    It is empty where there are no servers, and for files of older versions.
+    """
+    amounts = coverage.get("amounts")
+    if not amounts or not amounts["servers"]:
+        return ""
+    servers = format_count(amounts["servers"], "server", "servers")
+    text = f"Amounts checked for {amounts['checked']} of {servers}"
+    if amounts["by_host"]:
+        text += f" ({amounts['by_host']} only by the sums of their host)"
+    reasons = []
+    for name, count in sorted(amounts["unchecked"].items(), key=lambda item: (-item[1], item[0])):
+        one, many = _UNCHECKED.get(name, (f"lacks {name}", f"lack {name}"))
+        reasons.append(format_count(count, one, many))
+    return "; ".join([text, *reasons]) + "."

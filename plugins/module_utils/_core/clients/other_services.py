@@ -1,0 +1,346 @@
+# Copyright (c) 2026, osops.placement contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Reads Keystone's projects, Cyborg, Cinder and Ironic, which a cloud may lack.
+
+API reference: https://docs.openstack.org/api-ref/accelerator/
+
+API reference: https://docs.openstack.org/api-ref/block-storage/v3/
+
+API reference: https://docs.openstack.org/api-ref/baremetal/#nodes-nodes
+
+What they say decides only what is known about a server. Nothing that they answer, and no silence,
+ends a run.
+"""
+
+from __future__ import annotations
+
+import dataclasses as d
+import typing as t
+import urllib.parse
+from collections.abc import Mapping
+
+from ..._common.clock import get_utc_now
+from ..._common.errors import CloudError
+from ..._common.text import make_printable
+from ..models.host_parts import BLOCK_STORAGE_API, OtherService
+from ..models.resource_request import AcceleratorRequest, DeviceProfile, RootVolume
+from ..models.snapshot import NOT_ASKED, Answer
+from ..models.surroundings import BareMetalNode, Project
+from .api import Api, Reply, format_microversion
+
+
+class NotPermitted(CloudError):
+    """These credentials may not read projects."""
+
+
+class ProjectReader:
+    """Reads projects from Keystone; None where the service catalogue does not have it."""
+
+    def __init__(self, api: Api | None) -> None:
+        self._api = api
+
+    def get_project(self, uuid: str) -> Project | None:
+        """Return a project by its uuid; None without one. Raises CloudError."""
+        api = self._require_api()
+        reply, project = api.read(
+            f"/projects/{uuid}", None, lambda reply: _parse(reply.body["project"])
+        )
+        _expect(api, reply, f"for project {uuid}", 200, 404)
+        return project
+
+    def query_project(self, uuid: str) -> Answer[Project]:
+        """Look up a project as evidence; any status is an answer.
+
+        A 404 means that Keystone has no such project: to who may not see all projects it answers
+        403, also for a project that does not exist (keystone/api/projects.py, ProjectResource.get).
+        Raises CloudError without a Keystone.
+        """
+        path = f"/projects/{urllib.parse.quote(uuid, safe='')}"
+        api = self._require_api()
+        return api.ask(path, None, lambda reply: _parse(reply.body["project"]))
+
+    def query_projects(self) -> Answer[tuple[Project, ...]]:
+        """Return the projects that these credentials may list, as evidence.
+
+        Raises CloudError without a Keystone.
+        """
+        api = self._require_api()
+        return api.ask_pages("/projects", "projects", _parse)
+
+    def query_domains(self) -> Answer[tuple[str, ...]]:
+        """Return the uuids of the domains that these credentials may list, as evidence.
+
+        Raises CloudError without a Keystone.
+        """
+        api = self._require_api()
+        return api.ask_pages("/domains", "domains", lambda row: str(row["id"]))
+
+    def find_projects(self, name: str) -> list[Project]:
+        """Return the projects with exactly this name, in all domains. Raises CloudError."""
+        # The database of Keystone may take no notice of upper case, and an id must never be taken
+        # from a name that is only like the one that the user gave.
+        return [project for project in self._list(name=name) if project.name == name]
+
+    def list_names(self) -> list[str]:
+        """Return the names of all projects."""
+        return [project.name for project in self._list()]
+
+    def _list(self, **filters: str) -> tuple[Project, ...]:
+        api = self._require_api()
+        reply, projects = api.read_pages("/projects", "projects", _parse, **filters)
+        _expect(api, reply, "for its projects")
+        return projects or ()
+
+    def _require_api(self) -> Api:
+        if self._api is None:
+            raise CloudError("The service catalogue has no Keystone.")
+        return self._api
+
+
+def _expect(api: Api, reply: Reply, what: str, *statuses: int) -> None:
+    if reply.status in (401, 403):
+        raise NotPermitted(f"{api.name} at {api.endpoint} answered {reply.status}.")
+    api.expect(reply, what, *statuses)
+
+
+def _parse(row: t.Any) -> Project:
+    return Project(str(row["id"]), str(row["name"]), str(row.get("domain_id") or ""))
+
+
+class CyborgReader:
+    """Reads Cyborg; in a cloud without Cyborg, nothing is known about device profiles."""
+
+    def __init__(self, api: Api | None) -> None:
+        self._api = OptionalApi(api)
+
+    def get_device_profile(self, name: str) -> Answer[DeviceProfile]:
+        """Return the device profile with a name; no `value` unless there is exactly one.
+
+        Nova refuses a profile of which there are several (nova/accelerator/cyborg.py).
+        """
+        path = "/v2/device_profiles"
+        answer = self._api.ask(path, lambda reply: _parse_profile(reply, name), name=name)
+        if answer == NOT_ASKED:
+            return answer
+        # The name says which of several profiles could not be read.
+        return d.replace(answer, request=make_printable(f"GET {path}?name={name}"))
+
+    def list_accelerator_requests(self, server: str) -> Answer[tuple[AcceleratorRequest, ...]]:
+        """Return the accelerator requests of a server."""
+        return self._api.ask(
+            "/v2/accelerator_requests",
+            lambda reply: _parse_requests(reply, server),
+            instance=server,
+        )
+
+
+def _parse_profile(reply: Reply, name: str) -> DeviceProfile | None:
+    # An older Cyborg ignores the filter.
+    named = [row for row in reply.body["device_profiles"] if row["name"] == name]
+    if len(named) != 1:
+        return None
+    groups: list[Mapping[str, str]] = []
+    for group in named[0]["groups"]:
+        groups.append({str(key): str(value) for key, value in group.items()})
+    return DeviceProfile(name, tuple(groups))
+
+
+def _parse_requests(reply: Reply, server: str) -> tuple[AcceleratorRequest, ...]:
+    requests = []
+    for row in reply.body["arqs"]:
+        # A proxy or an older Cyborg may ignore the filter.
+        if row.get("instance_uuid", server) != server:
+            continue
+        requests.append(
+            AcceleratorRequest(
+                uuid=row["uuid"],
+                device_profile=row["device_profile_name"],
+                group=int(row["device_profile_group_id"]),
+                provider=row.get("device_rp_uuid"),
+            )
+        )
+    return tuple(requests)
+
+
+class VolumeReader:
+    """Reads volumes; in a cloud without Cinder, nothing is known about them."""
+
+    def __init__(self, api: Api | None) -> None:
+        self._api = OptionalApi(api)
+
+    def get_root_volume(self, uuid: str) -> Answer[RootVolume]:
+        """Return the volume that a server boots from, with the properties of its image."""
+        return self._api.ask(f"/volumes/{uuid}", _parse_root_volume)
+
+
+def _parse_root_volume(reply: Reply) -> RootVolume | None:
+    row = reply.body["volume"]
+    # A volume that was made of no image has no such key, and neither has one of which Cinder hides
+    # it: only a bootable volume can be booted from.
+    properties = row.get("volume_image_metadata")
+    if properties is None and row.get("bootable") != "true":
+        return None
+    return RootVolume(row["id"], {str(key): str(text) for key, text in (properties or {}).items()})
+
+
+def list_cinder_services(api: Api) -> tuple[OtherService, ...]:
+    """Return all services of Cinder. Raises CloudError when it does not list them."""
+    reply, services = api.read("/os-services", None, _parse_services)
+    api.expect(reply, "for its services")
+    return services or ()
+
+
+def _parse_services(reply: Reply) -> tuple[OtherService, ...]:
+    return tuple(map(_parse_service, reply.body["services"]))
+
+
+def _parse_service(row: Mapping[str, t.Any]) -> OtherService:
+    return OtherService(
+        api=BLOCK_STORAGE_API,
+        id=None,
+        binary=row["binary"],
+        host=row["host"],
+        status=row["status"],
+        state=row.get("state"),
+    )
+
+
+# Ironic's own default for the longest page.
+_PAGE = 1000
+# The first microversion that has each field of a listing; 1.1 stands for any Ironic.
+# A listing of single fields cannot have `updated_at`, and one with all fields takes far longer.
+_FIELDS = {
+    "uuid": (1, 1),
+    "provision_state": (1, 1),
+    "maintenance": (1, 1),
+    "power_state": (1, 1),
+    "instance_uuid": (1, 1),
+    "provision_updated_at": (1, 1),
+    "last_error": (1, 1),
+    "resource_class": (1, 21),
+    "owner": (1, 50),
+    "lessee": (1, 65),
+}
+# From 1.21 on a node has its resource class, and from 1.8 on single fields can be asked for.
+_OLDEST = (1, 21)
+_NEWEST = max(_FIELDS.values())
+
+
+class BareMetalReader:
+    """Reads nodes: each method sends one request, or reads one listing."""
+
+    def __init__(self, api: Api) -> None:
+        self._api = api
+
+    def list_nodes(self) -> Answer[tuple[BareMetalNode, ...]]:
+        """Return all nodes that these credentials may see.
+
+        The answer is that of the last request; its `value` is None where a request failed.
+        Raises CloudError when Ironic does not say which microversions it has.
+        """
+        newest = self._read_newest_microversion()
+        microversion = format_microversion(min(newest, _NEWEST))
+        fields = [name for name, version in _FIELDS.items() if version <= newest]
+        query = {"fields": ",".join(fields), "limit": str(_PAGE)}
+        nodes: dict[str, BareMetalNode] = {}
+        while True:
+            answer = self._api.ask("/nodes", microversion, _parse_nodes, False, **query)
+            if answer.value is None:
+                return answer
+            page = [node for node in answer.value if node.uuid not in nodes]
+            nodes.update((node.uuid, node) for node in page)
+            # An Ironic may have shorter pages than were asked for, so only an empty one is the end.
+            if not page:
+                return d.replace(answer, value=tuple(nodes.values()))
+            query["marker"] = page[-1].uuid
+
+    def get_node(self, uuid: str) -> Answer[BareMetalNode]:
+        """Look up a node directly, also for the time when anything of it changed.
+
+        A 404 means that Ironic does not have it, or does not show it to these credentials.
+        """
+        return self._api.ask(
+            f"/nodes/{uuid}", format_microversion(_OLDEST), lambda reply: _parse_node(reply.body)
+        )
+
+    def _read_newest_microversion(self) -> tuple[int, int]:
+        path = self._api.endpoint
+        reply, newest = self._api.read(path, None, _parse_newest_microversion)
+        self._api.expect(reply, "for its versions")
+        return newest or _OLDEST
+
+
+def _parse_newest_microversion(reply: Reply) -> tuple[int, int]:
+    major, minor = reply.body["version"]["version"].split(".")
+    return int(major), int(minor)
+
+
+def _parse_nodes(reply: Reply) -> tuple[BareMetalNode, ...]:
+    return tuple(map(_parse_node, reply.body["nodes"]))
+
+
+def _parse_node(row: Mapping[str, t.Any]) -> BareMetalNode:
+    return BareMetalNode(
+        uuid=row["uuid"],
+        provision_state=row["provision_state"],
+        maintenance=bool(row["maintenance"]),
+        power_state=row["power_state"],
+        instance=row["instance_uuid"],
+        resource_class=row.get("resource_class"),
+        owner=row.get("owner"),
+        lessee=row.get("lessee"),
+        provisioned_at=_strip_zone(row.get("provision_updated_at")),
+        updated_at=_strip_zone(row.get("updated_at")),
+        last_error=row.get("last_error"),
+    )
+
+
+def _strip_zone(moment: str | None) -> str | None:
+    """Return a time in UTC without its zone, as Nova writes times."""
+    if moment is None:
+        return None
+    return moment.removesuffix("+00:00")
+
+
+T = t.TypeVar("T")
+# After so many requests in a row without an answer, a service is not asked again.
+_MAX_FAILURES = 3
+
+
+class OptionalApi:
+    """A service that is asked for evidence, and whose absence is an answer too."""
+
+    def __init__(self, api: Api | None) -> None:
+        self._api = api
+        self._failures = 0
+
+    def ask(self, path: str, read: t.Callable[[Reply], T | None], **params: t.Any) -> Answer[T]:
+        """GET `path` and return the reply as evidence: any status is an answer.
+
+        The answer is `NOT_ASKED` for a service that the catalogue does not have, and has the status
+        0 where the service did not answer, or not as this service does.
+        """
+        return self._try(path, lambda api: api.ask(path, None, read, **params))
+
+    def ask_pages(
+        self, path: str, key: str, parse: t.Callable[[t.Any], T], **params: t.Any
+    ) -> Answer[tuple[T, ...]]:
+        """GET all pages of a listing as `Api.read_pages` does, and return them as `ask` does."""
+        return self._try(path, lambda api: api.ask_pages(path, key, parse, **params))
+
+    def _try(self, path: str, ask: t.Callable[[Api], Answer[T]]) -> Answer[T]:
+        if self._api is None:
+            return NOT_ASKED
+        if self._failures < _MAX_FAILURES:
+            try:
+                answer = ask(self._api)
+            except CloudError:
+                self._failures += 1
+            else:
+                self._failures = 0
+                # Its errors decide nothing, so that another attempt only costs time.
+                self._api.believes_errors = answer.status >= 500
+                return answer
+        return Answer(f"GET {path}", "", 0, get_utc_now())
