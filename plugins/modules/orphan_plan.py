@@ -437,7 +437,7 @@ from ..module_utils._core.models.documents import Unchecked
 from ..module_utils._core.models.kind import REMEDIATE
 from ..module_utils._core.models.kinds import CHANGEABLE_KINDS
 from ..module_utils._core.models.placement import sum_amounts
-from ..module_utils._core.plan.approval import Approval, is_plan_text, parse_plan_text
+from ..module_utils._core.plan.approval import Approval
 from ..module_utils._core.plan.limits import limits_options, parse_limits
 from ..module_utils._core.plan.plan import (
     SCOPE_NAMES,
@@ -446,6 +446,7 @@ from ..module_utils._core.plan.plan import (
     is_compact,
     list_servers_to_heal,
 )
+from ..module_utils._core.plan.plan_text import is_plan_text, parse_plan_text
 from ..module_utils._core.plan.steps import Step, TreeStep
 
 

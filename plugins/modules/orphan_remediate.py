@@ -342,7 +342,6 @@ from ..module_utils._core.options.policy import (
     policy_options,
     warn_ended_exclusions,
 )
-from ..module_utils._core.plan.approval import is_plan_text, parse_plan_text
 from ..module_utils._core.plan.limits import (
     failures_option,
     limits_options,
@@ -350,6 +349,7 @@ from ..module_utils._core.plan.limits import (
     parse_max_failures,
 )
 from ..module_utils._core.plan.plan import Plan, check_cloud
+from ..module_utils._core.plan.plan_text import is_plan_text, parse_plan_text
 from ..module_utils._core.reading.renewal import RenewingCollector
 from ..module_utils._core.run.lock import acquire_lock
 from ..module_utils._core.run.signals import watch_for_stop

@@ -16,11 +16,11 @@ import pytest
 from ansible_collections.osops.placement.plugins.module_utils._core.changes.journal import (
     read_journal,
 )
-from ansible_collections.osops.placement.plugins.module_utils._core.plan.approval import (
-    Approval,
+from ansible_collections.osops.placement.plugins.module_utils._core.plan.approval import Approval
+from ansible_collections.osops.placement.plugins.module_utils._core.plan.plan import Plan
+from ansible_collections.osops.placement.plugins.module_utils._core.plan.plan_text import (
     format_plan_text,
 )
-from ansible_collections.osops.placement.plugins.module_utils._core.plan.plan import Plan
 from ansible_collections.osops.placement.tests.integration.support import has_detected, long
 from ansible_collections.osops.placement.tests.unit.plugins.module_utils._core.plan.signed import (
     sign,

@@ -15,6 +15,11 @@ import typing as t
 from collections.abc import Iterable, Mapping, Sequence
 
 from ...module_utils._common.text import make_printable
+from ...module_utils._core.findings.coverage import (
+    describe_amounts,
+    describe_reading,
+    describe_unjudged_hosts,
+)
 from ...module_utils._core.findings.entries import (
     Entry,
     FindingsDocument,
@@ -23,11 +28,6 @@ from ...module_utils._core.findings.entries import (
     Summary,
     describe_scope,
     get_subject,
-)
-from ...module_utils._core.findings.figures import (
-    describe_amounts,
-    describe_reading,
-    describe_unjudged_hosts,
 )
 from ...module_utils._core.models.documents import RemediationDocument
 from ...module_utils._core.models.kinds import get_finding_subject

@@ -14,8 +14,8 @@ import typing as t
 from collections.abc import Iterator, Mapping
 
 from ...module_utils._common.text import format_count, make_printable
+from ...module_utils._core.findings.coverage import describe_unjudged_hosts
 from ...module_utils._core.findings.entries import Entry, Summary, get_subject
-from ...module_utils._core.findings.figures import describe_unjudged_hosts
 from ...module_utils._core.models.documents import RemediationDocument
 from .phrases import get_server_name, join_counts, list_hosts, list_troubles
 from .report import Report

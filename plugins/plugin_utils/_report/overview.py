@@ -15,6 +15,11 @@ import typing as t
 from collections.abc import Mapping, Sequence
 
 from ...module_utils._common.text import format_count
+from ...module_utils._core.findings.coverage import (
+    describe_amounts,
+    describe_reading,
+    describe_unjudged_hosts,
+)
 from ...module_utils._core.findings.entries import (
     Coverage,
     FindingsDocument,
@@ -22,11 +27,6 @@ from ...module_utils._core.findings.entries import (
     Summary,
     describe_scope,
     iterate_entries,
-)
-from ...module_utils._core.findings.figures import (
-    describe_amounts,
-    describe_reading,
-    describe_unjudged_hosts,
 )
 from ...module_utils._core.models.documents import ScopeDocument
 from ...module_utils._core.models.placement import add_amounts

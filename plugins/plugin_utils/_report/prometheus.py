@@ -14,7 +14,7 @@ from collections.abc import Iterable, Mapping
 
 from ...module_utils._common.text import make_printable
 from ...module_utils._common.times import seconds_between
-from ...module_utils._core.findings.figures import list_unjudged_hosts
+from ...module_utils._core.findings.coverage import list_unjudged_hosts
 from ...module_utils._core.models.kinds import KINDS, ORPHAN_KINDS
 from ...module_utils._core.models.verdict import DRIFTED, ORPHANED
 from .phrases import list_remediated_findings, list_troubles

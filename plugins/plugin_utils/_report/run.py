@@ -18,9 +18,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from ansible.release import __version__ as ANSIBLE_VERSION
 
 from ...module_utils._common.text import format_count, summarize_checks
-from ...module_utils._core.findings.figures import describe_unjudged_hosts
+from ...module_utils._core.findings.coverage import describe_unjudged_hosts
 from ...module_utils._core.models.outcomes import FAILED, SKIPPED
-from ...module_utils._core.plan.approval import format_plan_text
+from ...module_utils._core.plan.plan_text import format_plan_text
 from .._stage.versions import read_running_version
 from .._variables.paths import make_host_key
 

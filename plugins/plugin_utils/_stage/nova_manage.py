@@ -13,7 +13,7 @@ import dataclasses as d
 import typing as t
 from collections.abc import Mapping
 
-from ...module_utils._core.findings.figures import describe_unjudged_hosts
+from ...module_utils._core.findings.coverage import describe_unjudged_hosts
 from ...module_utils._core.models.outcomes import FAILED, SKIPPED
 
 if t.TYPE_CHECKING:  # pragma: no cover

@@ -10,7 +10,7 @@ import typing as t
 from collections.abc import Mapping
 
 from ...module_utils._common.text import format_count, make_printable
-from ...module_utils._core.findings.figures import describe_unjudged_hosts
+from ...module_utils._core.findings.coverage import describe_unjudged_hosts
 from ...module_utils._core.models.outcomes import FAILED, SKIPPED
 from .._report.phrases import MAX_NAME
 from .lines import CHANGED, ERROR, OK, WARNING, Line, format_field, wrap_path, wrap_text

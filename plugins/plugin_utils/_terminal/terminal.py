@@ -11,12 +11,12 @@ import typing as t
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
 from ...module_utils._common.text import format_count, make_printable
-from ...module_utils._core.findings.entries import Entry, FindingsDocument, Stranded, Summary
-from ...module_utils._core.findings.figures import (
+from ...module_utils._core.findings.coverage import (
     describe_amounts,
     describe_reading,
     describe_unjudged_hosts,
 )
+from ...module_utils._core.findings.entries import Entry, FindingsDocument, Stranded, Summary
 from .._report.log_correlation import Complaint, correlate_records, get_record_subject
 from .._report.order import sort_entries
 from .._report.phrases import MAX_NAME, describe_complaint

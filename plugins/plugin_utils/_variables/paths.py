@@ -13,7 +13,7 @@ import typing as t
 from collections.abc import Mapping
 
 from ...module_utils._core.changes.journal_parts import is_journal_text
-from ...module_utils._core.plan.approval import is_plan_text
+from ...module_utils._core.plan.plan_text import is_plan_text
 
 FOLDER, PARENT, NAME = "folder", "parent", "name"
 

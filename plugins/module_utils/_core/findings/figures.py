@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Stranded amounts, overcommitted hosts, and hosts that were not judged. Pure.
+"""Stranded amounts, and hosts that have more allocated than they have. Pure.
 
 Also what the same providers have in total. Pure.
 
@@ -17,7 +17,6 @@ from __future__ import annotations
 import typing as t
 from collections.abc import Iterable, Mapping, Sequence
 
-from ..._common.text import format_count, summarize_names
 from ..facts.index import SnapshotIndex
 from ..facts.projects import find_project
 from ..models.documents import Amounts
@@ -27,7 +26,7 @@ from ..models.verdict import Finding
 from .entries import Capacity, Overcommit, ProjectQuota, ProviderCapacity, ProviderClass, Stranded
 
 if t.TYPE_CHECKING:  # pragma: no cover
-    from .entries import Coverage, Unjudged
+    pass
 
 
 def get_freed_amounts(finding: Finding) -> Amounts:
@@ -253,86 +252,3 @@ def _compute_ratio(
         return None
     used = index.used.get(node.uuid, {})
     return sum(used.get(member, 0) for member in members) / physical
-
-
-# Why the amounts of servers were not checked, for one and for many.
-_UNCHECKED = {
-    "flavor": ("has a flavor that Nova does not show", "have a flavor that Nova does not show"),
-    "image": ("needs the properties of its image", "need the properties of their image"),
-    "volume": ("needs the attachments of its volumes", "need the attachments of their volumes"),
-    "volume_image": ("needs Cinder", "need Cinder"),
-    "ports": ("needs Neutron", "need Neutron"),
-    "pci_alias": ("needs the alias of a PCI device", "need the alias of a PCI device"),
-    "device_profile": ("needs a device profile of Cyborg", "need a device profile of Cyborg"),
-    "accelerators": ("needs the devices of Cyborg", "need the devices of Cyborg"),
-    "tree": ("needs the providers of its host", "need the providers of their host"),
-    "contradictory": (
-        "has a request that contradicts its host",
-        "have a request that contradicts their host",
-    ),
-    "unsettled": ("is not settled", "are not settled"),
-    "unchanged": (
-        "has not changed since an earlier reading",
-        "have not changed since an earlier reading",
-    ),
-    "not_compared": (
-        "is only compared if the kind wrong_amount is named",
-        "are only compared if the kind wrong_amount is named",
-    ),
-}
-
-
-def list_unjudged_hosts(coverage: Unjudged) -> list[str]:
-    """Return the sorted names of the hosts that were not judged.
-
-    Files of version 1.0 do not have them: then the list is empty.
-    """
-    return sorted(coverage.get("unjudged_hosts") or ())
-
-
-def describe_unjudged_hosts(coverage: Unjudged) -> str:
-    """Return a sentence for people about what was not judged, empty when everything was."""
-    hosts = list_unjudged_hosts(coverage)
-    if hosts:
-        counted = format_count(
-            len(hosts),
-            "host was not judged, because its cell does not answer",
-            "hosts were not judged, because their cell does not answer",
-        )
-        return f"{counted}: {summarize_names(hosts)}."
-    # Files of version 1.0 say only that something was not judged, and not what.
-    if coverage.get("partial"):
-        return "Part of the cloud was not judged, because a cell does not answer."
-    return ""
-
-
-def describe_reading(coverage: Coverage) -> str:
-    """Return a sentence for people about what was read; empty when simply everything was."""
-    if coverage.get("reading") == "incremental":
-        return (
-            "Only what changed was read, and what had a finding. The last full reading began at "
-            f"{coverage['full_at']}."
-        )
-    why_full = coverage.get("why_full")
-    if why_full:
-        return f"Everything was read. {why_full}"
-    return ""
-
-
-def describe_amounts(coverage: Coverage) -> str:
-    """Return a sentence for people about the servers whose amounts were checked.
-
-    It is empty where there are no servers, and for files of older versions.
-    """
-    amounts = coverage.get("amounts")
-    if not amounts or not amounts["servers"]:
-        return ""
-    servers = format_count(amounts["servers"], "server", "servers")
-    text = f"Amounts checked for {amounts['checked']} of {servers}"
-    if amounts["by_host"]:
-        text += f" ({amounts['by_host']} only by the sums of their host)"
-    reasons = []
-    for name, count in sorted(amounts["unchecked"].items(), key=lambda item: (-item[1], item[0])):
-        one, many = _UNCHECKED.get(name, (f"lacks {name}", f"lack {name}"))
-        reasons.append(format_count(count, one, many))
-    return "; ".join([text, *reasons]) + "."

@@ -12,8 +12,8 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from ..models.documents import RemediationDocument
 from ..models.placement import sum_amounts
+from .coverage import list_unjudged_hosts
 from .entries import FORMAT, FindingsDocument, Unjudged
-from .figures import list_unjudged_hosts
 
 
 @d.dataclass(frozen=True)

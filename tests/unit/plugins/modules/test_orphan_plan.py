@@ -23,7 +23,7 @@ from ansible_collections.osops.placement.plugins.module_utils._core.models.kinds
     CHANGEABLE_KINDS,
 )
 from ansible_collections.osops.placement.plugins.module_utils._core.options.policy import Policy
-from ansible_collections.osops.placement.plugins.module_utils._core.plan.approval import (
+from ansible_collections.osops.placement.plugins.module_utils._core.plan.plan_text import (
     format_plan_text,
     is_plan_text,
 )

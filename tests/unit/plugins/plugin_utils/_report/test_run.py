@@ -11,7 +11,7 @@ import typing as t
 import ansible.release
 import pytest
 
-from ansible_collections.osops.placement.plugins.module_utils._core.plan.approval import (
+from ansible_collections.osops.placement.plugins.module_utils._core.plan.plan_text import (
     format_plan_text,
 )
 from ansible_collections.osops.placement.plugins.plugin_utils._report.run import (

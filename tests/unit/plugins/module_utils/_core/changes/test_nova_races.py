@@ -42,16 +42,15 @@ from ansible_collections.osops.placement.plugins.module_utils._core.models.verdi
 from ansible_collections.osops.placement.plugins.module_utils._core.plan.plan import Step
 from ansible_collections.osops.placement.plugins.module_utils._core.reading import (
     allocations,
+    candidates,
     collector,
     compute_nodes,
     evidence,
-    host_lookups,
     incremental,
     listings,
     mirror,
+    others,
     renewal,
-    samples,
-    unlisted_moves,
 )
 from ansible_collections.osops.placement.tests.unit.examples import count_examples
 from ansible_collections.osops.placement.tests.unit.plugins.module_utils.judging import (
@@ -92,10 +91,10 @@ PARALLEL = (
     compute_nodes,
     evidence,
     mirror,
-    host_lookups,
+    listings,
     incremental,
-    samples,
-    unlisted_moves,
+    others,
+    candidates,
 )
 PARALLEL_PAIRS = (allocations, evidence, incremental, listings)
 BYSTANDER = next(iter(Nova().world.servers))

@@ -10,7 +10,7 @@ import typing as t
 
 import pytest
 
-from ansible_collections.osops.placement.plugins.module_utils._core.findings.figures import (
+from ansible_collections.osops.placement.plugins.module_utils._core.findings.coverage import (
     describe_amounts,
     describe_unjudged_hosts,
     list_unjudged_hosts,

@@ -16,7 +16,7 @@ from ansible_collections.osops.placement.plugins.module_utils._common.json_files
     read_or_put_aside,
     write_json,
 )
-from ansible_collections.osops.placement.plugins.module_utils._core.findings import first_seen
+from ansible_collections.osops.placement.plugins.module_utils._core.findings import sightings
 from ansible_collections.osops.placement.plugins.module_utils._core.findings.selection import (
     Selection,
 )
@@ -124,7 +124,7 @@ def test_finding_reported_under_another_kind_is_remembered() -> None:
 
 
 def test_full_memory_keeps_the_most_recent_sightings(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(first_seen, "MAX_REMEMBERED", 2)
+    monkeypatch.setattr(sightings, "MAX_REMEMBERED", 2)
     known = {f"kind/{number}": f"2026-01-0{number}T00:00:00Z" for number in (2, 4, 1, 3)}
 
     assert sorted(retain_first_seen(known, [], whole=False)) == ["kind/3", "kind/4"]

@@ -27,7 +27,7 @@ from ansible_collections.osops.placement.plugins.module_utils._core.models.kinds
 from ansible_collections.osops.placement.plugins.module_utils._core.models.nova import Service
 from ansible_collections.osops.placement.plugins.module_utils._core.reading import (
     answering_cells,
-    services,
+    compute_nodes,
 )
 from ansible_collections.osops.placement.tests.unit.examples import count_examples
 from ansible_collections.osops.placement.tests.unit.plugins.module_utils._core.changes.test_nova_races import (  # noqa: E501
@@ -358,7 +358,7 @@ def unaware_listings(draw: st.DrawFn) -> UnawareListings:
 @pytest.fixture(autouse=True)
 def _at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let the second look at a cell follow the first without a pause."""
-    monkeypatch.setattr(services, "_RETRY_PAUSE", 0)
+    monkeypatch.setattr(compute_nodes, "_RETRY_PAUSE", 0)
     monkeypatch.setattr(
         answering_cells,
         "map_parallel",

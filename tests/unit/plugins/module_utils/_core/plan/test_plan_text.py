@@ -21,6 +21,8 @@ from ansible_collections.osops.placement.plugins.module_utils._core.plan.approva
     MAX_COMPACT_CHANGES,
     Approval,
     ApprovedChange,
+)
+from ansible_collections.osops.placement.plugins.module_utils._core.plan.plan_text import (
     format_plan_text,
     is_plan_text,
     parse_plan_text,
