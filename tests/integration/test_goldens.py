@@ -27,6 +27,7 @@ from ansible_collections.osops.placement.tests.integration.test_scenarios import
     EXPECTED,
 )
 from ansible_collections.osops.placement.tools.benchmark.requests_made import count_endpoints
+from ansible_collections.osops.placement.tools.json_text import format_json
 
 if t.TYPE_CHECKING:
     from ansible_collections.osops.placement.tests.integration.support import Minicloud, Run
@@ -141,7 +142,7 @@ def _walk(value: t.Any, path: str = "") -> t.Iterator[tuple[str, t.Any]]:
 @pytest.mark.parametrize("part", ["requests", "findings"])
 def test_a_run_sends_and_finds_what_it_did(now: Golden, stage: str, part: str) -> None:
     if "WRITE_GOLDENS" in os.environ:
-        GOLDENS.write_text(f"{json.dumps(now, indent=1)}\n", encoding="utf-8")
+        GOLDENS.write_text(format_json(now), encoding="utf-8")
     before = json.loads(GOLDENS.read_text(encoding="utf-8"))[stage][part]
 
     differences = [

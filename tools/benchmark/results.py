@@ -17,6 +17,8 @@ import statistics
 import typing as t
 from pathlib import Path
 
+from json_text import format_json
+
 from benchmark.scoring import Score
 
 KEPT = Path(__file__).parent / "results.json"
@@ -104,8 +106,7 @@ class Results:
         self.stages.update(newer.stages)
 
     def save(self, path: Path) -> None:
-        text = json.dumps(d.asdict(self), indent=1, sort_keys=True)
-        path.write_text(f"{text}\n", encoding="utf-8")
+        path.write_text(format_json(d.asdict(self)), encoding="utf-8")
 
 
 def load(path: Path) -> Results:

@@ -11,6 +11,8 @@ import json
 import typing as t
 from pathlib import Path
 
+from json_text import format_json
+
 KEPT = Path(__file__).with_name("results.json")
 
 AUDIT = "audit"
@@ -64,7 +66,7 @@ class Results:
     dead_cell: tuple[Row, ...]
 
     def save(self, path: Path) -> None:
-        path.write_text(json.dumps(d.asdict(self), indent=1) + "\n", encoding="utf-8")
+        path.write_text(format_json(d.asdict(self)), encoding="utf-8")
 
 
 def load(path: Path) -> Results:

@@ -20,6 +20,8 @@ import typing as t
 import xml.etree.ElementTree
 from pathlib import Path
 
+from json_text import format_json
+
 if t.TYPE_CHECKING:
     from matrix.clouds import Release
     from matrix.controllers import Controller
@@ -88,9 +90,7 @@ class Results:
         return cls(kept["releases"], kept["controllers"], cells)
 
     def save(self) -> None:
-        KEPT.write_text(
-            json.dumps(d.asdict(self), indent=1, sort_keys=True) + "\n", encoding="utf-8"
-        )
+        KEPT.write_text(format_json(d.asdict(self)), encoding="utf-8")
 
     def add_release(self, release: Release) -> None:
         self.releases[release.name] = d.asdict(release)

@@ -11,6 +11,8 @@ import json
 import typing as t
 from pathlib import Path
 
+from json_text import format_json
+
 KEPT = Path(__file__).parent / "results.json"
 
 FULL, INCREMENTAL, CHANGED = "full", "incremental", "changed"
@@ -45,8 +47,7 @@ class Results:
     runs: dict[str, Result] = d.field(default_factory=dict)
 
     def save(self, path: Path) -> None:
-        text = json.dumps(d.asdict(self), indent=1, sort_keys=True)
-        path.write_text(f"{text}\n", encoding="utf-8")
+        path.write_text(format_json(d.asdict(self)), encoding="utf-8")
 
 
 def load(path: Path) -> Results | None:

@@ -34,6 +34,7 @@ from ansible_collections.osops.placement.tests.judges.mutants.sampling import (
     draw_mutants,
     list_modules,
 )
+from ansible_collections.osops.placement.tools.json_text import format_json
 
 ROOT = Path(__file__).resolve().parents[3]
 CACHE = ROOT / ".cache" / "mutants"
@@ -82,7 +83,7 @@ def main(argv: list[str]) -> int:
         return 1
     results = _summarize(sample, outcomes, arguments.seed)
     RESULTS.parent.mkdir(parents=True, exist_ok=True)
-    RESULTS.write_text(f"{json.dumps(results, indent=2)}\n", encoding="utf-8")
+    RESULTS.write_text(format_json(results), encoding="utf-8")
     return _conclude(results)
 
 

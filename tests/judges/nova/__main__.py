@@ -31,6 +31,7 @@ from ansible_collections.osops.placement.tests.judges.nova.results import (
     find_problems,
     summarize,
 )
+from ansible_collections.osops.placement.tools.json_text import format_json
 
 _HERE = pathlib.Path(__file__).resolve().parent
 _REPOSITORY = _HERE.parents[2]
@@ -83,7 +84,7 @@ def main() -> int:
     if not arguments.tests:
         kept = _KEPT / f"nova-{nova}{'-all' if arguments.all else ''}.json"
         kept.parent.mkdir(exist_ok=True)
-        kept.write_text(json.dumps(summary, indent=1, sort_keys=True) + "\n")
+        kept.write_text(format_json(summary))
     problems = find_problems(summary)
     for problem in problems:
         print(problem, file=sys.stderr)

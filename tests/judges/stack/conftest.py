@@ -25,6 +25,7 @@ from ansible_collections.osops.placement.tests.judges.stack import needs
 from ansible_collections.osops.placement.tests.judges.stack.bed import Stack, choose_home
 from ansible_collections.osops.placement.tests.judges.stack.hosts import NAMES
 from ansible_collections.osops.placement.tests.judges.stack.world import StackWorld
+from ansible_collections.osops.placement.tools.json_text import format_json
 
 if t.TYPE_CHECKING:
     from collections.abc import Iterator
@@ -111,4 +112,4 @@ def measured(request: pytest.FixtureRequest) -> Iterator[dict[str, t.Any]]:
     seconds = round(time.monotonic() - began)
     known[request.node.name] = {**found, "seconds": seconds}
     RESULTS.parent.mkdir(parents=True, exist_ok=True)
-    RESULTS.write_text(json.dumps(dict(sorted(known.items())), indent=2) + "\n")
+    RESULTS.write_text(format_json(known))

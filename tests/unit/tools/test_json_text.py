@@ -1,0 +1,35 @@
+# Copyright (c) 2026, osops.placement contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import annotations
+
+import json
+import typing as t
+
+import pytest
+
+from ansible_collections.osops.placement.tools.json_text import format_json
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        {},
+        [],
+        {"b": [], "a": {}},
+        {"é": ['"', "\n"]},
+        {"a": list(range(200)), "b": {"c": "x" * 300}},
+    ],
+)
+def test_a_document_is_read_as_it_was(value: t.Any) -> None:
+    assert json.loads(format_json(value)) == value
+
+
+def test_what_fits_is_in_one_line_and_what_does_not_has_a_line_for_each_entry() -> None:
+    rows = [{"name": "x" * 100, "number": number} for number in range(4)]
+
+    lines = format_json({2: rows, 1: (1, 2)}).splitlines()
+
+    assert lines[:3] == ["{", ' "1": [1, 2],', ' "2": [']
+    assert [json.loads(line.strip().rstrip(",")) for line in lines[3:-2]] == rows
