@@ -444,3 +444,14 @@ def test_what_the_listings_say_is_counted_with_what_was_looked_up() -> None:
     assert looked_up and count_amounts(index, NO_MINIMUM_AGE) == AmountCounts(
         12, 100, {"pci_alias": 4}
     )
+
+
+def test_only_servers_with_a_host_are_counted() -> None:
+    cloud = Cloud()
+    cloud.server(None, cloud.there)
+    cloud.stranger(cloud.there)
+    earlier = with_its_vgpu(cloud)
+    cloud.migration(earlier, cloud.there, cloud.here, "confirmed", cloud.there)
+    with_its_vgpu(cloud)
+
+    assert count_amounts(SnapshotIndex(cloud.read()), NO_MINIMUM_AGE) == AmountCounts(2, 0, {})

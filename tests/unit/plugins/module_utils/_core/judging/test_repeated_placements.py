@@ -124,3 +124,33 @@ def test_migration_keeps_the_source_if_its_server_was_evacuated_after_half_a_rev
     world.migration(server, third, here, "done", type="evacuation")
 
     assert (_find(world, migration).change is not None) is frees
+
+
+@pytest.mark.parametrize(
+    ("unshelved_on", "status", "said"),
+    [
+        (("third", "here"), 200, "was placed again after an unshelve"),
+        (("third", "here"), 403, "its instance actions"),
+        (("here",), 200, ""),
+    ],
+)
+def test_migration_keeps_a_host_that_it_took_over_from_a_server_that_was_placed_again(
+    world: World,
+    here: str,
+    there: str,
+    third: str,
+    unshelved_on: tuple[str, ...],
+    status: int,
+    said: str,
+) -> None:
+    """It did not leave that host itself, and so does not show where the guest was."""
+    server = world.server(here, here)
+    for root in unshelved_on:
+        _act(world, server, "unshelve", {"here": here, "third": third}[root])
+    world.pass_time()
+    migration = world.migration(server, there, here, "confirmed", third)
+    world.answers("actions", server, status)
+    finding = _find(world, migration)
+
+    assert (finding.kind, finding.change is None) == ("ended_migration", bool(said))
+    assert said in finding.reason

@@ -174,6 +174,11 @@ HEALTHY: dict[str, dict[str, t.Any]] = {
     "just allocated": {"consumer": STRANGER, "age": 60},
     "allocated nobody knows when": {"consumer": STRANGER, "age": None},
     "no longer allocated": {"consumer": STRANGER, "moved_on": True},
+    "no longer allocated, and not yet offered": {
+        "consumer": STRANGER,
+        "moved_on": True,
+        "details": make_details(reserved=1),
+    },
     "reserved, and allocated meanwhile": {"details": make_details(reserved=0, used=1)},
     "being cleaned since lately": {"provision_state": "cleaning", "provisioned_at": LATELY},
     "in use by something that Nova does not have": {
@@ -215,6 +220,15 @@ def test_server_on_a_node_that_is_not_reserved_can_be_healed_at_once(site: Site)
     assert finding.reason.endswith(
         f"Create it with nova-manage placement heal_allocations --instance {site.guest}."
     )
+
+
+@pytest.mark.parametrize("allocated", ["lately", "meanwhile"])
+def test_server_whose_node_has_an_allocation_is_not_reported(site: Site, allocated: str) -> None:
+    fields: dict[str, t.Any] = {**IN_USE, "consumer": STRANGER, "moved_on": True}
+    if allocated == "meanwhile":
+        fields = {**IN_USE, "details": make_details(used=1)}
+
+    assert site.find(instance=site.guest, server={}, **fields) == []
 
 
 @pytest.mark.parametrize(

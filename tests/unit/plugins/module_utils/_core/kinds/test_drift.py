@@ -604,6 +604,17 @@ def test_sharing_provider_keeps_each_class_of_a_live_server() -> None:
     assert finding and finding.change is None and "CUSTOM_IOPS on pool" in finding.reason
 
 
+def test_shared_disk_that_a_server_would_not_get_keeps_its_allocation() -> None:
+    cloud = Cloud()
+    server = misplaced_allocation(cloud, flavor=d.replace(FLAVOR, disk=2))
+    cloud.hold(server, cloud.provider("first-pool", sharing=True), amounts={"DISK_GB": 2})
+    cloud.hold(server, cloud.pool, amounts={"DISK_GB": 1})
+    finding = cloud.finding(server)
+
+    assert finding and (finding.kind, finding.change) == ("misplaced_allocation", None)
+    assert "on pool, which hosts share, and does not need it" in finding.reason
+
+
 def test_device_of_the_root_provider_that_nothing_requests_stays() -> None:
     cloud = Cloud()
     cloud.stock[cloud.here] = dict.fromkeys(("VCPU", "MEMORY_MB", "DISK_GB", "VGPU"), PLENTY)

@@ -17,6 +17,7 @@ from ansible_collections.osops.placement.plugins.module_utils._core.kinds.regist
     KINDS,
     PROOFS,
 )
+from ansible_collections.osops.placement.plugins.module_utils._core.models import kinds
 from ansible_collections.osops.placement.plugins.module_utils._core.models.kind import Kind
 from ansible_collections.osops.placement.plugins.module_utils._core.models.kinds import (
     RENAMED_KINDS,
@@ -29,6 +30,10 @@ def test_every_file_is_a_kind_that_the_registry_lists() -> None:
     files = {path.stem for path in Path(registry.__file__).parent.glob("*.py")}
 
     assert files - {"registry"} == {kind.name for kind in KINDS}
+
+
+def test_table_of_the_kinds_has_what_their_files_say() -> None:
+    assert kinds.KINDS == KINDS
 
 
 def test_no_name_of_an_earlier_version_is_given_twice() -> None:
