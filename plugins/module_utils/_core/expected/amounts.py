@@ -65,14 +65,14 @@ def compare_amounts(view: ConsumerView, policy: Policy, present: Allocations) ->
     The result is None for a server that was not looked up, because the listings show that it is in
     order.
     """
-    if view.server is None or view.subject.shape == NOT_ASKED:
+    if view.subject.shape == NOT_ASKED:
         return None
     doubt = _find_doubt(view, present)
     if doubt is not None:
         return Expectation(
             matches=None, allocations=None, why=doubt.reason, rules=(), missing=(doubt,)
         )
-    return compare(_build_requests(view, policy), _get_tree(view), present)
+    return compare(_build_requests(view, policy), get_host_tree(view), present)
 
 
 def find_device_doubt(view: ConsumerView, policy: Policy) -> str:
@@ -98,7 +98,7 @@ def fits_all_that_is_known(view: ConsumerView, policy: Policy, present: Allocati
     if _find_doubt(view, present) is not None:
         return False
     requests = [d.replace(request, missing=()) for request in _build_requests(view, policy)]
-    return compare(requests, _get_tree(view), present).matches is True
+    return compare(requests, get_host_tree(view), present).matches is True
 
 
 def count_amounts(index: SnapshotIndex, policy: Policy) -> AmountCounts:
@@ -164,7 +164,8 @@ def _build_requests(view: ConsumerView, policy: Policy) -> tuple[ResourceRequest
     return build_requests(build_inputs(server.flavor, view.subject, policy.pci_aliases))
 
 
-def _get_tree(view: ConsumerView) -> HostTree:
+def get_host_tree(view: ConsumerView) -> HostTree:
+    """Return the tree of a server's host, without which nothing is compared."""
     tree = find_host_tree(view).value
     if tree is None:
         raise ValueError(f"the tree of {view.own_tree} was not read")

@@ -40,9 +40,7 @@ class Correction:
     why: str = ""
 
 
-def correct_amounts(
-    present: Allocations, expected: Allocations, tree: HostTree | None
-) -> Correction:
+def correct_amounts(present: Allocations, expected: Allocations, tree: HostTree) -> Correction:
     """Return what a server should have after a correction of what is `present`.
 
     A surplus on a child provider stays, because its guest may use the device.
@@ -53,7 +51,7 @@ def correct_amounts(
         # Its guest may use the device that it has, in place of the one that it should have.
         return Correction(present, "it has other devices of its host than it should have")
     for provider, amounts in present.items():
-        if tree is None or not tree.providers[provider].sharing:
+        if not tree.providers[provider].sharing:
             continue
         unneeded = sorted(amounts.keys() - expected.get(provider, {}).keys())
         if unneeded:
@@ -76,24 +74,18 @@ def correct_amounts(
 
 
 def find_surplus_on_children(
-    present: Allocations, expected: Allocations, tree: HostTree | None
+    present: Allocations, expected: Allocations, tree: HostTree
 ) -> dict[str, Resources]:
     """Return what is `present` beyond what is `expected` on the child providers of a host."""
     surplus: dict[str, Resources] = {}
-    if tree is None:
-        return surplus
     for provider, more in subtract_amounts(present, expected).items():
         if provider != tree.root and not tree.providers[provider].sharing:
             surplus[provider] = more
     return surplus
 
 
-def _find_unrequested_devices(
-    present: Allocations, expected: Allocations, tree: HostTree | None
-) -> str:
+def _find_unrequested_devices(present: Allocations, expected: Allocations, tree: HostTree) -> str:
     """Return the classes on the root provider that may be devices and that nothing requests."""
-    if tree is None:
-        return ""
     on_root = present.get(tree.root, {}).keys() - expected.get(tree.root, {}).keys()
     return ", ".join(sorted(on_root - _ORDINARY_CLASSES))
 

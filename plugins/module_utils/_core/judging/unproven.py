@@ -109,7 +109,7 @@ def _explain_missing_server(view: ConsumerView) -> str:
         )
     if view.contradiction:
         return f"Nova answers 404 for {subject.uuid}, but {view.contradiction}."
-    if view.server_migrations or _is_named_by_migration(view):
+    if view.server_migrations:
         return f"Nova answers 404 for server {subject.uuid}, but still lists migrations of it."
     status = _find_failed_status(subject)
     if status:
@@ -129,9 +129,3 @@ def _find_failed_status(subject: Evidence) -> int:
         if answer.status not in (0, 200, 400, 404):
             return answer.status
     return 0
-
-
-def _is_named_by_migration(view: ConsumerView) -> bool:
-    """Return whether a listed migration names the consumer as its server."""
-    migrations = view.index.migrations.values()
-    return any(migration.server == view.consumer for migration in migrations)

@@ -6,7 +6,7 @@
 
 from __future__ import annotations
 
-from ..expected.amounts import compare_amounts, find_host_tree
+from ..expected.amounts import compare_amounts, get_host_tree
 from ..expected.corrections import (
     find_surplus_on_children,
     format_allocations,
@@ -44,7 +44,7 @@ def prove(view: ConsumerView, policy: Policy) -> Decision | None:
     expectation = compare_amounts(view, policy, present)
     if expectation is None or expectation.matches is not False or expectation.allocations is None:
         return None
-    surplus = find_surplus_on_children(present, expectation.allocations, find_host_tree(view).value)
+    surplus = find_surplus_on_children(present, expectation.allocations, get_host_tree(view))
     if not surplus:
         return None
     reason = (

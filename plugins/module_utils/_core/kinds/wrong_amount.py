@@ -10,8 +10,8 @@ import dataclasses as d
 
 from ..expected.amounts import (
     compare_amounts,
-    find_host_tree,
     fits_all_that_is_known,
+    get_host_tree,
 )
 from ..expected.corrections import (
     IMAGE_CLASSES,
@@ -78,7 +78,7 @@ def prove(view: ConsumerView, policy: Policy) -> Decision | None:
         return decide_without_change(reason, view, why)
     if expectation.allocations is None:
         return decide_without_change(reason, view, expectation.why)
-    correction = correct_amounts(present, expectation.allocations, find_host_tree(view).value)
+    correction = correct_amounts(present, expectation.allocations, get_host_tree(view))
     if correction.why:
         return decide_without_change(reason, view, correction.why)
     # A surplus on child providers alone is a finding of its own.
@@ -108,9 +108,9 @@ def _find_volume_doubt(view: ConsumerView, expectation: Expectation) -> str:
 
 
 def _list_image_classes(view: ConsumerView) -> frozenset[str]:
-    if view.server is None or view.server.flavor is None:
-        return frozenset()
-    return list_image_classes(view.server.flavor.extra_specs or {})
+    flavor = view.server.flavor if view.server else None
+    specs = flavor.extra_specs if flavor else None
+    return list_image_classes(specs or {})
 
 
 def _decide_unknown_amounts(

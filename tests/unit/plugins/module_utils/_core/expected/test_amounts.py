@@ -446,6 +446,25 @@ def test_what_the_listings_say_is_counted_with_what_was_looked_up() -> None:
     )
 
 
+def test_server_that_was_not_looked_up_is_not_compared() -> None:
+    cloud = Cloud()
+    more, lost = cloud.made((cloud.here, {**CLAIM, "VCPU": 7})), cloud.made()
+    for server in (more, lost):
+        cloud.answered[server] = {"shape": NOT_ASKED}
+    finding = cloud.finding(lost)
+
+    assert cloud.finding(more) is None
+    assert finding and (finding.kind, finding.change) == ("missing_allocation", None)
+    assert "was not looked up" in finding.reason
+
+
+def test_other_hosts_do_not_keep_amounts_from_being_checked() -> None:
+    cloud = Cloud()
+    cloud.hold(with_its_vgpu(cloud), cloud.there)
+
+    assert count_amounts(SnapshotIndex(cloud.read()), NO_MINIMUM_AGE) == AmountCounts(1, 0, {})
+
+
 def test_only_servers_with_a_host_are_counted() -> None:
     cloud = Cloud()
     cloud.server(None, cloud.there)

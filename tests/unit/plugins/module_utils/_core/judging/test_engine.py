@@ -135,6 +135,12 @@ def unknown(world: World, here: str, there: str) -> str:
     return world.stranger(here)
 
 
+def extra_host_with_a_device(world: World, here: str, there: str) -> str:
+    """Its own host has none, and Nova lists the other one: no device of that is its own."""
+    nic = world.provider("compute-1_nic", here)
+    return world.hold(extra_host(world, here, there), nic, amounts={"CUSTOM_VF": 1})
+
+
 def shelved_away(world: World, here: str, there: str) -> str:
     server = world.server(None, here, status="SHELVED_OFFLOADED")
     world.did(server, "create", NOW)
@@ -368,6 +374,7 @@ ORPHANED = {
     evacuated_and_completed: ("evacuated_source", {"compute-1"}),
     evacuated_from_an_orphaned_provider: ("evacuated_source", {"compute-1"}),
     extra_host: ("extra_host", {"compute-1"}),
+    extra_host_with_a_device: ("extra_host", {"compute-1", "compute-1_nic"}),
     shelved_away: ("unhosted_server", {"compute-1"}),
     failed_to_boot: ("unhosted_server", {"compute-1"}),
     failed_to_be_scheduled: ("unhosted_server", {"compute-1"}),

@@ -206,6 +206,27 @@ def test_deleted_migration_is_proven_by_the_listing_of_its_host() -> None:
     assert cloud.found(migration).verdict == "undecided"
 
 
+def _answer_markers(cloud: Cloud, consumer: str, *statuses: int) -> dict[str, t.Any]:
+    """Return the evidence with an answer about the consumer from each worker that was asked."""
+    evidence = cloud.snapshot().evidence
+    markers = tuple(answer("GET /os-migrations?marker", status) for status in statuses)
+    return {**evidence, consumer: d.replace(evidence[consumer], markers=markers)}
+
+
+@pytest.mark.parametrize(
+    ("statuses", "verdict"), [((400, 400), "orphaned"), ((400, 503), "undecided")], ids=str
+)
+def test_consumer_is_unknown_to_every_worker_that_is_asked(
+    statuses: tuple[int, ...], verdict: str
+) -> None:
+    cloud = Cloud()
+    consumer = unknown_consumer(cloud)
+
+    finding = cloud.found(consumer, evidence=_answer_markers(cloud, consumer, *statuses))
+
+    assert finding.verdict == verdict
+
+
 @pytest.mark.parametrize(
     ("statuses", "verdict"),
     [((200, 200), "orphaned"), ((200, 503), "undecided"), ((500,), "undecided")],
@@ -216,15 +237,12 @@ def test_deleted_migration_is_known_to_every_worker_that_is_asked(
 ) -> None:
     cloud = Cloud()
     migration = deleted_migration(cloud)
-    snapshot = cloud.snapshot()
-    known = snapshot.evidence[migration]
-    markers = tuple(answer("GET /os-migrations?marker", status) for status in statuses)
-    evidence = {**snapshot.evidence, migration: d.replace(known, markers=markers)}
+    evidence = _answer_markers(cloud, migration, *statuses)
 
     finding = cloud.found(migration, evidence=evidence)
 
     assert (finding.kind, finding.verdict) == ("deleted_migration", verdict)
-    for differing in markers:
+    for differing in evidence[migration].markers:
         assert (differing in finding.evidence) is (differing.status != 200)
 
 
