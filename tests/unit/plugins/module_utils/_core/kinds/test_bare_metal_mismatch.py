@@ -62,6 +62,7 @@ class Site(World):
         consumer: str | None = None,
         age: int | None = OLD,
         moved_on: bool = False,
+        status: int | None = 200,
         details: ProviderDetails | None = None,
         lookup: int = 0,
         server: dict[str, t.Any] | None = None,
@@ -85,7 +86,9 @@ class Site(World):
             self.hold(consumer, self.node, amounts={CLASS: 1}, age=age)
             held = {} if moved_on else {self.node: {CLASS: 1}}
             allocation = Allocation(consumer, 1, "p", "u", None, held, age)
-            allocations[consumer] = answer(f"GET /allocations/{consumer}", 200, allocation)
+            if status is not None:
+                value = allocation if status == 200 else None
+                allocations[consumer] = answer(f"GET /allocations/{consumer}", status, value)
         servers = {}
         if server is not None:
             guest = d.replace(self.servers[self.guest], **server)
@@ -173,6 +176,8 @@ HEALTHY: dict[str, dict[str, t.Any]] = {
     },
     "just allocated": {"consumer": STRANGER, "age": 60},
     "allocated nobody knows when": {"consumer": STRANGER, "age": None},
+    "allocated, and not read": {"consumer": STRANGER, "status": None},
+    "allocated, and not readable": {"consumer": STRANGER, "status": 503},
     "no longer allocated": {"consumer": STRANGER, "moved_on": True},
     "no longer allocated, and not yet offered": {
         "consumer": STRANGER,

@@ -189,8 +189,25 @@ def test_change_of_an_unreverted_allocation_is_one_request_and_frees_nothing_on_
 
 def the_migration_holds_another_host_too(cloud: Cloud) -> str:
     server = cloud.server(cloud.here, cloud.there)
-    cloud.migration(server, cloud.here, cloud.there, "error", cloud.here, cloud.there)
+    failed_copy(cloud, server, cloud.here, cloud.there)
     return server
+
+
+def the_migration_holds_a_device_of_its_host_alone(cloud: Cloud) -> str:
+    server = cloud.server(cloud.here, cloud.there)
+    failed_copy(cloud, server, cloud.child)
+    return server
+
+
+def the_allocation_of_the_migration_has_no_generation(cloud: Cloud) -> str:
+    server = unreverted_allocation(cloud)
+    (move,) = cloud.migrations
+    cloud.allocations[move] = d.replace(cloud.allocations[move], generation=None)
+    return server
+
+
+def nothing_is_allocated_and_a_task_may_run(cloud: Cloud) -> str:
+    return missing_allocation(cloud, task_known=False)
 
 
 def two_migrations_hold_its_host(cloud: Cloud) -> str:
@@ -214,6 +231,9 @@ def a_confirmed_migration_holds_its_host(cloud: Cloud) -> str:
     "situation",
     [
         the_migration_holds_another_host_too,
+        the_migration_holds_a_device_of_its_host_alone,
+        the_allocation_of_the_migration_has_no_generation,
+        nothing_is_allocated_and_a_task_may_run,
         two_migrations_hold_its_host,
         on_a_provider_of_somebody_else,
         a_confirmed_migration_holds_its_host,
@@ -491,6 +511,7 @@ def test_host_with_a_shared_disk_leaves_allocations_to_nova() -> None:
     finding = cloud.finding(server)
 
     assert finding and finding.change is None and "DISK_GB" in finding.reason
+    assert "It needs" not in finding.reason
 
 
 def booted_from_a_volume(cloud: Cloud) -> str:
@@ -531,6 +552,7 @@ def test_finding_has_its_requests_as_evidence() -> None:
     cloud = Cloud()
     finding = cloud.finding(missing_allocation(cloud))
 
+    assert finding and "It needs 1 VCPU (the VCPUs of the flavor)" in finding.reason
     assert finding and NOT_ASKED not in finding.evidence
     asked = {answer.request.split()[0] for answer in finding.evidence}
     assert asked == {

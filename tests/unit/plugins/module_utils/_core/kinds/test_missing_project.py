@@ -131,6 +131,13 @@ def test_project_of_orphans_alone_is_left_to_their_own_findings(site: Site) -> N
     assert site.find() == []
 
 
+def test_projects_that_are_right_do_not_hide_a_later_one(site: Site) -> None:
+    absent = answer(f"GET /projects/{PROJECT}", 404)
+    lookups = {"a": answer("GET /projects/a", 200, SAME_DOMAIN), "b": absent, PROJECT: absent}
+
+    assert [finding.subject for finding in site.find(lookups=lookups)] == [PROJECT]
+
+
 def test_one_shard_reports_a_project_that_all_shards_know(site: Site) -> None:
     found = [
         site.find(404, Scope(shard=Shard(number, 3), kinds=("missing_project",)))

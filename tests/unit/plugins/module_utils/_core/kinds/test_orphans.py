@@ -428,7 +428,10 @@ def test_unknown_consumer_without_a_type_may_belong_to_another_service(
 def test_unknown_consumer_with_a_type_belongs_to_no_other_service(
     consumer_type: str,
 ) -> None:
-    assert _beside(("container",), consumer_type=consumer_type).verdict == "orphaned"
+    finding = _beside(("container",), consumer_type=consumer_type)
+
+    assert finding.verdict == "orphaned"
+    assert "(the service catalogue has container)" in finding.reason
 
 
 @pytest.mark.parametrize("status", ["ACTIVE", "BUILD", "SHUTOFF"])

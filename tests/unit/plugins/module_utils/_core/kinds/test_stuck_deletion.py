@@ -112,7 +112,10 @@ STUCK: dict[str, tuple[dict[str, t.Any], str]] = {
         {"task_state": "soft-deleting", "service": {"state": "down"}},
         "start nova-compute there. Then: openstack server delete",
     ),
-    "half-way": ({"vm_state": "deleted", "status": "DELETED"}, "began 19d ago and ended half-way."),
+    "half-way": (
+        {"vm_state": "deleted", "status": "DELETED"},
+        "on compute-1 began 19d ago and ended half-way.",
+    ),
     "failed": (
         {**FAILED, "deletion": NEWEST, "fault": "Volume is busy."},
         "failed 19d ago. Its last error: Volume is busy. nova-compute of compute-1 is up. Mend",
@@ -165,6 +168,23 @@ NOT_STUCK: dict[str, dict[str, t.Any]] = {
 @pytest.mark.parametrize("case", NOT_STUCK)
 def test_deletion_that_only_looks_stuck_is_not_reported(site: Site, case: str) -> None:
     assert site.find(**NOT_STUCK[case]) == []
+
+
+def test_servers_that_are_right_do_not_hide_a_later_one(site: Site) -> None:
+    server = site.servers[site.guest]
+    deleting = d.replace(server, task_state="deleting")
+    lookups = {"a": answer("GET /servers/a", 404)}
+    for uuid, row in (
+        ("b", server),
+        ("c", d.replace(deleting, updated=LATELY)),
+        ("d", deleting),
+    ):
+        shown = DeletedServer(row, "active", "", locked=False)
+        lookups[uuid] = answer(f"GET /servers/{uuid}", 200, shown)
+    surroundings = Surroundings(deletions=Deletions(lookups=lookups))
+    found = stuck_deletion.check(SnapshotIndex(site.snapshot(surroundings=surroundings)), Policy())
+
+    assert [finding.subject for finding in found] == ["d"]
 
 
 @pytest.mark.parametrize("status", [403, 500])

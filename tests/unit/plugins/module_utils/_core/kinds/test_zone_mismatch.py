@@ -85,6 +85,16 @@ def test_host_in_one_zone_or_none_is_no_finding(site: Site, changes: dict[str, t
     assert site.findings(**changes) == []
 
 
+def test_servers_that_are_right_do_not_hide_a_later_one(site: Site) -> None:
+    servers = [site.server(site.two, site.two, pinned_zone=zone) for zone in (None, "a", "b")]
+    services = answer(
+        "GET /os-services", 200, tuple(d.replace(row, zone="a") for row in site.services)
+    )
+    found = site.findings(services=services, services_after=services)
+
+    assert [finding.subject for finding in found] == servers[-1:]
+
+
 @pytest.mark.parametrize(
     ("server", "zone", "zone_after", "command"),
     [

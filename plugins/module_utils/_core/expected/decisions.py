@@ -1,0 +1,133 @@
+# Copyright (c) 2026, osops.placement contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Decisions about amounts: the change that corrects them, or why it is not certain. Pure."""
+
+from __future__ import annotations
+
+import typing as t
+
+from ..facts.consumer import (
+    ConsumerView,
+)
+from ..models.change import build_change
+from ..models.placement import Allocations, Resources
+from ..models.snapshot import Answer
+from ..models.verdict import Decision, drifted
+from ..options.policy import Policy
+from .amounts import (
+    compare_amounts,
+    find_device_doubt,
+    find_host_tree,
+)
+from .corrections import format_rules
+
+# The classes that a server has or has not by the properties of its image alone.
+IMAGE_CLASSES = frozenset({"PCPU", "MEM_ENCRYPTION_CONTEXT"})
+
+
+def choose_owner(view: ConsumerView) -> dict[str, t.Any]:
+    """Return the project and user to write: those in Placement, or else those of the server."""
+    server = view.server
+    # A consumer without an allocation has neither in Placement.
+    return {
+        "project": view.allocation.project or (server.project if server else None),
+        "user": view.allocation.user or (server.user if server else None),
+    }
+
+
+def decide_new_allocation(reason: str, view: ConsumerView, policy: Policy) -> Decision:
+    """Decide that a server without an allocation on its host should have one there."""
+    # What it has of providers that share with its host may be right.
+    kept = {}
+    for provider, amounts in view.allocation.resources.items():
+        if view.index.is_sharing(provider):
+            kept[provider] = amounts
+    expectation = compare_amounts(view, policy, kept)
+    if expectation is None:
+        return decide_without_change(reason, view, "what it needs was not looked up")
+    allocations = expectation.allocations
+    if allocations is None:
+        return decide_without_change(reason, view, expectation.why)
+    if expectation.rules:
+        reason += f" It needs {format_rules(expectation.rules)}."
+    doubt = find_device_doubt(view, policy) or _find_volume_doubt_of_new(view)
+    if doubt:
+        return decide_without_change(reason, view, doubt)
+    # What it was given elsewhere says what it needed there.
+    strange = sorted(_list_classes(view.allocation.resources) - _list_classes(allocations))
+    if strange:
+        why = f"it has {', '.join(strange)}, which it would not get on its host"
+        return decide_without_change(reason, view, why)
+    for provider in kept:
+        if provider not in allocations:
+            name = view.index.get_name(provider)
+            why = f"it has an allocation on {name}, which hosts share, and does not need it"
+            return decide_without_change(reason, view, why)
+    return decide_change(reason, view, allocations)
+
+
+def _find_volume_doubt_of_new(view: ConsumerView) -> str:
+    """Return why the properties of a volume do not say what a server without allocation needs.
+
+    Empty if they do, or do not matter on its host. A user may change them at any time (Cinder,
+    `os-set_image_metadata`), and no allocation shows what they were when the server was created.
+    """
+    shape, tree = view.subject.shape.value, find_host_tree(view).value
+    if shape is None or shape.image or tree is None:
+        return ""
+    for provider in tree.providers.values():
+        if not IMAGE_CLASSES.isdisjoint(provider.inventories):
+            return "the image properties of its volume may have changed since it was created"
+    return ""
+
+
+def decide_without_change(reason: str, view: ConsumerView, why: str) -> Decision:
+    """Decide that an allocation is wrong, where the right one is not certain.
+
+    why: why it is not, as a part of a sentence.
+    """
+    advice = (
+        f"The right allocation cannot be calculated here, because {why}: "
+        "use nova-manage placement heal_allocations."
+    )
+    return drifted(f"{reason} {advice}", *list_amount_evidence(view))
+
+
+def decide_change(reason: str, view: ConsumerView, allocations: Allocations) -> Decision:
+    change = build_change(view.allocation, resources=allocations, **choose_owner(view))
+    return drifted(reason, *list_amount_evidence(view), change=change)
+
+
+def list_amount_evidence(view: ConsumerView) -> tuple[Answer[t.Any], ...]:
+    """Return the answers that say what the server has, and what it requests."""
+    subject = view.subject
+    return (
+        *view.server_answers,
+        subject.shape,
+        subject.attachments,
+        subject.root_volume,
+        subject.interfaces,
+        subject.server_ports,
+        *subject.device_profiles,
+        subject.accelerators,
+        find_host_tree(view),
+    )
+
+
+def _list_classes(allocations: Allocations) -> set[str]:
+    return {cls for amounts in allocations.values() for cls in amounts}
+
+
+def format_allocations(allocations: Allocations, view: ConsumerView) -> str:
+    """Return the amounts on each provider as text, by the names of the providers."""
+    parts = []
+    for provider, amounts in allocations.items():
+        parts.append(f"{format_amounts(amounts)} on {view.index.get_name(provider)}")
+    return "; ".join(sorted(parts))
+
+
+def format_amounts(resources: Resources) -> str:
+    """Return the amounts as text, by resource class."""
+    return ", ".join(f"{amount} {cls}" for cls, amount in sorted(resources.items()))

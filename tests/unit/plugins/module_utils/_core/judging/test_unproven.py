@@ -1,0 +1,129 @@
+# Copyright (c) 2026, osops.placement contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Consumers to which no kind applies: which of the possible reasons the finding has."""
+
+from __future__ import annotations
+
+import typing as t
+
+import pytest
+
+from ansible_collections.osops.placement.plugins.module_utils._core.models.nova import Service
+from ansible_collections.osops.placement.tests.unit.plugins.module_utils.judging import (
+    NO_MINIMUM_AGE,
+    judge,
+)
+from ansible_collections.osops.placement.tests.unit.plugins.module_utils.world import World
+
+if t.TYPE_CHECKING:
+    from collections.abc import Callable
+
+    Situation = Callable[[World, str, str], str]
+
+
+def with_a_task_that_is_not_shown(world: World, here: str, there: str) -> str:
+    return world.server(there, here, there, task_known=False)
+
+
+def without_a_host(world: World, here: str, there: str) -> str:
+    return world.server(None, here, world.provider("fpga-farm"), status="ERROR")
+
+
+def moved_in_an_unknown_way(world: World, here: str, there: str) -> str:
+    server = world.server(there, here, there)
+    world.migration(server, here, there, "completed", type="teleport")
+    return server
+
+
+def on_a_node_that_nova_does_not_list(world: World, here: str, there: str) -> str:
+    return world.server(here, here, there, node="compute-1.example.org")
+
+
+def on_a_provider_of_somebody_else(world: World, here: str, there: str) -> str:
+    return world.server(here, world.provider("fpga-farm"))
+
+
+def not_where_it_was_moved_and_without_an_allocation(world: World, here: str, there: str) -> str:
+    server = world.server(here)
+    world.migration(server, here, there, "completed")
+    return server
+
+
+def not_where_it_was_moved(world: World, here: str, there: str) -> str:
+    server = world.server(here, here, there)
+    world.migration(server, here, there, "done", type="evacuation")
+    return server
+
+
+def with_only_a_part_of_its_own_host(world: World, here: str, there: str) -> str:
+    nic = world.provider("compute-2_nic", there)
+    return world.hold(world.server(there, here), nic, amounts={"CUSTOM_VF": 1})
+
+
+def of_a_cell_that_answers_with_an_error(world: World, here: str, there: str) -> str:
+    server = world.server(here, here, there)
+    world.answers("server", server, 500)
+    return server
+
+
+def without_a_mapping(world: World, here: str, there: str) -> str:
+    server = world.server(here, here)
+    world.unmapped.add(server)
+    return server
+
+
+def without_a_mapping_and_named_by_a_migration(world: World, here: str, there: str) -> str:
+    server = world.server(None, here)
+    world.unmapped.add(server)
+    world.migration(server, here, there, "completed")
+    return server
+
+
+def unknown_to_a_nova_that_did_not_answer_once(world: World, here: str, there: str) -> str:
+    consumer = world.stranger(here)
+    world.answers("marker", consumer, 503)
+    return consumer
+
+
+def soft_deleted_without_a_mapping(world: World, here: str, there: str) -> str:
+    server = world.server(None, here, status="SOFT_DELETED")
+    world.unmapped.add(server)
+    world.deleted[server] = world.servers[server]
+    return server
+
+
+def on_a_foreign_provider_beside_a_dead_cell(world: World, here: str, there: str) -> str:
+    world.services.append(Service("nova-compute", "compute-9", "UNKNOWN", None))
+    return world.stranger(world.provider("fpga-farm"))
+
+
+REASONS = {
+    with_a_task_that_is_not_shown: "is ACTIVE on compute-2, and it is certain only",
+    without_a_host: "is ERROR without a host, and it is certain only",
+    moved_in_an_unknown_way: "of the type teleport, which this version does not know",
+    on_a_node_that_nova_does_not_list: "on compute-1 (compute-1.example.org), but Nova does not",
+    on_a_provider_of_somebody_else: "has no allocation there; it has allocations on fpga-farm.",
+    not_where_it_was_moved_and_without_an_allocation: "it has allocations on no provider.",
+    not_where_it_was_moved: "its newest migration did not end",
+    with_only_a_part_of_its_own_host: "with an incomplete allocation there, and also has",
+    of_a_cell_that_answers_with_an_error: "Nova answered 500 when asked for",
+    without_a_mapping: "but the hypervisor listing shows it on compute-1.",
+    without_a_mapping_and_named_by_a_migration: "but still lists migrations of it.",
+    unknown_to_a_nova_that_did_not_answer_once: "but 503 to another request about it",
+    soft_deleted_without_a_mapping: "but no other answer proves that it was deleted.",
+    on_a_foreign_provider_beside_a_dead_cell: "A cell does not answer, and fpga-farm may belong",
+}
+
+
+@pytest.mark.parametrize("situation", REASONS, ids=lambda situation: situation.__name__)
+def test_undecided_consumer_has_the_reason(
+    world: World, here: str, there: str, situation: Situation
+) -> None:
+    consumer = situation(world, here, there)
+    found = judge(world.snapshot(), NO_MINIMUM_AGE)
+    finding = next(finding for finding in found if finding.consumer == consumer)
+
+    assert (finding.verdict, finding.kind, finding.change) == ("undecided", "unproven", None)
+    assert REASONS[situation] in finding.reason
