@@ -24,9 +24,10 @@ if t.TYPE_CHECKING:
 
 TESTS = "tests/unit/plugins"
 SERVER = "tests/judges/mutants/fork_server.py"
-# The helpers of tests that bring a room with them.
+# The helper of tests that brings these rooms with it.
 HELPERS = dict.fromkeys(
-    ("_core/kinds", "_core/judging", "_core/facts"), "module_utils.judging import"
+    ("_core/expected", "_core/facts", "_core/judging", "_core/kinds"),
+    "module_utils.judging import",
 )
 # They take longer than all others together: every life of a server in the model of Nova, large
 # logs, and the same tests on other Pythons.
