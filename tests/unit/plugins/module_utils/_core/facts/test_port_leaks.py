@@ -146,6 +146,9 @@ def test_reason_names_what_is_left_over_and_what_stays() -> None:
 def test_everything_is_removed_from_a_server_without_ports() -> None:
     cloud = Cloud()
     cloud.has_ports()
+    finding = cloud.finding()
+
+    assert finding and "It has no port that requests any." in finding.reason
     assert cloud.left() == {}
 
 

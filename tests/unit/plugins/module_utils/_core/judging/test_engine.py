@@ -72,6 +72,22 @@ def ended_migration(world: World, here: str, there: str) -> str:
     return world.migration(server, here, there, "confirmed", here)
 
 
+def ended_migration_from_a_host_that_is_gone(world: World, here: str, there: str) -> str:
+    migration = ended_migration(world, here, there)
+    world.remove_host(here)
+    return migration
+
+
+def ended_migration_after_a_failed_move_to_the_same_host(
+    world: World, here: str, there: str
+) -> str:
+    """The server is where that move should have taken its guest."""
+    server = world.server(here, here)
+    world.migration(server, there, here, "error", type="live-migration")
+    world.migration(server, there, here, "confirmed")
+    return world.migration(server, here, here, "confirmed", here, type="resize")
+
+
 def ended_migration_of_deleted(world: World, here: str, there: str) -> str:
     server = world.server(there, there)
     world.delete(server)
@@ -365,6 +381,8 @@ ORPHANED = {
     deleted_on_an_orphaned_provider: ("deleted_server", {"compute-1"}),
     deleted_named_by_an_ended_migration: ("deleted_server", {"compute-1"}),
     ended_migration: ("ended_migration", {"compute-1"}),
+    ended_migration_from_a_host_that_is_gone: ("ended_migration", {"compute-1"}),
+    ended_migration_after_a_failed_move_to_the_same_host: ("ended_migration", {"compute-1"}),
     ended_migration_of_deleted: ("ended_migration", {"compute-1"}),
     ended_migration_on_the_same_host: ("ended_migration", {"compute-1"}),
     ended_migration_with_doubled_amounts: ("ended_migration", {"compute-1", "pool"}),

@@ -97,6 +97,10 @@ def test_domain_on_another_host_keeps_every_allocation(situation: Situation, sta
         assert (finding.kind, finding.verdict) == ("guest_elsewhere", "protected")
         assert not finding.change and not finding.freed_providers
         assert "compute-1" in finding.reason and LONG_AGO in finding.reason
+        server = cloud.migrations[consumer].server if consumer in cloud.migrations else consumer
+        known = cloud.servers.get(server)
+        host = known and known.host
+        assert f"Nova has the server on {host or 'no host'}:" in finding.reason
 
 
 @situations

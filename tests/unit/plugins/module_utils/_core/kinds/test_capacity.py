@@ -103,6 +103,16 @@ def test_exceeded_or_mismatched_capacity_is_reported(
 
     assert [finding.subject for finding in found] == ([site.here] if told else [])
     assert all(told in finding.reason and finding.change is None for finding in found)
+    for finding in found:
+        assert ("No more servers fit there" in finding.reason) is ("capacity" in told)
+        assert ("Restart nova-compute" in finding.reason) is ("hypervisor" in told)
+
+
+def test_hosts_that_are_right_do_not_hide_a_later_one(site: Site) -> None:
+    last = site.hosts[-1]
+    site.nodes[last] = d.replace(site.nodes[last], has={"VCPU": 1})
+
+    assert [finding.subject for finding in site.findings("capacity_mismatch")] == [last]
 
 
 def test_hosts_that_are_all_alike_are_no_finding(site: Site) -> None:

@@ -534,6 +534,51 @@ def test_stale_service_is_reported(site: Site, service: Service, told: str) -> N
     assert all(told in finding.reason for finding in found)
 
 
+@pytest.mark.parametrize(
+    ("kind", "status", "other"),
+    [
+        ("stuck_migration", "migrating", "finished"),
+        ("unconfirmed_resize", "finished", "migrating"),
+    ],
+)
+def test_migrations_that_are_right_do_not_hide_a_later_one(
+    site: Site, kind: str, status: str, other: str
+) -> None:
+    for known, updated in (
+        ("error", LONG_AGO),
+        (other, LONG_AGO),
+        (status, LATELY),
+        (status, LONG_AGO),
+    ):
+        move = site.migration(site.guest, site.there, site.here, known)
+        site.migrations[move] = d.replace(site.migrations[move], updated_at=updated)
+
+    assert [finding.subject for finding in site.findings(kind)] == [move]
+
+
+def test_evacuations_that_are_right_do_not_hide_a_later_one(site: Site) -> None:
+    busy = site.server(site.here, site.here, task_state="rebuilding")
+    lookups = {busy: answer("GET /servers", 200, site.servers[busy])}
+    lookups[site.guest] = answer("GET /servers", 200, site.servers[site.guest])
+    for server, status in (("unknown", "done"), (busy, "accepted"), (site.guest, "done")):
+        move = site.migration(server, site.here, site.there, status, type="evacuation")
+    found = site.findings("unfinished_evacuation", surroundings=Surroundings(evacuated=lookups))
+
+    assert [finding.subject for finding in found] == [move]
+
+
+def test_services_that_are_right_do_not_hide_a_later_one(site: Site) -> None:
+    down = Service("nova-compute", "compute-2", "enabled", "down", updated_at=LONG_AGO)
+    site.services = [
+        d.replace(down, binary="nova-conductor"),
+        d.replace(down, status="disabled", updated_at=LATELY),
+        down,
+        d.replace(down, status="disabled"),
+    ]
+
+    assert [finding.service for finding in site.findings("stale_service")] == site.services[-1:]
+
+
 def test_ages_use_the_clock_of_the_service(site: Site) -> None:
     move = site.migration(site.guest, site.there, site.here, "migrating")
     site.migrations[move] = d.replace(site.migrations[move], updated_at=NOW)

@@ -210,6 +210,10 @@ def nothing_is_allocated_and_a_task_may_run(cloud: Cloud) -> str:
     return missing_allocation(cloud, task_known=False)
 
 
+def unreverted_allocation_while_a_task_may_run(cloud: Cloud) -> str:
+    return unreverted_allocation(cloud, task_known=False)
+
+
 def two_migrations_hold_its_host(cloud: Cloud) -> str:
     server = unreverted_allocation(cloud)
     cloud.migration(server, cloud.here, cloud.there, "error", cloud.here)
@@ -234,6 +238,7 @@ def a_confirmed_migration_holds_its_host(cloud: Cloud) -> str:
         the_migration_holds_a_device_of_its_host_alone,
         the_allocation_of_the_migration_has_no_generation,
         nothing_is_allocated_and_a_task_may_run,
+        unreverted_allocation_while_a_task_may_run,
         two_migrations_hold_its_host,
         on_a_provider_of_somebody_else,
         a_confirmed_migration_holds_its_host,
@@ -533,9 +538,16 @@ def with_a_child_that_its_flavor_asks_for(cloud: Cloud) -> str:
     return leaked_child(cloud, flavor=d.replace(FLAVOR, extra_specs={"resources:CUSTOM_VF": "1"}))
 
 
+def with_an_allocation_of_a_failed_move_beside_its_own(cloud: Cloud) -> str:
+    server = cloud.server(cloud.here, cloud.here)
+    failed_copy(cloud, server, cloud.here)
+    return server
+
+
 @pytest.mark.parametrize(
     "situation",
     [
+        with_an_allocation_of_a_failed_move_beside_its_own,
         booted_from_a_volume,
         with_swap_and_ephemeral_disk,
         with_a_shared_disk,

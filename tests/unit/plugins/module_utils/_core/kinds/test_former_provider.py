@@ -203,6 +203,15 @@ def guest_may_be_on_a_host_that_is_gone(cloud: Cloud) -> None:
     )
 
 
+def guest_may_be_on_a_host_that_is_gone_behind_a_resize(cloud: Cloud) -> None:
+    guest_may_be_on_a_host_that_is_gone(cloud)
+    cloud.migration(cloud.first, cloud.new, cloud.new, "confirmed", type="resize")
+
+
+def task_not_shown(cloud: Cloud) -> None:
+    cloud.servers[cloud.first] = d.replace(cloud.servers[cloud.first], task_known=False)
+
+
 def unread_tree(cloud: Cloud) -> None:
     cloud.answers("former_tree", cloud.first, 503)
 
@@ -245,6 +254,8 @@ ATTACKS: tuple[Attack, ...] = (
     full_of_others,
     amount_too_large_for_one,
     guest_may_be_on_a_host_that_is_gone,
+    guest_may_be_on_a_host_that_is_gone_behind_a_resize,
+    task_not_shown,
     unread_tree,
     unread_servers,
     unread_usages,
@@ -302,6 +313,38 @@ def test_allocation_moves_to_the_provider_of_the_compute_node() -> None:
         {cloud.old: CLAIM},
         {cloud.new: CLAIM},
     )
+
+
+def test_moves_that_are_over_or_of_other_hosts_keep_nothing() -> None:
+    cloud = Cloud()
+    third = cloud.host("compute-3")
+    mover = cloud.server(cloud.there, cloud.there)
+    cloud.migration(mover, cloud.new, cloud.there, "completed", type="live-migration")
+    cloud.migration(mover, cloud.there, third, "migrating")
+
+    assert _rewrites(cloud.find())
+
+
+def test_server_on_a_host_without_a_compute_node_is_of_no_kind() -> None:
+    cloud = Cloud(renamed=False)
+    del cloud.nodes[cloud.new]
+    cloud.services = [service for service in cloud.services if service.host != HOST]
+    finding = cloud.find()
+
+    assert finding and (finding.kind, finding.verdict) == ("unproven", "undecided")
+
+
+def test_provider_of_another_compute_node_is_not_the_former_one() -> None:
+    """It has kept the name that the server's host has now."""
+    cloud = World()
+    here, there = cloud.host("compute-1"), cloud.host("compute-2")
+    server = cloud.server(here, there)
+    cloud.rename_host(here, node="compute-3")
+    cloud.rename_host(there, node="compute-4")
+    cloud.rename_host(here, node="compute-2")
+    findings = {found.consumer: found for found in judge(cloud.snapshot(), NO_MINIMUM_AGE)}
+
+    assert findings[server].kind == "misplaced_allocation"
 
 
 def test_amounts_need_not_be_those_of_the_flavor() -> None:

@@ -312,6 +312,19 @@ def test_trait_that_is_not_required_may_be_missing(site: Site, metadata: dict[st
     assert site.findings("trait_mismatch") == []
 
 
+def test_trait_that_is_there_in_the_end_does_not_hide_a_later_one(site: Site) -> None:
+    names = ("CUSTOM_A", "CUSTOM_B")
+    site.rack = d.replace(site.rack, metadata={f"trait:{name}": "required" for name in names})
+    first, again = (
+        site.groups(lacking={RACK: dict(zip(names, map(_uuids, lacking), strict=True))})
+        for lacking in ((site.one, site.two), ("", site.two))
+    )
+    (finding,) = site.findings("trait_mismatch", again, mirror=first)
+
+    assert finding.providers == (site.two,)
+    assert "CUSTOM_B" in finding.reason and "CUSTOM_A" not in finding.reason
+
+
 def test_trait_of_nova_compute_is_not_to_be_added_by_hand(site: Site) -> None:
     site.rack = d.replace(site.rack, metadata={"trait:HW_CPU_X86_VMX": "required"})
     groups = site.groups(lacking={RACK: {"HW_CPU_X86_VMX": _uuids(site.two)}})

@@ -77,6 +77,25 @@ def test_missing_answer_proves_nothing(situation: Situation, question: str, stat
     assert (cloud.found(consumer).verdict, cloud.found(consumer).change) == ("undecided", None)
 
 
+@pytest.mark.parametrize(
+    ("rows", "said"),
+    [
+        ((answer("GET /servers?uuid=…", 200, ()),), ""),
+        ((answer("GET /servers?uuid=…", 503),), "did not answer when every cell was searched"),
+        ((answer("GET /servers?uuid=…", 200, ("another",)),), "answered with other servers"),
+    ],
+)
+def test_unknown_consumer_is_searched_in_every_cell(rows: tuple[t.Any, ...], said: str) -> None:
+    cloud = Cloud()
+    consumer = unknown_consumer(cloud)
+    evidence = cloud.snapshot().evidence
+    evidence = {**evidence, consumer: d.replace(evidence[consumer], rows=rows)}
+    finding = cloud.found(consumer, evidence=evidence)
+
+    assert finding.verdict == ("undecided" if said else "orphaned")
+    assert said in finding.reason
+
+
 @pytest.mark.parametrize("question", ["deleted_listing", "actions", "marker"])
 def test_reason_names_the_status_of_a_missing_answer(question: str) -> None:
     """Behind a proxy with a dead worker, one of the requests about a consumer may fail."""
@@ -270,9 +289,12 @@ def test_only_a_finished_evacuation_is_an_evacuated_source(
 ) -> None:
     cloud = Cloud()
     server = extra_host(cloud)
-    cloud.migration(server, cloud.here, cloud.there, status, type=type)
+    migration = cloud.migration(server, cloud.here, cloud.there, status, type=type)
+    finding = cloud.found(server)
 
-    assert cloud.found(server).kind == kind
+    assert finding.kind == kind
+    if finding.verdict == "orphaned":
+        assert finding.migration and finding.migration.uuid == migration
 
 
 @pytest.mark.parametrize("evacuated", [True, False])
