@@ -80,8 +80,7 @@ def find_device_doubt(view: ConsumerView, policy: Policy) -> str:
 
     What it has says whether it has one, and so this matters where it has nothing.
     """
-    tree = find_host_tree(view).value
-    if tree is None or not any(PCI_TRAIT in row.traits for row in tree.providers.values()):
+    if not any(PCI_TRAIT in row.traits for row in get_host_tree(view).providers.values()):
         return ""
     for request in _build_requests(view, policy):
         for missing in request.missing:
@@ -120,18 +119,16 @@ def count_amounts(index: SnapshotIndex, policy: Policy) -> AmountCounts:
 
 def _explain_unchecked(view: ConsumerView, policy: Policy) -> str:
     """Return why the amounts of a candidate were not checked, empty if they were."""
-    listed = view.index.snapshot.listed_amounts.candidates
     if not view.is_settled_in_place or view.server is None:
         return UNSETTLED
-    if view.subject.shape == NOT_ASKED:
-        return listed.get(view.consumer, NOT_COMPARED)
     present = view.allocation.resources
     # Of a server that also has something on other hosts, that is to be removed first.
     if set(view.trees) - {view.own_tree}:
         present = {}
     expectation = compare_amounts(view, policy, present)
     if expectation is None:
-        return NOT_COMPARED
+        listed = view.index.snapshot.listed_amounts.candidates
+        return listed.get(view.consumer, NOT_COMPARED)
     if expectation.missing:
         return name_missing(expectation.missing[0], view.server)
     if expectation.matches is None:

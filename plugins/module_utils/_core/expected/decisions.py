@@ -20,6 +20,7 @@ from .amounts import (
     compare_amounts,
     find_device_doubt,
     find_host_tree,
+    get_host_tree,
 )
 from .corrections import format_rules
 
@@ -74,10 +75,10 @@ def _find_volume_doubt_of_new(view: ConsumerView) -> str:
     Empty if they do, or do not matter on its host. A user may change them at any time (Cinder,
     `os-set_image_metadata`), and no allocation shows what they were when the server was created.
     """
-    shape, tree = view.subject.shape.value, find_host_tree(view).value
-    if shape is None or shape.image or tree is None:
+    shape = view.subject.shape.value
+    if shape is None or shape.image:
         return ""
-    for provider in tree.providers.values():
+    for provider in get_host_tree(view).providers.values():
         if not IMAGE_CLASSES.isdisjoint(provider.inventories):
             return "the image properties of its volume may have changed since it was created"
     return ""

@@ -76,7 +76,7 @@ def _list_live_servers(index: SnapshotIndex) -> dict[str, set[str]]:
     servers: dict[str, set[str]] = {}
     for evidence in index.snapshot.evidence.values():
         allocation = evidence.allocation.value
-        if evidence.server.value is None or allocation is None or not allocation.project:
+        if evidence.server.value is None or allocation is None:
             continue
-        servers.setdefault(allocation.project, set()).add(evidence.uuid)
+        servers.setdefault(allocation.project or "", set()).add(evidence.uuid)
     return servers

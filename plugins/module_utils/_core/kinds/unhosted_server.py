@@ -57,7 +57,7 @@ def prove(view: ConsumerView, policy: Policy) -> Decision | None:
     if server.node:
         return None
     # On any other provider the allocation may be another service's.
-    if not view.trees or not all(_is_tree_of_nova(view, root) for root in view.trees):
+    if not view.trees or not view.trees.keys() <= {*view.index.nodes, *view.index.nova_roots}:
         return None
     evidence = (*view.server_answers, *subject.last_actions)
     doubt = view.contradiction or _explain_possible_placement(view)
@@ -74,13 +74,6 @@ def prove(view: ConsumerView, policy: Policy) -> Decision | None:
         "give it one has finished.",
         *evidence,
     )
-
-
-def _is_tree_of_nova(view: ConsumerView, root: str | None) -> bool:
-    """Return whether `root` is a compute node's provider, or has a trait that only Nova sets."""
-    if not root:
-        return False
-    return root in view.index.nodes or view.index.has_nova_trait(root)
 
 
 def _decide_lost_host(server: Server, view: ConsumerView) -> Decision | None:

@@ -164,6 +164,12 @@ def shelved_away(world: World, here: str, there: str) -> str:
     return server
 
 
+def offloaded_without_a_record_of_it(world: World, here: str, there: str) -> str:
+    server = world.server(None, here, status="SHELVED_OFFLOADED", launched_at=NOW)
+    world.did(server, "create", NOW)
+    return server
+
+
 def failed_to_boot(world: World, here: str, there: str) -> str:
     server = world.server(None, here, status="ERROR")
     world.did(server, "create", NOW)
@@ -394,6 +400,7 @@ ORPHANED = {
     extra_host: ("extra_host", {"compute-1"}),
     extra_host_with_a_device: ("extra_host", {"compute-1", "compute-1_nic"}),
     shelved_away: ("unhosted_server", {"compute-1"}),
+    offloaded_without_a_record_of_it: ("unhosted_server", {"compute-1"}),
     failed_to_boot: ("unhosted_server", {"compute-1"}),
     failed_to_be_scheduled: ("unhosted_server", {"compute-1"}),
     shelved_away_and_found_no_host: ("unhosted_server", {"compute-1"}),
@@ -765,6 +772,14 @@ def _fail_to_be_scheduled(world: World, server: str) -> None:
     """Record an unshelve for which conductor found no host."""
     world.did(server, "unshelve", NOW, event="schedule_instances")
     world.fail_newest_action(server)
+
+
+def failed_to_be_unshelved_with_its_placement_no_longer_listed(
+    world: World, here: str, there: str
+) -> str:
+    server = world.server(None, here, status="ERROR")
+    _fail_to_be_scheduled(world, server)
+    return server
 
 
 def unshelving_that_waits_behind_one_that_found_no_host(world: World, here: str, there: str) -> str:
@@ -1215,6 +1230,7 @@ UNDECIDED = [
     unshelving_just_begun,
     unshelving_cut_short_and_reset,
     unshelving_that_waits_in_the_queue_of_its_host,
+    failed_to_be_unshelved_with_its_placement_no_longer_listed,
     unshelving_that_waits_behind_one_that_found_no_host,
     unshelving_that_waits_behind_one_that_ended_in_error,
     unshelving_that_waits_behind_a_shelve_and_one_that_found_no_host,
@@ -1359,6 +1375,23 @@ def test_excluded_child_protects_its_whole_tree() -> None:
 
     assert _found(world, consumer, policy).kind == _found(world, other, policy).kind == "excluded"
     assert _found(world, bystander, policy).kind == "unknown_consumer"
+
+
+def test_excluded_tree_protects_who_has_only_a_child_of_it() -> None:
+    world, (here, _there) = _two_hosts()
+    consumer = world.stranger(world.provider("compute-1_pci", here))
+
+    policy = Policy(exclude_providers=frozenset({"compute-1"}))
+    assert _found(world, consumer, policy).kind == "excluded"
+
+
+def test_excluded_host_protects_a_server_that_has_no_allocation_there() -> None:
+    """A change could make one."""
+    world, (here, there) = _two_hosts()
+    server = world.server(there, here)
+
+    policy = Policy(exclude_providers=frozenset({"compute-2"}))
+    assert _found(world, server, policy).kind == "excluded"
 
 
 def test_excluded_consumer_is_protected() -> None:

@@ -31,6 +31,7 @@ from ansible_collections.osops.placement.tests.unit.plugins.module_utils.situati
 from ansible_collections.osops.placement.tests.unit.plugins.module_utils.world import (
     ASKED_AT,
     NOW,
+    answer,
 )
 
 if t.TYPE_CHECKING:
@@ -177,6 +178,22 @@ def test_clock_of_nova_that_is_behind_makes_no_event_old(
     cloud.services.append(reporting)
 
     assert _judge(cloud, consumer) == kind
+
+
+def test_clock_is_that_of_the_last_listing_of_services() -> None:
+    """The reports in the first one are older."""
+    cloud = Cloud()
+    consumer = extra_host(cloud)
+    changed = "2026-11-20T12:19:00.000000"
+    cloud.servers[consumer] = d.replace(cloud.servers[consumer], updated=changed)
+    listings = []
+    for moment in ("2026-11-20T12:20:00.000000", "2026-11-20T14:59:50.000000"):
+        rows = tuple(d.replace(row, updated_at=moment) for row in cloud.services)
+        listings.append(answer("GET /os-services", 200, rows))
+    first, last = listings
+
+    assert _judge(cloud, consumer, services=first, services_after=last) == "extra_host"
+    assert _judge(cloud, consumer, services=last, services_after=first) == "too_young"
 
 
 def _judge(

@@ -15,7 +15,7 @@ from ansible_collections.osops.placement.tests.unit.plugins.module_utils.judging
     NO_MINIMUM_AGE,
     judge,
 )
-from ansible_collections.osops.placement.tests.unit.plugins.module_utils.world import World
+from ansible_collections.osops.placement.tests.unit.plugins.module_utils.world import NOW, World
 
 if t.TYPE_CHECKING:
     from collections.abc import Callable
@@ -87,6 +87,26 @@ def unknown_to_a_nova_that_did_not_answer_once(world: World, here: str, there: s
     return consumer
 
 
+def unknown_on_a_host_that_is_gone(world: World, here: str, there: str) -> str:
+    consumer = unknown_to_a_nova_that_did_not_answer_once(world, here, there)
+    world.remove_host(here)
+    return consumer
+
+
+def without_a_host_that_may_be_hidden(world: World, here: str, there: str) -> str:
+    return world.server(None, here, host_known=False)
+
+
+def without_a_host_and_with_a_task_that_is_not_shown(world: World, here: str, there: str) -> str:
+    return world.server(None, here, task_known=False)
+
+
+def with_a_node_alone(world: World, here: str, there: str) -> str:
+    server = world.server(None, here, status="ERROR", node="compute-1")
+    world.did(server, "create", NOW)
+    return server
+
+
 def soft_deleted_without_a_mapping(world: World, here: str, there: str) -> str:
     server = world.server(None, here, status="SOFT_DELETED")
     world.unmapped.add(server)
@@ -112,6 +132,10 @@ REASONS = {
     without_a_mapping: "but the hypervisor listing shows it on compute-1.",
     without_a_mapping_and_named_by_a_migration: "but still lists migrations of it.",
     unknown_to_a_nova_that_did_not_answer_once: "but 503 to another request about it",
+    unknown_on_a_host_that_is_gone: "but 503 to another request about it",
+    without_a_host_that_may_be_hidden: "is ACTIVE without a host",
+    without_a_host_and_with_a_task_that_is_not_shown: "is ACTIVE without a host",
+    with_a_node_alone: "is ERROR without a host",
     soft_deleted_without_a_mapping: "but no other answer proves that it was deleted.",
     on_a_foreign_provider_beside_a_dead_cell: "A cell does not answer, and fpga-farm may belong",
 }

@@ -19,6 +19,7 @@ from ansible_collections.osops.placement.plugins.module_utils._core.models.place
     ProviderDetails,
 )
 from ansible_collections.osops.placement.plugins.module_utils._core.models.snapshot import (
+    Answer,
     BareMetal,
     Cloud,
     Surroundings,
@@ -63,6 +64,7 @@ class Site(World):
         age: int | None = OLD,
         moved_on: bool = False,
         status: int | None = 200,
+        others: t.Mapping[str, Answer[Allocation]] | None = None,
         details: ProviderDetails | None = None,
         lookup: int = 0,
         server: dict[str, t.Any] | None = None,
@@ -81,7 +83,7 @@ class Site(World):
                 **node,
             }
         )
-        allocations = {}
+        allocations = dict(others or {})
         if consumer:
             self.hold(consumer, self.node, amounts={CLASS: 1}, age=age)
             held = {} if moved_on else {self.node: {CLASS: 1}}
@@ -259,6 +261,22 @@ def test_node_that_cannot_be_looked_up_is_undecided(site: Site, status: int) -> 
 
     assert finding.verdict == "undecided"
     assert f"answered {status}" in finding.reason
+
+
+def test_consumers_that_may_have_left_do_not_hide_one_that_has_the_node(site: Site) -> None:
+    names = [f"0000000{number}-0000-4000-8000-000000000000" for number in (1, 2, 3)]
+    others = {}
+    for name, held, age in (
+        (names[0], {site.node: {CLASS: 1}}, None),
+        (names[1], {}, OLD),
+        (names[2], {site.node: {CLASS: 1}}, 60),
+    ):
+        site.hold(name, site.node, amounts={CLASS: 1})
+        allocation = Allocation(name, 1, "p", "u", None, held, age)
+        others[name] = answer(f"GET /allocations/{name}", 200, allocation)
+    (finding,) = site.find(consumer=STRANGER, others=others, lookup=404)
+
+    assert f"consumer {STRANGER} is still allocated" in finding.reason
 
 
 def test_reading_that_is_not_sound_proves_nothing(site: Site) -> None:

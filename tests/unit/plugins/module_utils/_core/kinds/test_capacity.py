@@ -198,6 +198,19 @@ def _be_usual_elsewhere(site: Site) -> dict[str, t.Any]:
     return {}
 
 
+def test_hosts_that_all_differ_elsewhere_explain_nothing(site: Site) -> None:
+    odd = site.vary(0, "VCPU", allocation_ratio=16.0)
+    names = ["compute-1", "compute-2"]
+    for number in (6, 7, 8, 9):
+        host = site.host(f"compute-{number}")
+        names.append(f"compute-{number}")
+        stock = d.replace(USUAL["VCPU"], allocation_ratio=float(number))
+        site.details[host] = ProviderDetails({**USUAL, "VCPU": stock})
+    site.aggregates.append(Aggregate("mixed-uuid", "mixed", None, tuple(names)))
+
+    assert [finding.subject for finding in site.findings("uneven_capacity")] == [odd]
+
+
 def _leave_one_unread(site: Site) -> dict[str, t.Any]:
     del site.details[site.here]
     return {}

@@ -452,6 +452,15 @@ def test_port_may_request_more(ports: tuple[ServerPort, ...], plain: bool) -> No
     assert leaked.verdict == ("drifted" if plain else "undecided")
 
 
+def test_port_requests_no_device_where_placement_tracks_none() -> None:
+    cloud = Cloud()
+    server = missing_allocation(cloud)
+    cloud.ports[server] = (_port("direct"),)
+    finding = cloud.finding(server)
+
+    assert finding and finding.kind == "missing_allocation" and finding.change
+
+
 def test_port_hidden_by_neutron_may_request_more() -> None:
     """A role that is not an administrator of Neutron sees no other projects, and gets 200."""
     cloud = _with_all_sorts_of_devices(Cloud())

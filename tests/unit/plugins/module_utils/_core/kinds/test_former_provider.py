@@ -208,6 +208,11 @@ def guest_may_be_on_a_host_that_is_gone_behind_a_resize(cloud: Cloud) -> None:
     cloud.migration(cloud.first, cloud.new, cloud.new, "confirmed", type="resize")
 
 
+def guest_may_be_on_a_host_that_is_gone_with_the_node_of_another(cloud: Cloud) -> None:
+    move = cloud.migration(cloud.first, cloud.new, cloud.there, "error", type="live-migration")
+    cloud.migrations[move] = d.replace(cloud.migrations[move], dest_compute="compute-8")
+
+
 def task_not_shown(cloud: Cloud) -> None:
     cloud.servers[cloud.first] = d.replace(cloud.servers[cloud.first], task_known=False)
 
@@ -255,6 +260,7 @@ ATTACKS: tuple[Attack, ...] = (
     amount_too_large_for_one,
     guest_may_be_on_a_host_that_is_gone,
     guest_may_be_on_a_host_that_is_gone_behind_a_resize,
+    guest_may_be_on_a_host_that_is_gone_with_the_node_of_another,
     task_not_shown,
     unread_tree,
     unread_servers,

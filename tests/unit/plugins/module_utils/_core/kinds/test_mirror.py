@@ -243,6 +243,19 @@ def test_what_the_second_reading_does_not_show_is_no_finding(
     assert site.findings("aggregate_mismatch", site.groups(**again)) == []
 
 
+def test_aggregate_that_agrees_in_the_end_does_not_hide_a_later_one(site: Site) -> None:
+    other = Aggregate(OTHER, "other", None, ("compute-1",), id=8)
+    first, again = (
+        site.groups(
+            aggregates=(site.rack, other), members={RACK: _uuids(*members), OTHER: _uuids()}
+        )
+        for members in ((), (site.one, site.two))
+    )
+    (finding,) = site.findings("aggregate_mismatch", again, mirror=first)
+
+    assert finding.subject == OTHER
+
+
 def test_host_that_nova_adds_meanwhile_is_no_finding(site: Site) -> None:
     before = site.groups(members={RACK: _uuids(site.one)})
 
@@ -322,6 +335,7 @@ def test_trait_that_is_there_in_the_end_does_not_hide_a_later_one(site: Site) ->
     (finding,) = site.findings("trait_mismatch", again, mirror=first)
 
     assert finding.providers == (site.two,)
+    assert finding.evidence == (again.lacking[RACK]["CUSTOM_B"],)
     assert "CUSTOM_B" in finding.reason and "CUSTOM_A" not in finding.reason
 
 
@@ -343,6 +357,14 @@ def test_enabled_host_loses_the_trait_of_disabled_ones(site: Site) -> None:
     (command,) = finding.commands
     assert " | grep -vx COMPUTE_STATUS_DISABLED) && " in command
     assert command.endswith(f"'s/^/--trait /') {site.two}")
+
+
+def test_host_that_is_right_in_the_end_does_not_hide_a_later_one(site: Site) -> None:
+    first = site.groups(disabled=_uuids(site.one, site.two))
+    again = site.groups(disabled=_uuids(site.two))
+    (finding,) = site.findings("trait_mismatch", again, mirror=first)
+
+    assert finding.subject == site.two
 
 
 def test_disabled_host_gets_its_trait(site: Site) -> None:

@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import dataclasses as d
 import typing as t
 
 import pytest
@@ -123,6 +124,15 @@ def test_servers_of_the_listing_count_beside_the_allocations(site: Site) -> None
     (finding,) = site.find(servers={PROJECT: (site.guest, "other-server")})
 
     assert f"2 servers of it exist: {site.guest}, other-server." in finding.reason
+
+
+def test_server_whose_allocation_was_not_read_is_not_counted(site: Site) -> None:
+    index = site.index()
+    evidence = index.snapshot.evidence[site.guest]
+    unread = d.replace(evidence, allocation=answer("GET /allocations", 503))
+    snapshot = d.replace(index.snapshot, evidence={site.guest: unread})
+
+    assert list(missing_project.check(SnapshotIndex(snapshot), Policy())) == []
 
 
 def test_project_of_orphans_alone_is_left_to_their_own_findings(site: Site) -> None:

@@ -200,6 +200,21 @@ def test_consumer_on_a_foreign_provider_too_is_not_unknown() -> None:
     )
 
 
+def test_migration_that_was_under_way_in_the_listing_is_protected() -> None:
+    cloud = Cloud()
+    server = cloud.server(cloud.there, cloud.there)
+    migration = cloud.migration(server, cloud.here, cloud.there, "post-migrating", cloud.here)
+    snapshot = cloud.snapshot()
+    ended = (d.replace(cloud.migrations[migration], status="confirmed"),)
+    evidence = d.replace(
+        snapshot.evidence[server],
+        migrations=answer("GET /os-migrations?instance_uuid=…", 200, ended),
+    )
+    finding = cloud.found(migration, evidence={**snapshot.evidence, server: evidence})
+
+    assert (finding.kind, finding.verdict) == ("moving", "protected")
+
+
 def test_migration_that_ends_during_its_lookup_has_not_ended_yet() -> None:
     """The listing had it, the server's own migrations no longer do."""
     cloud = Cloud()
