@@ -343,6 +343,12 @@ def test_nothing_is_taken_while_something_unread_may_explain_it(
         assert counts == AmountCounts(0, 0, {name: 1})
 
 
+def test_amounts_that_are_right_as_far_as_that_is_known_are_no_finding() -> None:
+    cloud = Cloud()
+
+    assert cloud.finding(cloud.made((cloud.here, dict(CLAIM)), image_properties=None)) is None
+
+
 def two_pools_have_room_for_the_disk(cloud: Cloud) -> str:
     cloud.stock[cloud.here] = dict.fromkeys(NO_DISK, PLENTY)
     for pool in cloud.pools:

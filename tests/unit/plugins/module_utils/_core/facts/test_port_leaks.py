@@ -237,6 +237,10 @@ def it_waits_for_a_confirmation(cloud: Cloud) -> None:
     cloud.changes(status="VERIFY_RESIZE")
 
 
+def its_task_is_not_shown(cloud: Cloud) -> None:
+    cloud.changes(task_known=False)
+
+
 def it_has_another_host_as_well(cloud: Cloud) -> None:
     cloud.hold(cloud.leaker, cloud.there, cloud.far_bridge, amounts=ONE)
 
@@ -253,6 +257,7 @@ def it_has_another_host_as_well(cloud: Cloud) -> None:
         it_is_in_error,
         it_is_being_migrated,
         it_waits_for_a_confirmation,
+        its_task_is_not_shown,
         it_has_another_host_as_well,
     ],
 )

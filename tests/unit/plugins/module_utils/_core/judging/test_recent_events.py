@@ -180,6 +180,27 @@ def test_clock_of_nova_that_is_behind_makes_no_event_old(
     assert _judge(cloud, consumer) == kind
 
 
+@pytest.mark.parametrize(
+    ("fields", "kind"),
+    [
+        ({"status": "BUILD"}, "booting"),
+        ({"status": "BUILD", "host": "compute-1", "node": "compute-1"}, "unproven"),
+        ({"status": "SHELVED_OFFLOADED"}, "unhosted_server"),
+    ],
+)
+def test_only_a_server_that_is_being_built_without_a_host_is_booting(
+    fields: dict[str, t.Any], kind: str
+) -> None:
+    """Its allocation is old enough, and not so old that it no longer boots."""
+    cloud = Cloud()
+    consumer = unhosted_server(cloud)
+    cloud.hold(consumer, cloud.there, age=7200)
+    cloud.did(consumer, "shelve", NOW, host="compute-2")
+    cloud.servers[consumer] = d.replace(cloud.servers[consumer], **fields)
+
+    assert _judge(cloud, consumer) == kind
+
+
 def test_clock_is_that_of_the_last_listing_of_services() -> None:
     """The reports in the first one are older."""
     cloud = Cloud()

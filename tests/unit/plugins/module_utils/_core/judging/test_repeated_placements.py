@@ -126,6 +126,21 @@ def test_migration_keeps_the_source_if_its_server_was_evacuated_after_half_a_rev
     assert (_find(world, migration).change is not None) is frees
 
 
+def test_server_keeps_the_host_that_it_was_evacuated_from_after_half_a_revert(
+    world: World, here: str, there: str
+) -> None:
+    """The source of the resize may have another name now."""
+    server = world.server(here, here, there)
+    world.did(server, "resize", NOW)
+    world.migration(server, here, there, "error", type="resize")
+    world.pass_time()
+    world.did(server, "revertResize", NOW)
+    _act(world, server, "evacuate", here)
+    world.migration(server, there, here, "done", type="evacuation")
+
+    assert _find(world, server).change is None
+
+
 @pytest.mark.parametrize(
     ("unshelved_on", "status", "said"),
     [

@@ -141,6 +141,18 @@ REASONS = {
 }
 
 
+def test_foreign_provider_is_named_beside_hosts_that_are_or_were_novas(
+    world: World, here: str, there: str
+) -> None:
+    world.remove_host(there)
+    consumer = world.stranger(here, there, world.provider("fpga-farm"))
+    found = judge(world.snapshot(), NO_MINIMUM_AGE)
+    finding = next(finding for finding in found if finding.consumer == consumer)
+
+    assert (finding.verdict, finding.kind) == ("protected", "foreign_provider")
+    assert "is behind fpga-farm:" in finding.reason
+
+
 @pytest.mark.parametrize("situation", REASONS, ids=lambda situation: situation.__name__)
 def test_undecided_consumer_has_the_reason(
     world: World, here: str, there: str, situation: Situation

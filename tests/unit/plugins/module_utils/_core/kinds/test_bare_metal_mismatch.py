@@ -66,7 +66,8 @@ class Site(World):
         status: int | None = 200,
         others: t.Mapping[str, Answer[Allocation]] | None = None,
         details: ProviderDetails | None = None,
-        lookup: int = 0,
+        lookup: int | None = 0,
+        server_status: int = 200,
         server: dict[str, t.Any] | None = None,
         **node: t.Any,
     ) -> list[Finding]:
@@ -94,9 +95,10 @@ class Site(World):
         servers = {}
         if server is not None:
             guest = d.replace(self.servers[self.guest], **server)
-            servers[self.guest] = answer(f"GET /servers/{self.guest}", 200, guest)
+            shown = guest if server_status == 200 else None
+            servers[self.guest] = answer(f"GET /servers/{self.guest}", server_status, shown)
         lookups = {self.node: answer(f"GET /nodes/{self.node}", lookup)} if lookup else {}
-        nodes = () if lookup else (row,)
+        nodes = (row,) if lookup == 0 else ()
         reading = BareMetal(
             nodes=answer("GET /nodes", 200, nodes),
             lookups=lookups,
@@ -193,6 +195,7 @@ HEALTHY: dict[str, dict[str, t.Any]] = {
         "provision_state": "active",
         "details": make_details(reserved=1),
     },
+    "not listed, and not looked up": {"lookup": None, "consumer": STRANGER},
     "gone, and nothing is left": {"lookup": 404, "details": make_details(reserved=1)},
     "gone, and nobody knows what is left": {"lookup": 404},
     "deployed": {"provision_state": "deploying", "instance": STRANGER},
@@ -236,6 +239,10 @@ def test_server_whose_node_has_an_allocation_is_not_reported(site: Site, allocat
         fields = {**IN_USE, "details": make_details(used=1)}
 
     assert site.find(instance=site.guest, server={}, **fields) == []
+
+
+def test_server_that_cannot_be_read_is_not_reported(site: Site) -> None:
+    assert site.find(instance=site.guest, server={}, server_status=503, **IN_USE) == []
 
 
 @pytest.mark.parametrize(

@@ -164,6 +164,22 @@ def test_the_command_sets_only_the_ratios(site: Site) -> None:
     )
 
 
+def test_small_aggregates_do_not_hide_a_larger_one(site: Site) -> None:
+    site.aggregates.append(Aggregate("pair-uuid", "pair", None, ("compute-1", "compute-2")))
+    host = site.vary(2, "VCPU", allocation_ratio=16.0)
+
+    assert [finding.subject for finding in site.findings("uneven_capacity")] == [host]
+
+
+def test_ratio_of_a_class_without_an_option_is_to_be_set_in_placement(site: Site) -> None:
+    for host in site.hosts:
+        site.details[host] = ProviderDetails({**USUAL, "CUSTOM_X": PLENTY})
+    site.vary(2, "CUSTOM_X", allocation_ratio=2.0)
+    (finding,) = site.findings("uneven_capacity")
+
+    assert finding.reason.endswith("Set the ratio in Placement if it is not on purpose.")
+
+
 def test_a_reserved_amount_has_no_command(site: Site) -> None:
     site.vary(2, "MEMORY_MB", reserved=512)
     (finding,) = site.findings("uneven_capacity")

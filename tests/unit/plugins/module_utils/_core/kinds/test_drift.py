@@ -330,6 +330,16 @@ def test_live_migration_takes_the_guest_of_a_late_resize_failure_along(
     assert finding and (finding.kind, bool(finding.change)) == ("wrong_amount", writes)
 
 
+def test_later_moves_do_not_hide_a_late_resize_failure() -> None:
+    cloud = Cloud()
+    server = too_much(cloud)
+    cloud.migration(server, cloud.there, cloud.here, "error", type="resize")
+    cloud.migration(server, cloud.here, cloud.there, "reverted")
+    finding = cloud.finding(server)
+
+    assert finding and (finding.kind, finding.change) == ("wrong_amount", None)
+
+
 @pytest.mark.parametrize("move", ["live-migration", "evacuation"])
 def test_allocation_is_kept_where_a_failed_move_may_have_left_the_guest(move: str) -> None:
     cloud = Cloud()
@@ -618,6 +628,18 @@ def test_cpus_are_not_rewritten_by_properties_that_a_volume_got_later(
     finding = cloud.finding(server)
 
     assert finding is None or finding.change is None, finding
+
+
+def test_cpus_of_a_volume_are_rewritten_where_the_flavor_alone_decides() -> None:
+    cloud = Cloud()
+    cloud.stock[cloud.here] = dict.fromkeys(("PCPU", "MEMORY_MB"), PLENTY)
+    flavor = d.replace(FLAVOR, extra_specs={"hw:cpu_policy": "dedicated"})
+    server = cloud.server(cloud.here, flavor=flavor, image=None, volumes=("volume",))
+    cloud.hold(server, cloud.here, amounts={"PCPU": 2, "MEMORY_MB": 512})
+    finding = cloud.finding(server)
+
+    assert finding and finding.kind == "wrong_amount" and finding.change
+    assert finding.change.frees == {cloud.here: {"PCPU": 1}}
 
 
 NOTHING = {"resources:VCPU": "0", "resources:MEMORY_MB": "0", "resources:DISK_GB": "0"}

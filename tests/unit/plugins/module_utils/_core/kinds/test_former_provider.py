@@ -21,6 +21,7 @@ from ansible_collections.osops.placement.plugins.module_utils._core.models.nova 
     Hypervisor,
     Service,
 )
+from ansible_collections.osops.placement.plugins.module_utils._core.models.snapshot import NOT_ASKED
 from ansible_collections.osops.placement.tests.unit.plugins.module_utils.judging import (
     NO_MINIMUM_AGE,
     judge,
@@ -353,6 +354,15 @@ def test_provider_of_another_compute_node_is_not_the_former_one() -> None:
     assert findings[server].kind == "misplaced_allocation"
 
 
+def test_tree_that_was_not_read_is_not_taken_for_the_former_one() -> None:
+    cloud = Cloud()
+    evidence = cloud.snapshot().evidence
+    unread = d.replace(evidence[cloud.first], former_tree=NOT_ASKED)
+    finding = cloud.find(evidence={**evidence, cloud.first: unread})
+
+    assert finding and finding.kind == "misplaced_allocation"
+
+
 def test_amounts_need_not_be_those_of_the_flavor() -> None:
     """A server that was booted from a volume has no disk, and Nova does not show its image."""
     cloud = Cloud()
@@ -388,6 +398,8 @@ def test_tree_is_removed_only_when_it_is_empty() -> None:
 
 def test_name_conflict_says_what_to_do_and_changes_nothing() -> None:
     cloud = Cloud(renamed=False)
+    # The guest cannot be where the former provider was.
+    cloud.migration(cloud.first, cloud.new, cloud.there, "error", type="live-migration")
     finding = cloud.find()
 
     assert finding is not None
@@ -397,7 +409,14 @@ def test_name_conflict_says_what_to_do_and_changes_nothing() -> None:
 
 @pytest.mark.parametrize(
     "attack",
-    [stranger_on_the_former_provider, service_not_up, without_trait, second_service_of_the_host],
+    [
+        stranger_on_the_former_provider,
+        service_not_up,
+        without_trait,
+        second_service_of_the_host,
+        guest_may_be_on_a_host_that_is_gone,
+        guest_may_be_on_a_host_that_is_gone_behind_a_resize,
+    ],
     ids=lambda attack: attack.__name__,
 )
 def test_name_conflict_in_doubt_is_undecided_and_suggests_no_renaming(attack: Attack) -> None:

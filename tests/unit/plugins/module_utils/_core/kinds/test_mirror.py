@@ -339,6 +339,20 @@ def test_trait_that_is_there_in_the_end_does_not_hide_a_later_one(site: Site) ->
     assert "CUSTOM_B" in finding.reason and "CUSTOM_A" not in finding.reason
 
 
+def test_aggregate_that_has_its_traits_in_the_end_does_not_hide_a_later_one(site: Site) -> None:
+    site.rack = d.replace(site.rack, metadata={f"trait:{TRAIT}": "required"})
+    aggregates = (site.rack, d.replace(site.rack, uuid=OTHER, id=8))
+    lacking = {TRAIT: _uuids(site.two)}
+    members = dict.fromkeys((RACK, OTHER), _uuids(*site.members))
+    first, again = (
+        site.groups(aggregates=aggregates, members=members, lacking={RACK: rack, OTHER: lacking})
+        for rack in (lacking, {TRAIT: _uuids()})
+    )
+    (finding,) = site.findings("trait_mismatch", again, mirror=first)
+
+    assert finding.subject == OTHER
+
+
 def test_trait_of_nova_compute_is_not_to_be_added_by_hand(site: Site) -> None:
     site.rack = d.replace(site.rack, metadata={"trait:HW_CPU_X86_VMX": "required"})
     groups = site.groups(lacking={RACK: {"HW_CPU_X86_VMX": _uuids(site.two)}})

@@ -148,6 +148,14 @@ def test_projects_that_are_right_do_not_hide_a_later_one(site: Site) -> None:
     assert [finding.subject for finding in site.find(lookups=lookups)] == [PROJECT]
 
 
+def test_deleted_server_does_not_hide_a_later_one(site: Site) -> None:
+    later = site.server(site.here, site.here)
+    site.delete(site.guest)
+    (finding,) = site.find()
+
+    assert f"1 server of it exists: {later}." in finding.reason
+
+
 def test_one_shard_reports_a_project_that_all_shards_know(site: Site) -> None:
     found = [
         site.find(404, Scope(shard=Shard(number, 3), kinds=("missing_project",)))

@@ -200,6 +200,17 @@ def test_consumer_on_a_foreign_provider_too_is_not_unknown() -> None:
     )
 
 
+def test_migration_of_a_server_with_an_unknown_move_has_that_as_a_reason() -> None:
+    cloud = Cloud()
+    migration = ended_migration(cloud)
+    server = cloud.migrations[migration].server
+    cloud.migration(server, cloud.here, cloud.there, "completed", type="teleport")
+    finding = cloud.found(migration)
+
+    assert (finding.kind, finding.verdict) == ("ended_migration", "undecided")
+    assert "of the type teleport" in finding.reason
+
+
 def test_migration_that_was_under_way_in_the_listing_is_protected() -> None:
     cloud = Cloud()
     server = cloud.server(cloud.there, cloud.there)
