@@ -10,7 +10,6 @@ lacks: a statement that is not there.
 
 from __future__ import annotations
 
-import ast
 import collections
 import dataclasses as d
 import hashlib
@@ -22,6 +21,8 @@ from cosmic_ray.ast.ast_query import ASTQuery
 from cosmic_ray.mutating import mutate_code
 from cosmic_ray.operators.operator import Example, Operator
 from cosmic_ray.plugins import get_operator, operator_names
+
+from ansible_collections.osops.placement.tests.judges.mutants.normalizing import normalize
 
 if t.TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -194,7 +195,7 @@ def _make_mutant(mutation: Mutation, code: str) -> Mutant | None:
     """Return the mutant, None if it is no other code: annotations, say, are never evaluated."""
     mutated = mutate_code(code, _OPERATORS[mutation.operator], mutation.occurrence)
     try:
-        if mutated is None or _normalize(mutated) == _normalize(code):
+        if mutated is None or normalize(mutated) == normalize(code):
             return None
     except SyntaxError:
         return None
@@ -209,38 +210,3 @@ def _make_mutant(mutation: Mutation, code: str) -> Mutant | None:
         after[line - 1].strip() if line <= len(after) else "",
         mutated,
     )
-
-
-class _Normalizer(ast.NodeTransformer):
-    """Leaves out what does nothing in a running program.
-
-    These are annotations, their imports, and that a dataclass is frozen: mypy checks that nothing
-    is assigned to it.
-    """
-
-    def visit_ClassDef(self, node: ast.ClassDef) -> ast.AST:
-        for decorator in node.decorator_list:
-            if isinstance(decorator, ast.Call):
-                decorator.keywords = [word for word in decorator.keywords if word.arg != "frozen"]
-        return self.generic_visit(node)
-
-    def visit_arg(self, node: ast.arg) -> ast.AST:
-        node.annotation = None
-        return node
-
-    def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST:
-        node.returns = None
-        return self.generic_visit(node)
-
-    def visit_AnnAssign(self, node: ast.AnnAssign) -> ast.AST:
-        node.annotation = ast.Constant(None)
-        return self.generic_visit(node)
-
-    def visit_If(self, node: ast.If) -> ast.AST:
-        if "TYPE_CHECKING" in ast.dump(node.test):
-            return ast.Pass()
-        return self.generic_visit(node)
-
-
-def _normalize(code: str) -> str:
-    return ast.dump(_Normalizer().visit(ast.parse(code)))
