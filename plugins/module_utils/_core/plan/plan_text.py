@@ -65,7 +65,7 @@ def parse_plan_text(text: str) -> Unchecked:
         )
     try:
         decoded = base64.b64decode(packed, validate=True)
-        # Before 3.13, Python also decodes what follows the padding, and too much padding.
+        # Python ignores bits without a meaning, and before 3.13 also what follows the padding.
         if base64.b64encode(decoded).decode() != packed:
             raise InvalidInput(_DAMAGED)
         document = json.loads(unpack_whole(decoded, _MAX_BYTES))

@@ -88,10 +88,16 @@ class Run:
         run = Remediation(ours, NO_MINIMUM_AGE, ours, journal, max_failures, ours)
         outcomes = run.run(self.steps, self.explain_stop)
         assert [outcome.step for outcome in outcomes] == self.steps
+        self.reasons = [outcome.reason for outcome in outcomes if outcome.reason]
         tally: dict[str, int] = {}
         for outcome in outcomes:
             tally[outcome.outcome] = tally.get(outcome.outcome, 0) + 1
         return tally
+
+    def edit_step(self, consumer: str, edit: t.Callable[[Step], Step]) -> None:
+        consumers = [step.change.consumer for step in self.steps]
+        number = consumers.index(consumer)
+        self.steps[number] = edit(self.steps[number])
 
     def explain_stop(self) -> str:
         stop = self.writes_until_stop is not None and len(self.writes) >= self.writes_until_stop
@@ -186,6 +192,59 @@ def test_consumer_of_which_placement_says_different_things_is_not_written(
     run.contradicted = {run.steps[3].change.consumer}
 
     assert run.run(monkeypatch) == {"removed": 7, "skipped": 1}
+    assert run.writes == [7]
+
+
+def lose_allocation(run: Run, consumer: str) -> None:
+    del run.world.allocations[consumer]
+
+
+def empty_allocation(run: Run, consumer: str) -> None:
+    allocation = run.world.allocations[consumer]
+    run.world.allocations[consumer] = d.replace(allocation, resources={})
+
+
+def change_allocation(run: Run, consumer: str) -> None:
+    allocation = run.world.allocations[consumer]
+    run.world.allocations[consumer] = d.replace(allocation, generation=2)
+
+
+def restore_server(run: Run, consumer: str) -> None:
+    deleted = run.world.deleted.pop(consumer)
+    run.world.servers[consumer] = d.replace(deleted, status="ACTIVE", terminated_at=None)
+
+
+def plan_another_kind(run: Run, consumer: str) -> None:
+    run.edit_step(consumer, lambda step: d.replace(step, kind="unknown_consumer"))
+
+
+def plan_another_document(run: Run, consumer: str) -> None:
+    def edit(step: Step) -> Step:
+        before: t.Any = {**step.change.before, "user_id": "another"}
+        return d.replace(step, change=d.replace(step.change, before=before))
+
+    run.edit_step(consumer, edit)
+
+
+@pytest.mark.parametrize(
+    ("happen", "reason"),
+    [
+        (lose_allocation, "no longer has any allocations"),
+        (empty_allocation, "no longer has any allocations"),
+        (change_allocation, "its generation was 1 then and is 2 now"),
+        (restore_server, "healthy"),
+        (plan_another_kind, "no longer proven: "),
+        (plan_another_document, "no longer what detection proposed"),
+    ],
+)
+def test_what_is_not_proven_as_it_was_planned_is_not_written(
+    happen: t.Callable[[Run, str], None], reason: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = Run(8)
+    happen(run, run.steps[3].change.consumer)
+
+    assert run.run(monkeypatch) == {"removed": 7, "skipped": 1}
+    assert reason in str(run.reasons)
     assert run.writes == [7]
 
 

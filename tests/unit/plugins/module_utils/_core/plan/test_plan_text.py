@@ -16,7 +16,6 @@ import yaml
 from ansible.parsing.dataloader import DataLoader
 
 from ansible_collections.osops.placement.plugins.module_utils._common.errors import InvalidInput
-from ansible_collections.osops.placement.plugins.module_utils._core.plan import plan_text
 from ansible_collections.osops.placement.plugins.module_utils._core.plan.approval import (
     MAX_COMPACT_CHANGES,
     Approval,
@@ -121,6 +120,17 @@ def test_each_edited_character_is_noticed() -> None:
             Approval.parse(parse_plan_text(text[:position] + other + text[position + 1 :]))
 
 
+def test_bits_of_the_last_character_that_nothing_unpacks_are_noticed() -> None:
+    texts = (format_plan_text(_approval("x" * length).as_dict()) for length in range(100))
+    text = next(text for text in texts if text.endswith("="))
+    data = text.rstrip("=")
+    # Before the padding, these bits are zero.
+    edited = text.replace(data, data[:-1] + chr(ord(data[-1]) + 1))
+
+    with pytest.raises(InvalidInput, match="edited or cut short"):
+        parse_plan_text(edited)
+
+
 def test_each_cut_is_noticed() -> None:
     text = format_plan_text(_approval().as_dict())
     for length in range(len(PREFIX), len(text)):
@@ -147,11 +157,12 @@ def test_damaged_text_is_refused(text: str) -> None:
         parse_plan_text(text)
 
 
-def test_text_that_unpacks_to_far_more_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(plan_text, "_MAX_BYTES", 1000)
+def test_text_that_unpacks_to_more_than_any_plan_has_is_refused() -> None:
+    largest = b'{"compact":true}'.ljust(4 * 1024 * 1024)
 
+    assert parse_plan_text(_pack(largest)) == {"compact": True}
     with pytest.raises(InvalidInput, match="edited or cut short"):
-        parse_plan_text(_pack(b" " * 2000))
+        parse_plan_text(_pack(largest + b" "))
 
 
 @pytest.mark.parametrize(
