@@ -149,6 +149,28 @@ def test_a_record_that_lacks_something_is_refused(
         read(tmp_path)
 
 
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        ({"action": "delete"}, "lacks a known action"),
+        ({"event": "after"}, "lacks outcome"),
+        ({"action": "confirm"}, "lacks migration"),
+        ({"action": "service"}, "lacks body, service"),
+        ({"action": "service", "event": "after"}, "lacks outcome"),
+        ({"how": "by train"}, r"an unknown way \('by train'\)"),
+    ],
+)
+def test_a_record_of_an_unknown_kind_is_refused(
+    journal: MoveJournal, tmp_path: Path, change: dict[str, str], reason: str
+) -> None:
+    journal.record_request(AWAY, DRAIN)
+    record = json.loads(Path(journal.path).read_text())
+    Path(journal.path).write_text(json.dumps({**record, **change}) + "\n")
+
+    with pytest.raises(InvalidInput, match=reason):
+        read(tmp_path)
+
+
 @pytest.mark.parametrize(("purpose", "field"), [(DRAIN, "source"), (RETURN, "target")])
 def test_a_move_that_the_host_has_no_part_in_is_refused(
     journal: MoveJournal, tmp_path: Path, purpose: str, field: str

@@ -275,6 +275,18 @@ def test_a_move_that_ends_on_the_same_host_is_tried_again(nova: MovingNova, drai
     assert f"still on {SOURCE}" in drain.reason("web")
 
 
+def test_the_reason_of_a_failed_move_ends_with_the_words_of_nova(
+    nova: MovingNova, drain: Drain
+) -> None:
+    server = nova.boot("web")
+    nova.fails = {"web"}
+    event = {"result": "Error", "details": "No valid host was found."}
+    nova.on("POST", ACTION, after=lambda: nova.actions[server][0].update(events=[event]))
+
+    assert drain.run(retries=0) == {"web": FAILED}
+    assert drain.reason("web").endswith(": No valid host was found.")
+
+
 def test_a_failed_move_does_not_keep_the_others(nova: MovingNova, drain: Drain) -> None:
     for name in ("a", "b", "c"):
         nova.boot(name)
@@ -579,7 +591,9 @@ def test_servers_that_move_are_shown_with_where_they_go(
     nova: MovingNova, drain: Drain, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     shown: list[str] = []
+    done: list[int] = []
     monkeypatch.setattr(Stage, "rename", lambda _stage, text: shown.append(text))
+    monkeypatch.setattr(Stage, "show_done", lambda _stage, count: done.append(count))
     nova.boot("web")
     drain.run()
 
@@ -590,6 +604,7 @@ def test_servers_that_move_are_shown_with_where_they_go(
         "moves (web compute-1 -> compute-2 N s)",
         "moves",
     ]
+    assert list(dict.fromkeys(done)) == [0, 1]
 
 
 REPORTED = "2026-11-20T02:00:00.000000"
@@ -661,12 +676,15 @@ def test_a_host_whose_nova_compute_answers_is_not_drained(nova: MovingNova, tmp_
     assert nova.writes == []
 
 
-def test_silence_where_nobody_reports_is_no_death(nova: MovingNova, tmp_path: Path) -> None:
-    """The others fall silent while they are watched, or are down from the start."""
+@pytest.mark.parametrize("silent", [HOSTS[1:], HOSTS[1:2]])
+def test_silence_that_is_shared_is_no_death(
+    nova: MovingNova, tmp_path: Path, silent: tuple[str, ...]
+) -> None:
+    """The others, or some of them, fall silent while they are watched, or are down before."""
     force_source_down(nova)
 
     def die(_seconds: float) -> None:
-        for host in HOSTS[1:]:
+        for host in silent:
             nova.services[host]["state"] = "down"
 
     with pytest.raises(InvalidInput, match="RabbitMQ") as refused:
@@ -706,6 +724,29 @@ def test_a_return_never_advises_to_fence_a_host(nova: MovingNova, tmp_path: Path
 
     assert outcome["outcome"] == LEFT and nova.writes == []
     assert "start it" in outcome["reason"] and "fence" not in outcome["reason"]
+
+
+@pytest.mark.parametrize(("source", "outcome"), [(SOURCE, LEFT), ("compute-3", MOVED)])
+def test_a_server_does_not_return_to_where_it_would_be_destroyed(
+    nova: MovingNova, drain: Drain, source: str, outcome: str
+) -> None:
+    server = nova.boot("web", host="compute-2")
+    row = nova.add_migration(server, "evacuation", "done", "compute-2")
+    row.update(source_compute=source, source_node=source)
+
+    assert drain.bring_back(server, "compute-2") == {"web": outcome}
+
+
+@pytest.mark.parametrize(("status", "outcome"), [("enabled", LEFT), ("disabled", MOVED)])
+def test_a_server_does_not_move_while_it_may_come_to_where_it_would_be_destroyed(
+    nova: MovingNova, drain: Drain, status: str, outcome: str
+) -> None:
+    server = nova.boot("web")
+    nova.services["compute-3"]["status"] = status
+    row = nova.add_migration(server, "evacuation", "done", SOURCE)
+    row.update(source_compute="compute-3", source_node="compute-3")
+
+    assert drain.run() == {"web": outcome}
 
 
 @pytest.mark.parametrize("arrives", [True, False])
