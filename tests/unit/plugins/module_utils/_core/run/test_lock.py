@@ -14,6 +14,7 @@ import re
 import signal
 import stat
 import tempfile
+import time
 
 import pytest
 
@@ -135,6 +136,20 @@ def test_stopped_run_stops_waiting(folder: pathlib.Path) -> None:
             "was changed."
         )
         assert second.wait(LONG) == 0
+
+
+def test_waiting_run_looks_several_times_a_second(monkeypatch: pytest.MonkeyPatch) -> None:
+    """So soon it heeds a signal, and so soon it goes on."""
+    slept: list[float] = []
+    monkeypatch.setattr(time, "sleep", slept.append)
+
+    with (
+        acquire_lock(ENDPOINT, 0, _nothing),
+        pytest.raises(InvalidInput, match=r"^It was told to end\."),
+        acquire_lock(ENDPOINT, LONG, lambda: "It was told to end." if len(slept) == 3 else ""),
+    ):
+        pytest.fail("both are alone")
+    assert 0 < max(slept) < 1
 
 
 def test_failed_run_releases_the_lock() -> None:
