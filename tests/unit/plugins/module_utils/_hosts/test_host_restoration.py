@@ -210,3 +210,22 @@ def test_refusal_is_a_failed_check_and_the_others_go_on() -> None:
     assert len(calls) == 4
     assert checks["host aggregate ssd"].outcome == "failed"
     assert checks["host aggregate ssd"].detail.endswith("The host has servers in another zone.")
+
+
+@pytest.mark.parametrize(
+    ("error", "reason"),
+    [(None, "still lacks CUSTOM_SSD"), (CloudError("Placement answered 409."), "answered 409")],
+)
+def test_what_the_provider_still_lacks_is_a_failed_check(
+    error: CloudError | None, reason: str
+) -> None:
+    clients: t.Any = Clients()
+    clients.add_traits_and_aggregates = lambda *_call: ({"CUSTOM_SSD"}, error)
+
+    (check,) = [
+        check
+        for check in HostRestoration(clients, clients, ["traits"], False).restore(BARE, RECORD)
+        if check.name == "operator's traits"
+    ]
+
+    assert check.outcome == "failed" and reason in check.detail

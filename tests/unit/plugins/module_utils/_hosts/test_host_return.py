@@ -347,15 +347,16 @@ def test_return_that_is_told_to_end_says_how_to_go_on(site: Return) -> None:
 
 
 def test_move_that_an_earlier_run_began_is_followed_and_not_asked_again(site: Return) -> None:
-    server = site.boot("web")
+    begun, other = site.boot("begun"), site.boot("other")
     site.run(lambda: "It was told to end." if site.nova.writes else "")
-    assert len(site.nova.writes) == 1
+    assert [server for server, _action in site.nova.writes] == [begun]
 
     predicted, result = site.predict(), site.run()
 
-    assert predicted["departures"] == []
-    assert len(site.nova.writes) == 1 and site.nova.host(server) == SOURCE
-    assert [entry["outcome"] for entry in result["outcomes"]] == [MOVED]
+    assert [entry["server"] for entry in predicted["departures"]] == [other]
+    assert [server for server, _action in site.nova.writes] == [begun, other]
+    assert [entry["outcome"] for entry in result["outcomes"]] == [MOVED, MOVED]
+    assert site.nova.host(begun) == site.nova.host(other) == SOURCE
 
 
 @pytest.mark.parametrize("is_away", [True, False])
