@@ -96,6 +96,14 @@ def test_a_pool_belongs_to_no_host(site: Site) -> None:
     assert _explain(change, snapshot, "pool").startswith("compute-1 is not in")
 
 
+def test_a_name_of_a_host_has_at_most_100_characters(site: Site) -> None:
+    host = site.host("node-3", "c" * 101)
+    site.delete(site.server(host, host))
+    change, snapshot = site.change("deleted_server")
+
+    assert _explain(change, snapshot, "compute-1").startswith(f"{'c' * 99}… is not in")
+
+
 def test_another_owner_changes_all_hosts_of_the_server(site: Site) -> None:
     site.server(site.here, site.here, user="another")
     change, snapshot = site.change("wrong_owner")

@@ -52,6 +52,7 @@ class Run:
     seconds_of_write: float = 0
     moved: t.Collection[str] = ()
     unreadable: t.Collection[str] = ()
+    error: Exception = d.field(default_factory=lambda: CloudError("Nova answered 500."))
     contradicted: t.Collection[str] = ()
     failing: bool = False
     writes_until_stop: int | None = None
@@ -118,7 +119,7 @@ class Run:
         self.proven_at = self.clock
         self.clock += self.seconds
         if not set(consumers).isdisjoint(self.unreadable):
-            raise CloudError("Nova answered 500.")
+            raise self.error
         return self.read()
 
     def explain_contradictions(self, snapshot: object) -> dict[str, str]:
@@ -264,13 +265,15 @@ def test_proof_that_is_always_too_old_ends_the_run(monkeypatch: pytest.MonkeyPat
     assert run.writes == []
 
 
+@pytest.mark.parametrize("error", [CloudError("Nova answered 500."), KeyError("Nova answered")])
 def test_consumer_that_cannot_be_read_costs_only_its_own_change(
-    monkeypatch: pytest.MonkeyPatch,
+    error: Exception, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    run = Run(64, MANY_SERVICES)
+    run = Run(64, MANY_SERVICES, error=error)
     run.unreadable = {run.steps[20].change.consumer}
 
     assert run.run(monkeypatch) == {"removed": 63, "failed": 1}
+    assert "Nova answered" in str(run.reasons)
 
 
 def test_too_many_failures_end_the_run_before_the_next_write(
