@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 import typing as t
 from pathlib import Path
@@ -30,6 +31,7 @@ from ansible_collections.osops.placement.plugins.module_utils._hosts.draining im
     FAILED,
     GONE,
     LEFT,
+    LIVE,
     MOVED,
     SKIPPED,
     UNDER_WAY,
@@ -43,11 +45,14 @@ from ansible_collections.osops.placement.plugins.module_utils._hosts.move_journa
     find_move_journals,
     read_history,
 )
+from ansible_collections.osops.placement.plugins.module_utils._hosts.move_progress import Attempt
 from ansible_collections.osops.placement.plugins.module_utils._hosts.move_run import (
     MoveRun,
     RunLimits,
 )
 from ansible_collections.osops.placement.plugins.module_utils._hosts.server_move import (
+    ActiveMove,
+    MoveEnd,
     Mover,
     MoveTask,
 )
@@ -585,6 +590,76 @@ def test_each_server_has_a_line_when_it_is_done(
         "2 of 2  parked  left on compute-1: it is SUSPENDED: resume it, or have its owner shut it "
         "off",
     ]
+
+
+class SlowMover:
+    """Begins moves that Nova never ends, and looks at them when `looks` says, or when it is told.
+
+    seen, given_up: when it has looked, and when it was asked whether Nova may ever end a move.
+    """
+
+    def __init__(self, *looks: float) -> None:
+        self.now = 0.0
+        self.looks = list(looks)
+        self.seen: list[float] = []
+        self.given_up: list[float] = []
+
+    def run(self, name: str = "web") -> t.Mapping[str, t.Any]:
+        mover: t.Any = self
+        limits = RunLimits(1, 0, 5, timeout=600)
+        run = MoveRun(mover, limits, self.explain_stop, self.sleep, lambda: self.now)
+        (outcome,) = run.run([MoveTask("uuid", name, SOURCE)])
+        return outcome
+
+    def explain_stop(self) -> str:
+        return "It was told to end." if self.now > 100 else ""
+
+    def sleep(self, seconds: float) -> None:
+        self.now += seconds
+
+    def begin(self, task: MoveTask) -> ActiveMove:
+        return ActiveMove(Attempt(task.server, task.name, LIVE, task.source))
+
+    def follow(self, _move: ActiveMove) -> None:
+        if self.looks:
+            self.now = self.looks.pop(0)
+        self.seen.append(self.now)
+
+    def give_up(self, _move: ActiveMove) -> MoveEnd | None:
+        self.given_up.append(self.now)
+        return MoveEnd(UNDER_WAY, "nova-compute is down") if self.looks else None
+
+
+def test_a_move_is_hindered_after_20_seconds_and_given_up_after_20_more() -> None:
+    mover = SlowMover(20, 20.5, 40.4, 40.5, 99)
+
+    outcome = mover.run()
+
+    assert (outcome["outcome"], outcome["reason"]) == (UNDER_WAY, "nova-compute is down")
+    assert mover.given_up == [20.5, 40.4, 40.5] and outcome["seconds"] == 40
+
+
+def test_the_pauses_between_looks_grow_from_1_to_10_seconds() -> None:
+    mover = SlowMover()
+
+    assert mover.run()["reason"].startswith("It was told to end.")
+    pauses = [later - earlier for earlier, later in itertools.pairwise(mover.seen)]
+    # They are cut into pieces of half a second.
+    assert pauses[:4] == [1, 1.5, 2, 2.5] and pauses[-2:] == [10, 10]
+
+
+def test_a_line_of_progress_has_at_most_40_characters_of_a_name(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    lines: list[str] = []
+    shown: list[str] = []
+    monkeypatch.setattr(PROGRESS, "add_line", lines.append)
+    monkeypatch.setattr(Stage, "rename", lambda _stage, text: shown.append(text))
+
+    SlowMover(20.5, 40.5, 99).run("n" * 41)
+
+    assert lines[0].startswith(f"1 of 1  {'n' * 39}…  ")
+    assert shown[0].startswith(f"moves ({'n' * 39}… ")
 
 
 def test_servers_that_move_are_shown_with_where_they_go(

@@ -13,6 +13,7 @@ import collections
 import copy
 import dataclasses as d
 import json
+import types
 import typing as t
 
 import hypothesis
@@ -29,6 +30,7 @@ from ansible_collections.osops.placement.plugins.module_utils._core.changes.jour
 )
 from ansible_collections.osops.placement.plugins.module_utils._core.changes.outcomes import Outcome
 from ansible_collections.osops.placement.plugins.module_utils._core.changes.records import (
+    TreeAddition,
     find_changes,
     find_deleted_providers,
 )
@@ -40,7 +42,7 @@ from ansible_collections.osops.placement.plugins.module_utils._core.changes.rest
     restore,
 )
 from ansible_collections.osops.placement.plugins.module_utils._core.changes.tree_restore import (
-    TreeRestorer,
+    TreeOutcome,
 )
 from ansible_collections.osops.placement.plugins.module_utils._core.clients.allocation_writer import (  # noqa: E501
     AllocationWriter,
@@ -531,7 +533,7 @@ class Site:
         self.nova = Service({}, newest=(2, 90))
         self.excluded: dict[str, t.Any] = {}
         self.journal = Journal(str(folder), ENDPOINT)
-        self.steps: list[Step] = []
+        self.steps: list[t.Any] = []
         for number in range(3):
             held = (
                 PlacementReader(self.placement.api())
@@ -548,9 +550,11 @@ class Site:
         stopped: t.Callable[[], str] = str,
         deleted: t.Mapping[str, str] | None = None,
         max_failures: int = 5,
+        became: TreeOutcome | None = None,
     ) -> list[Restoration]:
+        """Restore the steps; each tree has become what `became` says."""
         api, journal = self.placement.api(), None if check_mode else self.journal
-        trees = TreeRestorer(api, api, journal)
+        trees: t.Any = types.SimpleNamespace(restore_tree=lambda *_arguments: became)
         nova = NovaReader(self.nova.open("Nova", (2, 53)))
         return restore(
             self.steps,
@@ -961,6 +965,44 @@ def test_excluded_consumers_and_providers_are_left_alone(
     site.steps = site.steps[:1]
 
     (done,) = site.restored(check_mode=True)
+
+    assert done.outcome == "skipped" and "excluded by name" in done.reason
+
+
+ADDITION = TreeAddition(TREE.finding, TREE.kind, ())
+RESTORED = TreeOutcome("restored", "", ADDITION)
+
+
+@pytest.mark.parametrize(
+    ("became", "check_mode", "recorded"),
+    [
+        (RESTORED, False, ["restored"]),
+        (RESTORED, True, []),
+        (TreeOutcome("failed", "no", ADDITION, partly=True), False, ["failed"]),
+        (TreeOutcome("skipped", "It is gone."), False, []),
+    ],
+)
+def test_outcome_of_a_tree_is_recorded_if_something_was_written(
+    site: Site, became: TreeOutcome, check_mode: bool, recorded: list[str]
+) -> None:
+    site.steps = find_restore_steps(_records(TREE), ENDPOINT, [], [])
+
+    (done,) = site.restored(check_mode, became=became)
+
+    assert (done.outcome, done.reason) == (became.outcome, became.reason)
+    assert (done.write, done.partly) == (became.write, became.partly)
+    records = read_journal(site.journal.path)[0] if site.journal.written else []
+    assert [(entry["event"], entry["outcome"]) for entry in records] == [
+        ("after", outcome) for outcome in recorded
+    ]
+
+
+@pytest.mark.parametrize("name", [A, "compute-9"])
+def test_excluded_tree_is_left_alone(site: Site, name: str) -> None:
+    site.excluded = {"exclude_providers": [name]}
+    site.steps = find_restore_steps(_records(TREE), ENDPOINT, [], [])
+
+    (done,) = site.restored(became=RESTORED)
 
     assert done.outcome == "skipped" and "excluded by name" in done.reason
 
