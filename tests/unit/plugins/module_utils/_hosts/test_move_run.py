@@ -593,14 +593,17 @@ def test_each_server_has_a_line_when_it_is_done(
 
 
 class SlowMover:
-    """Begins moves that Nova never ends, and looks at them when `looks` says, or when it is told.
+    """Begins a move that Nova never ends.
 
-    seen, given_up: when it has looked, and when it was asked whether Nova may ever end a move.
+    looks: what the clock shows at each look, if the pauses between them do not say it. The move is
+        then hindered.
+    seen, given_up: when it has looked, and when it was asked whether Nova may ever end the move.
     """
 
     def __init__(self, *looks: float) -> None:
         self.now = 0.0
         self.looks = list(looks)
+        self.is_hindered = bool(looks)
         self.seen: list[float] = []
         self.given_up: list[float] = []
 
@@ -627,16 +630,17 @@ class SlowMover:
 
     def give_up(self, _move: ActiveMove) -> MoveEnd | None:
         self.given_up.append(self.now)
-        return MoveEnd(UNDER_WAY, "nova-compute is down") if self.looks else None
+        return MoveEnd(UNDER_WAY, "nova-compute is down") if self.is_hindered else None
 
 
 def test_a_move_is_hindered_after_20_seconds_and_given_up_after_20_more() -> None:
-    mover = SlowMover(20, 20.5, 40.4, 40.5, 99)
+    mover = SlowMover(20, 20, 30, 49.9, 50)
 
     outcome = mover.run()
 
     assert (outcome["outcome"], outcome["reason"]) == (UNDER_WAY, "nova-compute is down")
-    assert mover.given_up == [20.5, 40.4, 40.5] and outcome["seconds"] == 40
+    # A look at 20 seconds is too early, and a second of pause later is not.
+    assert mover.given_up == [30, 49.9, 50] and outcome["seconds"] == 50
 
 
 def test_the_pauses_between_looks_grow_from_1_to_10_seconds() -> None:
@@ -645,7 +649,7 @@ def test_the_pauses_between_looks_grow_from_1_to_10_seconds() -> None:
     assert mover.run()["reason"].startswith("It was told to end.")
     pauses = [later - earlier for earlier, later in itertools.pairwise(mover.seen)]
     # They are cut into pieces of half a second.
-    assert pauses[:4] == [1, 1.5, 2, 2.5] and pauses[-2:] == [10, 10]
+    assert pauses[:4] == [0, 1, 1.5, 2] and pauses[-2:] == [10, 10]
 
 
 def test_a_line_of_progress_has_at_most_40_characters_of_a_name(
@@ -656,7 +660,7 @@ def test_a_line_of_progress_has_at_most_40_characters_of_a_name(
     monkeypatch.setattr(PROGRESS, "add_line", lines.append)
     monkeypatch.setattr(Stage, "rename", lambda _stage, text: shown.append(text))
 
-    SlowMover(20.5, 40.5, 99).run("n" * 41)
+    SlowMover(21, 30, 50).run("n" * 41)
 
     assert lines[0].startswith(f"1 of 1  {'n' * 39}…  ")
     assert shown[0].startswith(f"moves ({'n' * 39}… ")
