@@ -10,6 +10,7 @@ import typing as t
 
 import pytest
 
+from ansible_collections.osops.placement.plugins.module_utils._core.changes import group_check
 from ansible_collections.osops.placement.plugins.module_utils._core.changes.group_check import (
     EVERY_HOST,
     GroupCheck,
@@ -94,6 +95,16 @@ def test_a_pool_belongs_to_no_host(site: Site) -> None:
 
     assert _explain(change, snapshot, "compute-1") == ""
     assert _explain(change, snapshot, "pool").startswith("compute-1 is not in")
+
+
+def test_the_hosts_of_the_groups_are_read_now(monkeypatch: pytest.MonkeyPatch) -> None:
+    session: t.Any = object()
+    members = {(session, RACK): frozenset({"compute-1"})}
+    monkeypatch.setattr(
+        group_check, "read_hosts_still_in_groups", lambda *arguments: members[arguments]
+    )
+
+    assert GroupCheck.read(session, RACK) == GroupCheck(RACK, frozenset({"compute-1"}))
 
 
 def test_a_name_of_a_host_has_at_most_100_characters(site: Site) -> None:
