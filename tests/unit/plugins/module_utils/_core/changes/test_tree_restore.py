@@ -635,6 +635,18 @@ def test_failed_provider_does_not_hide_the_result_of_the_other(
     assert trees.providers[ROOT]["aggregates"] == {RACK, DISKS}
 
 
+@pytest.mark.parametrize("accepted", [0, 1])
+def test_refused_tree_is_changed_in_part_if_anything_was_written(
+    trees: Trees, journal: Journal, accepted: int
+) -> None:
+    trees.faults = [*[None] * accepted, lambda: 403]
+    done = _restored(trees, journal)
+
+    assert (done.outcome, done.partly) == ("failed", bool(accepted))
+    assert trees.providers[ROOT]["traits"] == {"COMPUTE_NODE", *["CUSTOM_A"] * accepted}
+    assert trees.providers[ROOT]["aggregates"] == set()
+
+
 @pytest.mark.parametrize("outcome", ["failed", ""])
 def test_provider_possibly_never_deleted_is_left_alone(
     trees: Trees, journal: Journal, outcome: str
