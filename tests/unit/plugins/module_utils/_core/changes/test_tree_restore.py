@@ -635,6 +635,22 @@ def test_failed_provider_does_not_hide_the_result_of_the_other(
     assert trees.providers[ROOT]["aggregates"] == {RACK, DISKS}
 
 
+def test_child_that_is_deleted_while_it_is_read_is_named(trees: Trees, journal: Journal) -> None:
+    trees.make(CHILD, "compute-9_card", ROOT)
+    trees.while_read = [lambda: trees.providers.pop(CHILD) and None]
+    done = _restored(trees, journal)
+
+    assert done.outcome == "restored"
+    assert f"Provider compute-9_card ({CHILD}) does not exist" in done.reason
+
+
+def test_tree_that_cannot_be_read_back_may_be_changed(trees: Trees, journal: Journal) -> None:
+    trees.faults = [lambda: trees.providers.clear() or 204]
+    done = _restored(trees, journal)
+
+    assert (done.outcome, done.partly) == ("failed", True)
+
+
 @pytest.mark.parametrize("accepted", [0, 1])
 def test_refused_tree_is_changed_in_part_if_anything_was_written(
     trees: Trees, journal: Journal, accepted: int
