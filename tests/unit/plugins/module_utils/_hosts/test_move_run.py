@@ -396,6 +396,16 @@ def test_a_request_that_is_lost_is_sent_again(nova: MovingNova, drain: Drain) ->
     assert nova.writes == [(server, "os-migrateLive")]
 
 
+def test_an_accepted_request_of_which_nothing_comes_is_sent_again(
+    nova: MovingNova, drain: Drain
+) -> None:
+    server = nova.boot("web")
+    nova.on("POST", ACTION, after=lambda: nova.give_up(server))
+
+    assert drain.run() == {"web": MOVED}
+    assert [action for _server, action in nova.writes] == ["os-migrateLive"] * 2
+
+
 def test_a_confirmation_that_is_lost_is_sent_again(nova: MovingNova, drain: Drain) -> None:
     server = nova.boot("old", "SHUTOFF")
     nova.on("POST", ACTION, before=lose, body="confirmResize")

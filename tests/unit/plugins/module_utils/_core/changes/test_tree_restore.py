@@ -645,7 +645,7 @@ def test_child_that_is_deleted_while_it_is_read_is_named(trees: Trees, journal: 
 
 
 def test_tree_that_cannot_be_read_back_may_be_changed(trees: Trees, journal: Journal) -> None:
-    trees.faults = [lambda: trees.providers.clear() or 204]
+    trees.faults = [lambda: trees.providers.popitem() and None]
     done = _restored(trees, journal)
 
     assert (done.outcome, done.partly) == ("failed", True)
