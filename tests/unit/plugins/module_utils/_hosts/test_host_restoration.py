@@ -113,6 +113,12 @@ def test_whole_host_has_lost_nothing() -> None:
     assert find_losses(host, record) == Losses()
 
 
+def test_class_that_is_gone_is_left_to_nova_compute() -> None:
+    then = d.replace(THEN, inventories={**THEN.inventories, "CUSTOM_GOLD": PLENTY})
+
+    assert find_losses(BARE, d.replace(RECORD, provider=then)) == find_losses(BARE, RECORD)
+
+
 def test_record_without_providers_has_the_host_aggregates() -> None:
     assert find_losses(BARE, d.replace(RECORD, provider=None)) == Losses((LOST,))
 
@@ -181,6 +187,19 @@ def test_service_that_was_disabled_before_is_named() -> None:
 
     assert checks["disabled reason"].outcome == "differs"
     assert "memory errors" in checks["disabled reason"].detail
+
+
+@pytest.mark.parametrize("disabled_reason", [None, "memory errors"])
+@pytest.mark.parametrize("status", ["enabled", "disabled", None])
+def test_service_is_compared_if_there_is_one(
+    disabled_reason: str | None, status: str | None
+) -> None:
+    services = [d.replace(WHOLE.services[0], status=status, zone="az1")] if status else []
+    host = d.replace(WHOLE, services=tuple(services))
+    checks, _calls = _restore(host, record=d.replace(RECORD, disabled_reason=disabled_reason))
+
+    assert "availability zone" not in checks
+    assert ("disabled reason" in checks) is (disabled_reason is not None and status == "enabled")
 
 
 def test_everything_wanted_is_restored_once() -> None:
