@@ -370,6 +370,17 @@ def test_run_that_would_be_refused_changes_nothing(site: Drain) -> None:
     assert site.predict()["changed"] is False
 
 
+def test_service_of_a_fenced_host_is_forced_down(site: Drain) -> None:
+    for service in site.nova.services.values():
+        service["updated_at"] = "2026-11-20T03:00:00.000000"
+    site.nova.services[SOURCE].update(state="down", updated_at="2026-11-20T02:00:00.000000")
+
+    result = site.predict(fenced=True)
+
+    assert (result["changed"], result["service"]["forced_down"]) == (True, True)
+    assert site.predict()["service"]["forced_down"] is False
+
+
 @pytest.mark.parametrize("is_back", [True, False])
 def test_nobody_is_told_to_start_a_nova_compute_that_would_destroy_its_servers(
     site: Drain, is_back: bool

@@ -969,6 +969,22 @@ def test_excluded_consumers_and_providers_are_left_alone(
     assert done.outcome == "skipped" and "excluded by name" in done.reason
 
 
+@pytest.mark.parametrize("named", [A, B, "compute-1", "compute-1_card"])
+@pytest.mark.parametrize(
+    ("excluded", "is_excluded"),
+    [(A, True), (B, True), ("compute-1", True), ("compute-1_card", True), ("compute-2", False)],
+)
+def test_the_tree_of_an_excluded_provider_is_excluded(
+    named: str, excluded: str, is_excluded: bool
+) -> None:
+    host, card = Provider(A, "compute-1", 1, A, None), Provider(B, "compute-1_card", 1, A, A)
+    providers = {A: host, B: card, C: Provider(C, "compute-2", 1, C, None)}
+    nova: t.Any = None
+    check = RestoreCheck(nova, parse_policy({"exclude_providers": [excluded]}))
+
+    assert bool(check.explain_exclusion(providers, (), [named])) is is_excluded
+
+
 ADDITION = TreeAddition(TREE.finding, TREE.kind, ())
 RESTORED = TreeOutcome("restored", "", ADDITION)
 
