@@ -471,6 +471,15 @@ def test_other_hosts_do_not_keep_amounts_from_being_checked() -> None:
     assert count_amounts(SnapshotIndex(cloud.read()), NO_MINIMUM_AGE) == AmountCounts(1, 0, {})
 
 
+def test_amounts_that_contradict_the_host_are_not_checked() -> None:
+    cloud = Cloud()
+    nothing = {f"resources__{cls}": "0" for cls in CLAIM}
+    cloud.made((cloud.here, dict(CLAIM)), **_specs(**nothing))
+    counts = count_amounts(SnapshotIndex(cloud.read()), NO_MINIMUM_AGE)
+
+    assert counts == AmountCounts(0, 0, {"contradictory": 1})
+
+
 def test_only_servers_with_a_host_are_counted() -> None:
     cloud = Cloud()
     cloud.server(None, cloud.there)

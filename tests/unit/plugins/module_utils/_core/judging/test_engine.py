@@ -542,6 +542,24 @@ def test_consumer_is_protected(situation: Situation) -> None:
     )
 
 
+def test_finding_names_the_server_and_the_migration() -> None:
+    world, (here, there) = _two_hosts()
+    server = _found(world, extra_host(world, here, there))
+    migration = _found(world, ended_migration(world, here, there))
+
+    assert server.server is not None and server.server.uuid == server.subject
+    assert migration.migration is not None and migration.migration.uuid == migration.subject
+
+
+def test_young_consumer_stays_protected_while_a_cell_does_not_answer() -> None:
+    world, (here, there) = _two_hosts()
+    consumer = unknown_but_young(world, here, there)
+    world.services.append(Service("nova-compute", "compute-9", "UNKNOWN", None))
+    finding = _found(world, consumer)
+
+    assert (finding.verdict, finding.kind) == ("protected", "unknown_consumer")
+
+
 def interrupted_live_migration(world: World, here: str, there: str) -> str:
     """The guest runs on the source, where only the ended migration has an allocation.
 
@@ -1157,6 +1175,16 @@ def extra_host_that_is_gone_while_its_own_lacks_a_device(
     return server
 
 
+def extra_hosts_of_which_one_is_gone_while_its_own_lacks_a_device(
+    world: World, here: str, there: str
+) -> str:
+    third = world.host("compute-3")
+    server = world.server(there, there, here, third)
+    world.hold(server, world.provider("compute-3_nic", third), amounts={"CUSTOM_VF": 1})
+    world.remove_host(third)
+    return server
+
+
 def extra_host_that_is_gone_while_its_own_is_hardly_held(
     world: World, here: str, there: str
 ) -> str:
@@ -1204,6 +1232,7 @@ UNDECIDED = [
     extra_host_whose_service_is_down_without_a_node,
     extra_host_that_is_gone_to_which_a_move_failed,
     extra_host_that_is_gone_while_its_own_lacks_a_device,
+    extra_hosts_of_which_one_is_gone_while_its_own_lacks_a_device,
     extra_host_that_is_gone_while_its_own_is_hardly_held,
     purged_on_a_host_that_is_gone,
     interrupted_live_migration,

@@ -567,6 +567,13 @@ def test_evacuations_that_are_right_do_not_hide_a_later_one(site: Site) -> None:
     assert [finding.subject for finding in found] == [move]
 
 
+def test_no_service_is_stale_while_the_compute_nodes_are_not_known(site: Site) -> None:
+    site.services = [Service("nova-compute", "compute-9", "enabled", "down", updated_at=LONG_AGO)]
+    unread = answer("GET /os-hypervisors/detail", 500)
+
+    assert site.findings("stale_service", hypervisors=unread) == []
+
+
 def test_services_that_are_right_do_not_hide_a_later_one(site: Site) -> None:
     down = Service("nova-compute", "compute-2", "enabled", "down", updated_at=LONG_AGO)
     site.services = [

@@ -215,8 +215,9 @@ def unreverted_allocation_while_a_task_may_run(cloud: Cloud) -> str:
 
 
 def two_migrations_hold_its_host(cloud: Cloud) -> str:
-    server = unreverted_allocation(cloud)
+    server = cloud.server(cloud.here, cloud.there)
     cloud.migration(server, cloud.here, cloud.there, "error", cloud.here)
+    failed_copy(cloud, server, cloud.here)
     return server
 
 
@@ -249,6 +250,14 @@ def test_drift_is_undecided(situation: Situation) -> None:
     finding = cloud.finding(situation(cloud))
 
     assert finding and (finding.verdict, finding.change) == ("undecided", None)
+
+
+def test_allocation_of_a_confirmed_migration_may_be_of_an_older_flavor() -> None:
+    cloud = Cloud()
+    finding = cloud.finding(a_confirmed_migration_holds_its_host(cloud))
+
+    assert finding and finding.kind == "unreverted_allocation"
+    assert "those of an older flavor" in finding.reason
 
 
 @pytest.mark.parametrize(

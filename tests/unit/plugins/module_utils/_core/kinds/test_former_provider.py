@@ -396,10 +396,22 @@ def test_tree_is_removed_only_when_it_is_empty() -> None:
     assert [(one.kind, one.change) for one in before] == [("orphaned_provider", None)]
 
 
+def test_missing_provider_is_not_a_conflict_where_the_former_one_has_another_name() -> None:
+    cloud = Cloud()
+    del cloud.providers[cloud.new]
+    cloud.answers("host_tree", cloud.new, 404)
+    finding = cloud.find()
+
+    assert finding and (finding.kind, finding.verdict) == ("former_provider", "undecided")
+    assert "could not be read" in finding.reason
+
+
 def test_name_conflict_says_what_to_do_and_changes_nothing() -> None:
     cloud = Cloud(renamed=False)
-    # The guest cannot be where the former provider was.
+    # Neither failure left a guest where the former provider was.
     cloud.migration(cloud.first, cloud.new, cloud.there, "error", type="live-migration")
+    move = cloud.migration(cloud.first, cloud.new, cloud.there, "error", type="resize")
+    cloud.migrations[move] = d.replace(cloud.migrations[move], dest_compute="compute-8")
     finding = cloud.find()
 
     assert finding is not None

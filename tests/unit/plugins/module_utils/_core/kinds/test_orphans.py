@@ -291,6 +291,19 @@ def test_deleted_migration_is_known_to_every_worker_that_is_asked(
         assert (differing in finding.evidence) is (differing.status != 200)
 
 
+def test_host_that_is_gone_does_not_hide_a_server_that_may_need_the_migration() -> None:
+    cloud = Cloud()
+    lacking = cloud.server(cloud.there)
+    cloud.did(lacking, "migrate", "2026-11-20T12:00:00Z")
+    migration = cloud.stranger(cloud.here, cloud.there)
+    cloud.unlisted_migrations.add(migration)
+    cloud.remove_host(cloud.here)
+    finding = cloud.found(migration)
+
+    assert (finding.kind, finding.verdict) == ("deleted_migration", "undecided")
+    assert f"server {lacking} on compute-2 has no allocation there" in finding.reason
+
+
 def test_deleted_migration_has_the_answers_about_its_host_as_evidence() -> None:
     cloud = Cloud()
     finding = cloud.found(deleted_migration(cloud))

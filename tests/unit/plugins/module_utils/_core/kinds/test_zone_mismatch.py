@@ -61,6 +61,14 @@ def test_host_in_two_zones_is_reported_with_their_aggregates(site: Site) -> None
     assert "zone a by aggregate first (7), zone b by aggregate second (8)" in finding.reason
 
 
+def test_zones_are_named_in_their_order(site: Site) -> None:
+    first, second = TWO_ZONES[:2]
+    aggregates = (d.replace(first, zone="b"), d.replace(second, zone="a"))
+    (finding,) = site.findings(aggregates=aggregates)
+
+    assert "zone a by aggregate second (8), zone b by aggregate first (7)" in finding.reason
+
+
 def test_hosts_that_are_right_or_unknown_do_not_hide_a_later_one(site: Site) -> None:
     aggregates = [
         Aggregate(RACK, "first", "a", ("absent", "compute-1", "compute-2"), id=7),
