@@ -293,6 +293,16 @@ def test_run_that_is_told_to_end_writes_no_more_of_what_is_proven(
     assert run.run(monkeypatch) == {"removed": 16, "skipped": 48}
 
 
+@pytest.mark.parametrize(("check_mode", "proofs"), [(False, [8]), (True, [])])
+def test_nothing_more_is_proven_by_a_run_that_is_told_to_end(
+    check_mode: bool, proofs: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = Run(80, check_mode=check_mode, writes_until_stop=len(proofs))
+
+    assert run.run(monkeypatch)["skipped"] == 80 - sum(proofs)
+    assert run.proofs == proofs
+
+
 # None of these is an answer about a consumer, so each proof alone would still hold.
 UNSOUND = [
     pytest.param({"services": answer("GET /os-services", 500)}, id="services before"),

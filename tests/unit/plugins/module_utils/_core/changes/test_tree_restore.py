@@ -455,6 +455,7 @@ def _restored(
     journal: Journal | None = None,
     states: t.Mapping[str, ProviderState] | None = None,
     outcome: str = "removed",
+    step: TreeStep = TREE,
 ) -> TreeOutcome:
     """Restore a tree with this outcome in the journal; None when the run was killed."""
     after = (
@@ -462,7 +463,7 @@ def _restored(
         if outcome
         else []
     )
-    (tree,) = find_deleted_trees([*_records(states=states), *after], ENDPOINT)
+    (tree,) = find_deleted_trees([*_records(step, states), *after], ENDPOINT)
     placement = trees.placement()
     return TreeRestorer(placement, trees.nova(), journal).restore_tree(
         tree, PlacementReader(placement).list_providers()
@@ -642,6 +643,38 @@ def test_child_that_is_deleted_while_it_is_read_is_named(trees: Trees, journal: 
 
     assert done.outcome == "restored"
     assert f"Provider compute-9_card ({CHILD}) does not exist" in done.reason
+
+
+@pytest.mark.parametrize("missing", [CHILD, OTHER])
+def test_child_that_is_missing_keeps_no_other_from_being_restored(
+    trees: Trees, journal: Journal, missing: str
+) -> None:
+    names = {CHILD: "compute-9_card", OTHER: "compute-9_nic"}
+    children = [Provider(uuid, name, 3, ROOT, ROOT) for uuid, name in sorted(names.items())]
+    removal = ProviderRemoval((*children, TREE.change.providers[-1]))
+    step = TreeStep(TREE.finding, TREE.kind, removal)
+    (there,) = set(names) - {missing}
+    trees.make(there, names[there], ROOT)
+
+    done = _restored(trees, journal, dict.fromkeys((ROOT, CHILD, OTHER), HAD[CHILD]), step=step)
+
+    assert done.outcome == "restored" and f"({missing}) does not exist" in done.reason
+    assert trees.providers[there]["traits"] == {"CUSTOM_B"}
+
+
+@pytest.mark.parametrize("states", [HAD, {CHILD: HAD[CHILD]}])
+def test_root_without_a_loss_keeps_no_child_from_being_restored(
+    trees: Trees, journal: Journal, states: dict[str, ProviderState]
+) -> None:
+    trees.make(CHILD, "compute-9_card", ROOT)
+    trees.give(ROOT, "traits", *HAD[ROOT].traits)
+    trees.give(ROOT, "aggregates", *HAD[ROOT].aggregates)
+
+    done = _restored(trees, journal, states)
+
+    assert done.outcome == "restored"
+    assert ("does not contain what compute-9 had" in done.reason) is (states is not HAD)
+    assert trees.providers[CHILD]["traits"] == {"CUSTOM_B"}
 
 
 def test_tree_that_cannot_be_read_back_may_be_changed(trees: Trees, journal: Journal) -> None:
