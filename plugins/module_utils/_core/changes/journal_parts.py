@@ -157,8 +157,6 @@ def _check_place(part: _Part, position: int, waiting: Sequence[_Part]) -> None:
             f"Text {position} is part {part.number} of a journal, where part {expected} belongs: "
             "pass all parts, in their order."
         )
-    if part.number > part.count:
-        raise InvalidInput(f"Text {position} is part {part.number} of {part.count}: it was edited.")
     if waiting and (part.count, part.digest) != (waiting[0].count, waiting[0].digest):
         raise InvalidInput(
             f"Text {position} is of another journal than the part before it, or one of them was "

@@ -95,6 +95,7 @@ def test_parts_in_any_other_order_are_refused(data: st.DataObject) -> None:
         ([ONE[:-1]], "edited or cut short: its digest does not match"),
         ([ONE.replace(PREFIX, "osops.placement.journal:2:")], "Text 1 has version '2'"),
         ([f"osops.placement.journal:{'2' * 21}:"], f"Text 1 has version '{'2' * 20}' of"),
+        ([THREE[0], THREE[1].replace(":1:2/3", ":1:2/1")], "Text 2 is of another journal"),
         ([ONE.replace(":1:1/1", ":1:1-1")], "Text 1 is not a part of a journal"),
         ([ONE, 7], "Text 2 is not a part of a journal"),
         ([ONE, None], "Text 2 is not a part of a journal"),
