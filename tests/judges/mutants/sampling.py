@@ -35,7 +35,6 @@ MODULES = (
     "_core/judging/*.py",
     "_core/expected/amounts.py",
     "_core/expected/corrections.py",
-    "_core/expected/corrections.py",
     "_core/facts/deletion.py",
     "_core/facts/protections.py",
     "_core/facts/trees.py",
