@@ -23,6 +23,7 @@ from .amounts import (
     compare_amounts,
     find_device_doubt,
     find_host_tree,
+    get_host_tree,
 )
 
 # Of these a guest has what its flavor says, whatever is allocated.
@@ -105,11 +106,12 @@ IMAGE_CLASSES = frozenset({"PCPU", "MEM_ENCRYPTION_CONTEXT"})
 
 def choose_owner(view: ConsumerView) -> dict[str, t.Any]:
     """Return the project and user to write: those in Placement, or else those of the server."""
-    project, user, server = view.allocation.project, view.allocation.user, view.server
-    if server is None:
-        return {"project": project or None, "user": user or None}
+    server = view.server
     # A consumer without an allocation has neither in Placement.
-    return {"project": project or server.project, "user": user or server.user}
+    return {
+        "project": view.allocation.project or (server.project if server else None),
+        "user": view.allocation.user or (server.user if server else None),
+    }
 
 
 def decide_new_allocation(reason: str, view: ConsumerView, policy: Policy) -> Decision:
@@ -122,11 +124,11 @@ def decide_new_allocation(reason: str, view: ConsumerView, policy: Policy) -> De
     expectation = compare_amounts(view, policy, kept)
     if expectation is None:
         return decide_without_change(reason, view, "what it needs was not looked up")
-    if expectation.rules and expectation.allocations is not None:
-        reason += f" It needs {format_rules(expectation.rules)}."
     allocations = expectation.allocations
     if allocations is None:
         return decide_without_change(reason, view, expectation.why)
+    if expectation.rules:
+        reason += f" It needs {format_rules(expectation.rules)}."
     doubt = find_device_doubt(view, policy) or _find_volume_doubt_of_new(view)
     if doubt:
         return decide_without_change(reason, view, doubt)
@@ -149,10 +151,10 @@ def _find_volume_doubt_of_new(view: ConsumerView) -> str:
     Empty if they do, or do not matter on its host. A user may change them at any time (Cinder,
     `os-set_image_metadata`), and no allocation shows what they were when the server was created.
     """
-    shape, tree = view.subject.shape.value, find_host_tree(view).value
-    if shape is None or shape.image or tree is None:
+    shape = view.subject.shape.value
+    if shape is None or shape.image:
         return ""
-    for provider in tree.providers.values():
+    for provider in get_host_tree(view).providers.values():
         if not IMAGE_CLASSES.isdisjoint(provider.inventories):
             return "the image properties of its volume may have changed since it was created"
     return ""
