@@ -19,6 +19,7 @@ from ansible_collections.osops.placement.plugins.module_utils._common.errors imp
 from ansible_collections.osops.placement.plugins.module_utils._core.changes import remediation
 from ansible_collections.osops.placement.plugins.module_utils._core.changes.remediation import (
     Remediation,
+    list_providers,
 )
 from ansible_collections.osops.placement.plugins.module_utils._core.models.change import Change
 from ansible_collections.osops.placement.plugins.module_utils._core.models.nova import Service
@@ -344,3 +345,11 @@ def test_only_the_hosts_in_the_groups_of_the_plan_are_changed(
 
     assert run.run(monkeypatch) == {"removed": 6, "skipped": 2}
     assert (run.proofs, run.writes) == ([6], [6])
+
+
+def test_all_providers_are_listed_for_a_change_that_adds_amounts() -> None:
+    (step,) = Run(1).steps
+    change = d.replace(step.change, before=step.change.after, after=step.change.before)
+
+    assert list_providers([step]) == set(step.change.before["allocations"])
+    assert list_providers([step, d.replace(step, change=change)]) is None

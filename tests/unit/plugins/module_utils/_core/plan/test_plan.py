@@ -45,6 +45,7 @@ from ansible_collections.osops.placement.plugins.module_utils._core.plan.limits 
 from ansible_collections.osops.placement.plugins.module_utils._core.plan.plan import (
     Plan,
     check_cloud,
+    check_scope,
     list_servers_to_heal,
 )
 from ansible_collections.osops.placement.plugins.module_utils._core.plan.steps import Step, TreeStep
@@ -1145,3 +1146,26 @@ def test_plan_without_a_digest_is_refused(told: t.Any) -> None:
 
     with pytest.raises(InvalidInput, match="'digest' is missing"):
         Plan.parse(told)
+
+
+@pytest.mark.parametrize("option", ["hosts", "consumers", "projects", "kinds"])
+@pytest.mark.parametrize(
+    ("detected", "named", "is_refused"),
+    [
+        (["a"], [], False),
+        (["a"], [" a "], False),
+        (["a"], ["a", "b"], False),
+        ([], ["a"], True),
+        (["b"], ["a"], True),
+        (["a", "b"], ["a"], True),
+    ],
+)
+def test_findings_about_more_than_is_named_now_are_refused(
+    findings: t.Any, option: str, detected: list[str], named: list[str], is_refused: bool
+) -> None:
+    findings["scope"][option] = detected
+    if not is_refused:
+        check_scope(findings, {option: named})
+        return
+    with pytest.raises(InvalidInput, match=f"not only about the {option}"):
+        check_scope(findings, {option: named})
