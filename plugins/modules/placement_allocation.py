@@ -309,7 +309,7 @@ def work(module: AnsibleModule, connect: Connect) -> dict[str, t.Any]:
     # Nothing is written before all consumers have been read and checked.
     steps = []
     for consumer, entry in zip(consumers, entries, strict=True):
-        current = t.cast("Allocation", placement.get_allocation(consumer).value)
+        current = t.cast(Allocation, placement.get_allocation(consumer).value)
         target = TARGETS[entry["state"]](current, entry, providers)
         # A consumer that has its target already is right, whatever its generation.
         change = Change(consumer, current.generation, build_body(current), build_body(target))

@@ -50,9 +50,6 @@ from . import (
     zone_mismatch,
 )
 
-Proof = Callable[[ConsumerView, Policy], Decision | None]
-Check = Callable[[SnapshotIndex, Policy], Iterator[Finding]]
-
 _FILES: tuple[t.Any, ...] = (
     deleted_server,
     ended_migration,
@@ -88,9 +85,9 @@ KINDS: tuple[Kind, ...] = tuple(file.KIND for file in _FILES)
 
 # The proof about one consumer of each orphan and drift, and the check of a whole snapshot of each
 # condition, which yields a finding for everything that is of its kind.
-PROOFS: Mapping[str, Proof] = {
+PROOFS: Mapping[str, Callable[[ConsumerView, Policy], Decision | None]] = {
     file.KIND.name: file.prove for file in _FILES if file.KIND.group != CONDITION
 }
-CHECKS: Mapping[str, Check] = {
+CHECKS: Mapping[str, Callable[[SnapshotIndex, Policy], Iterator[Finding]]] = {
     file.KIND.name: file.check for file in _FILES if file.KIND.group == CONDITION
 }
