@@ -199,12 +199,12 @@ def _find_newest_event(view: ConsumerView) -> tuple[str, int | None] | None:
     An event at an unknown time counts as the newest. The result is None if Nova has no record.
     """
     now = _find_time(view)
-    newest: tuple[str, int | None] | None = None
+    newest: tuple[str, int] | None = None
     for what, moment in _list_events(view):
         age = seconds_between(moment, now)
         if age is None:
             return what, None
-        if newest is None or age < (newest[1] or 0):
+        if newest is None or age < newest[1]:
             newest = (what, age)
     return newest
 
