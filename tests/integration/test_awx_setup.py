@@ -11,6 +11,7 @@ are in this file too, because a set-up takes almost a minute.
 from __future__ import annotations
 
 import copy
+import dataclasses as d
 import json
 import typing as t
 
@@ -22,7 +23,6 @@ from ansible_collections.osops.placement.tests.integration.automation import (
     ROOT,
 )
 from ansible_collections.osops.placement.tests.integration.awx.api import TOKEN, Awx
-from ansible_collections.osops.placement.tests.integration.awx.prepare import Done
 from ansible_collections.osops.placement.tests.integration.awx.projects import VERSION
 from ansible_collections.osops.placement.tests.integration.awx.rights import User
 from ansible_collections.osops.placement.tests.integration.awx.server import served
@@ -426,6 +426,13 @@ def test_answers_of_awx_are_reported_without_the_token(empty: Setup) -> None:
 PLANNING, APPLYING = "clean_up_orphans.yml", "apply_approved.yml"
 EXPLAINING = "explain_outcome.yml"
 RED = ("apply_failed", "plan_failed")
+
+
+@d.dataclass
+class Done:
+    status: int = 0
+    output: str = ""
+    artifacts: dict[str, t.Any] = d.field(default_factory=dict)
 
 
 class Jobs:
