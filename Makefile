@@ -84,7 +84,7 @@ browser: venv-controller ## run the tests of the HTML report in a real Chromium
 
 .PHONY: images
 images: venv-controller ## redraw docs/images/ with Chromium
-	@PYTHONPATH=collections $(controller)/python tests/browser/images.py
+	@PYTHONPATH=collections $(controller)/python -m ansible_collections.osops.placement.tests.browser.images
 
 .PHONY: bench
 bench: venv-controller ## measure whole playbooks on clouds of up to 2 000 hosts, and write docs/benchmark.md; BENCH_ARGS=--help
@@ -155,10 +155,6 @@ cast: venv-controller ## record two commands on the small OpenStack, and draw th
 .PHONY: docs
 docs: venv-docs ## build the documentation as a site in .docs/html, without the network
 	@tests/tools/docs-site
-
-.PHONY: figures
-figures: ## print figures about the style of the code: files, comprehensions, conditional expressions, comments, verbs
-	@python3 tools/figures.py
 
 .PHONY: pages
 pages: venv-controller ## write the sections of docs/ that come from the code, and the other forms of the set-up of AWX
