@@ -2,31 +2,46 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""JSON of results and fixtures: a line for whatever fits into one, so that differences are read."""
+"""JSON of results and fixtures: a record has a line, so that differences are read by records."""
 
 from __future__ import annotations
 
 import json
 import typing as t
 
-_WIDTH = 300
+_WIDTH = 1000
+# Entries up to this length share lines up to that length.
+_SHORT, _SHARED = 60, 300
 
 
-def format_json(value: t.Any) -> str:
-    """Return a JSON document with sorted keys, which ends with a line break."""
-    return f"{_format(value, '')}\n"
+def format_json(value: t.Any, sort_keys: bool = True) -> str:
+    """Return a JSON document, which ends with a line break."""
+    return f"{_format(value, '', sort_keys)}\n"
 
 
-def _format(value: t.Any, indent: str) -> str:
-    text = json.dumps(value, sort_keys=True, ensure_ascii=False)
+def _format(value: t.Any, indent: str, sort_keys: bool) -> str:
+    text = json.dumps(value, sort_keys=sort_keys, ensure_ascii=False)
     if len(indent) + len(text) <= _WIDTH or not isinstance(value, dict | list | tuple):
         return text
     inner = f"{indent} "
     if not isinstance(value, dict):
-        parts = [_format(entry, inner) for entry in value]
+        parts = [_format(entry, inner, sort_keys) for entry in value]
         opening, closing = "[]"
     else:
-        parts = [f"{json.dumps(str(key))}: {_format(value[key], inner)}" for key in sorted(value)]
+        parts = []
+        for key in sorted(value) if sort_keys else value:
+            parts.append(f"{json.dumps(str(key))}: {_format(value[key], inner, sort_keys)}")
         opening, closing = "{}"
-    body = f",\n{inner}".join(parts)
+    body = f",\n{inner}".join(_pack(parts))
     return f"{opening}\n{inner}{body}\n{indent}{closing}"
+
+
+def _pack(parts: list[str]) -> list[str]:
+    """Let short entries share a line, such as names."""
+    lines: list[str] = []
+    for part in parts:
+        if lines and len(part) <= _SHORT and len(lines[-1]) + len(part) <= _SHARED:
+            lines[-1] += f", {part}"
+        else:
+            lines.append(part)
+    return lines

@@ -8,7 +8,8 @@ The tests compare the generated data with these facts, so that nobody needs the 
 run the tests. To read them again, name the folder and the version of each collection, in a checkout
 or as installed:
 
-    PYTHONPATH=collections:tools .venv/controller/bin/python -m awx_data.read_awx_modules \\
+    PYTHONPATH=collections .venv/controller/bin/python -m \\
+        ansible_collections.osops.placement.tools.awx_data.read_awx_modules \\
         ~/awx/awx_collection 24.6.1 ~/aap_configuration 3.0.0
 
 It writes names, types, choices and requirements, and neither code nor documentation.
@@ -18,14 +19,14 @@ from __future__ import annotations
 
 import argparse
 import ast
-import json
 import pathlib
 import re
 import typing as t
 
 import yaml
 
-from ansible_collections.osops.placement.tools.awx_data.kinds import KINDS
+from ..json_text import format_json
+from .kinds import KINDS
 
 FACTS = pathlib.Path(__file__).parents[2] / "tests" / "unit" / "extensions" / "awx_modules.json"
 # Teams get their roles with the last one.
@@ -121,16 +122,8 @@ def main() -> None:
         "awx.awx": {"version": given.awx_version, "modules": modules},
         "infra.aap_configuration": {"version": given.aap_version, "roles": roles},
     }
-    FACTS.write_text(_format_compactly(facts) + "\n", encoding="utf-8")
-
-
-def _format_compactly(facts: Facts) -> str:
-    """Return JSON with one line for each option and each role."""
-    text = json.dumps(facts, indent=1)
-    # What is inside of an option or of a list of keys needs no lines of its own.
-    for inner in (r"\[[^][{}]*\]", r"\{[^][{}]*(?:\[[^][{}]*\][^][{}]*)*\}"):
-        text = re.sub(inner, lambda found: re.sub(r"\s*\n\s*", " ", found[0]), text)
-    return text
+    # The order of the roles is that in which `dispatch` runs them.
+    FACTS.write_text(format_json(facts, sort_keys=False), encoding="utf-8")
 
 
 if __name__ == "__main__":

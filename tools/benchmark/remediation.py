@@ -62,7 +62,8 @@ def run_remediation(paths: Paths, stage: Stage, changes: int) -> StageResult:
     for change in _choose_some(planned):
         command = openstackclient.build_unset_command(openstack, change)
         result.add(BY_HAND, observe(commands.run_command(*command)))
-    result.endpoints[REMEDIATE] = requests_made.count_endpoints(requests, commands.list_ports())
+    counts = requests_made.count_endpoints(requests, commands.list_ports())
+    result.endpoints[REMEDIATE] = requests_made.hide_limits(counts)
     for name in result.runs:
         say(f"{stage.name}: {name} {result.find_median(name):.2f} s")
     return result

@@ -12,9 +12,10 @@ import typing as t
 import urllib.parse
 
 if t.TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Mapping, Sequence
 
 _UUID = re.compile(r"[0-9a-f]{8}-?(?:[0-9a-f]{4}-?){3}[0-9a-f]{12}")
+_LIMIT = re.compile(r"\blimit=\d+")
 
 
 def count_endpoints(
@@ -47,6 +48,14 @@ def _format_endpoint(request: Mapping[str, t.Any], services: Mapping[int, str]) 
         f"{services.get(url.port or 0, '?')}: {request['method']} "
         f"{path}{'?' if query else ''}{query}"
     )
+
+
+def hide_limits(counts: Iterable[tuple[str, int]]) -> list[tuple[str, int]]:
+    """Count requests together that differ only in how many rows they ask for."""
+    together: collections.Counter[str] = collections.Counter()
+    for endpoint, count in counts:
+        together[_LIMIT.sub("limit={n}", endpoint)] += count
+    return together.most_common()
 
 
 def _hide_identity(name: str, value: str) -> str:

@@ -26,6 +26,7 @@ from benchmark.stages import (
     CLEANUP,
     FULL,
     INCREMENTAL,
+    MAIN,
     ONE_STRAND,
     REPLAY,
     SERVER_LIST,
@@ -194,7 +195,10 @@ class Rounds:
     def _count_requests(self, step: str, measurement: Measurement) -> None:
         ports = self._commands.list_ports()
         requests = measurement.requests
-        self._result.endpoints[step] = requests_made.count_endpoints(requests, ports)
+        # The page shows those of this stage alone.
+        if self._stage.name == MAIN and self._result.processes == max(self._stage.processes):
+            counts = requests_made.count_endpoints(requests, ports)
+            self._result.endpoints[step] = requests_made.hide_limits(counts)
         involved = set(self._cloud.truth["involved"])
         counted = requests_made.count_for_healthy(requests, involved)
         before = self._result.for_healthy.get(step, 0)

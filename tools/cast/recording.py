@@ -16,12 +16,9 @@ import tempfile
 import time
 import typing as t
 
-from ansible_collections.osops.placement.tests.integration.console_shell import COLUMNS, Shell
-from ansible_collections.osops.placement.tests.integration.support import (
-    ROOT,
-    Minicloud,
-    installed,
-)
+from ...tests.integration.console_shell import COLUMNS, Shell
+from ...tests.integration.support import ROOT, Minicloud, installed
+from ..json_text import format_json
 
 FILE = pathlib.Path(__file__).with_name("recording.json")
 # Orphans, and servers that only look like orphans, each with a name.
@@ -105,7 +102,7 @@ class _Watch:
 
 def save(takes: list[Take]) -> None:
     document = {"columns": COLUMNS, "takes": [d.asdict(take) for take in takes]}
-    FILE.write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
+    FILE.write_text(format_json(document), encoding="utf-8")
 
 
 def load() -> list[Take]:

@@ -13,13 +13,14 @@ those of version 1.0.0, and was written from its checkout with:
 from __future__ import annotations
 
 import ast
-import json
 import re
 import sys
 import typing as t
 from pathlib import Path
 
 import yaml
+
+from ansible_collections.osops.placement.tools.json_text import format_json
 
 if t.TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -110,4 +111,4 @@ def _read_texts(path: Path) -> dict[str, str]:
 
 
 if __name__ == "__main__":
-    print(json.dumps(read_interface(Path(sys.argv[1])), indent=1))
+    print(format_json(read_interface(Path(sys.argv[1]))), end="")

@@ -9,7 +9,7 @@ from __future__ import annotations
 import typing as t
 
 from benchmark.replay import split_into_phases
-from benchmark.requests_made import count_endpoints, count_for_healthy
+from benchmark.requests_made import count_endpoints, count_for_healthy, hide_limits
 
 ONE = "11111111-1111-4111-8111-111111111111"
 OTHER = "22222222-2222-4222-8222-222222222222"
@@ -33,6 +33,12 @@ def test_requests_that_differ_in_identities_and_times_are_of_one_type() -> None:
         ("nova-api: GET /servers?changes-since={time}&host={host}", 2),
         ("nova-api: GET /servers", 1),
     ]
+
+
+def test_requests_that_differ_in_their_limits_are_counted_together() -> None:
+    counts = [("a?limit=5", 1), ("b", 4), ("a?limit=1000", 4), ("a?limit=5&marker=x", 1)]
+
+    assert hide_limits(counts) == [("a?limit={n}", 5), ("b", 4), ("a?limit={n}&marker=x", 1)]
 
 
 def test_only_lookups_of_healthy_consumers_count() -> None:

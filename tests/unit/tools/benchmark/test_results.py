@@ -6,7 +6,7 @@
 
 from __future__ import annotations
 
-import typing as t
+from pathlib import Path
 
 import pytest
 from benchmark import bars, page, results
@@ -28,9 +28,6 @@ from benchmark.stages import (
     WORST,
     list_stages,
 )
-
-if t.TYPE_CHECKING:
-    from pathlib import Path
 
 CLEANUP_BAR = "clean up in check mode / audit"
 FAULTS = "orphaned allocations missed, wrongly reported or undecided, in all rounds and modes"
