@@ -62,12 +62,10 @@ from ansible_collections.osops.placement.tests.unit.plugins.module_utils.nova_li
     begin,
     begun_with,
     do,
-)
-from ansible_collections.osops.placement.tests.unit.plugins.module_utils.nova_model import Nova
-from ansible_collections.osops.placement.tests.unit.plugins.module_utils.nova_truth import (
     lost,
     make,
 )
+from ansible_collections.osops.placement.tests.unit.plugins.module_utils.nova_model import Nova
 from ansible_collections.osops.placement.tests.unit.plugins.module_utils.world import (
     answer,
 )

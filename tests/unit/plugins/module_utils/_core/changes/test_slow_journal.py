@@ -28,7 +28,7 @@ from ansible_collections.osops.placement.plugins.module_utils._core.models.chang
 )
 from ansible_collections.osops.placement.plugins.module_utils._core.models.snapshot import Scope
 from ansible_collections.osops.placement.plugins.module_utils._core.plan.steps import Step, TreeStep
-from ansible_collections.osops.placement.tests.unit.plugins.module_utils import nova_moves
+from ansible_collections.osops.placement.tests.unit.plugins.module_utils import nova_operations
 from ansible_collections.osops.placement.tests.unit.plugins.module_utils._core.changes.test_nova_races import (  # noqa: E501
     Cloud,
     open_collector,
@@ -117,7 +117,7 @@ def test_move_that_brings_the_generation_back_is_not_overwritten() -> None:
     life = _live_on_two_hosts()
     nova, cloud = life.nova, Cloud(life, {})
     third = nova.hosts[2]
-    move = nova_moves.resize(nova, life.server, (third,), larger=False)
+    move = nova_operations.resize(nova, life.server, (third,), larger=False)
     journal = SlowJournal(
         lambda: life.go(life.start("migrate", move, life.server), until="claimed")
     )

@@ -29,18 +29,16 @@ from ansible_collections.osops.placement.tests.unit.plugins.module_utils.nova_li
     MOVES,
     OPERATIONS,
     Life,
+    Watch,
     begun_with,
     do,
+    half_way,
     lives,
 )
 from ansible_collections.osops.placement.tests.unit.plugins.module_utils.nova_model import (
     Aborted,
     Nova,
     RolledBack,
-)
-from ansible_collections.osops.placement.tests.unit.plugins.module_utils.nova_truth import (
-    Watch,
-    half_way,
 )
 
 if t.TYPE_CHECKING:
