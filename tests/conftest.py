@@ -13,6 +13,7 @@ import typing as t
 from pathlib import Path
 
 import pytest
+from _pytest import pathlib as pytest_paths
 
 from ansible_collections.osops.placement.tests.failures import summarize
 
@@ -23,6 +24,17 @@ ROOT = Path(__file__).parents[1]
 FOLDER = ROOT / "tests" / "output" / "failures"
 # A file name has at most 255 bytes.
 LONGEST_NAME = 150
+
+_name_module = pytest_paths.module_name_from_path
+
+
+def _name_in_collection(path: Path, root: Path) -> str:
+    return f"ansible_collections.osops.placement.{_name_module(path, root)}"
+
+
+# pytest would call a test module `tests.unit…`. As a part of the collection it imports from the
+# collection relatively, like every other file. `ansible-test units` changes pytest to that end too.
+pytest_paths.module_name_from_path = _name_in_collection
 
 
 def pytest_sessionstart() -> None:

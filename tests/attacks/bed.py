@@ -12,17 +12,11 @@ import typing as t
 
 from minicloud_ctl import holdings, servers
 
-from ansible_collections.osops.placement.plugins.module_utils._core.models.kinds import (
-    DRIFT_KINDS,
-    ORPHAN_KINDS,
-)
-from ansible_collections.osops.placement.tests.integration.world import CLAIM
-
-if t.TYPE_CHECKING:
-    from ansible_collections.osops.placement.tests.integration.forks import Schedule
-    from ansible_collections.osops.placement.tests.integration.interposer import Wires
-    from ansible_collections.osops.placement.tests.integration.support import Placement
-    from ansible_collections.osops.placement.tests.integration.world import World
+from ...plugins.module_utils._core.models.kinds import DRIFT_KINDS, ORPHAN_KINDS
+from ..integration.forks import Schedule
+from ..integration.interposer import Wires
+from ..integration.support import Placement
+from ..integration.world import CLAIM, World
 
 HOME, OTHER, THIRD, FOURTH = "compute-1", "compute-2", "compute-3", "compute-4"
 NO_AGE = {"min_age": "0", "unknown_min_age": "0"}

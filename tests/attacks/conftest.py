@@ -6,13 +6,12 @@
 
 from __future__ import annotations
 
-import typing as t
 import uuid
+from collections.abc import Iterator
 
 import pytest
 
-from ansible_collections.osops.placement.tests.attacks.bed import Bed, Siege
-from ansible_collections.osops.placement.tests.integration.conftest import (
+from ..integration.conftest import (
     ansible,
     connection,
     few,
@@ -23,15 +22,11 @@ from ansible_collections.osops.placement.tests.integration.conftest import (
     wires,
     world,
 )
-from ansible_collections.osops.placement.tests.integration.forks import schedule
-from ansible_collections.osops.placement.tests.integration.interposer import interposed
-from ansible_collections.osops.placement.tests.integration.support import Ansible
-
-if t.TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from ansible_collections.osops.placement.tests.integration.support import Minicloud, Placement
-    from ansible_collections.osops.placement.tests.integration.world import World
+from ..integration.forks import schedule
+from ..integration.interposer import interposed
+from ..integration.support import Ansible, Minicloud, Placement
+from ..integration.world import World
+from .bed import Bed, Siege
 
 __all__ = [
     "ansible",

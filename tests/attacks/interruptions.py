@@ -10,12 +10,9 @@ lets a system call fail once.
 
 from __future__ import annotations
 
-import typing as t
+from pathlib import Path
 
-if t.TYPE_CHECKING:
-    from pathlib import Path
-
-    from ansible_collections.osops.placement.tests.integration.support import Ansible
+from ..integration.support import Ansible
 
 _PRELUDE = """
 import errno, http.client, os, signal, sys

@@ -16,13 +16,11 @@ import random
 import re
 import typing as t
 
-from ansible_collections.osops.placement.tests.integration.interposer import Answered
+from ..integration.interposer import Answered, Asked, Middlebox
 
-if t.TYPE_CHECKING:
-    from ansible_collections.osops.placement.tests.integration.interposer import Asked, Middlebox
+Ask = t.Callable[[Asked], Answered]
+Change = t.Callable[[Answered], Answered]
 
-    Ask = t.Callable[[Asked], Answered]
-    Change = t.Callable[[Answered], Answered]
 
 UUID = "[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"
 _ANY = frozenset(range(100, 600))

@@ -13,15 +13,12 @@ import typing as t
 
 import pytest
 
-from ansible_collections.osops.placement.tests.attacks.bed import FOURTH, HOME, OTHER
-from ansible_collections.osops.placement.tests.attacks.liars import UUID, change, edit
-from ansible_collections.osops.placement.tests.integration.interposer import Answered
+from ..integration.interposer import Answered, Asked
+from .bed import FOURTH, HOME, OTHER, Siege
+from .liars import UUID, change, edit
 
-if t.TYPE_CHECKING:
-    from ansible_collections.osops.placement.tests.attacks.bed import Siege
-    from ansible_collections.osops.placement.tests.integration.interposer import Asked
+Ask = t.Callable[[Asked], Answered]
 
-    Ask = t.Callable[[Asked], Answered]
 
 pytestmark = pytest.mark.long
 

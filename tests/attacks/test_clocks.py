@@ -14,12 +14,9 @@ import typing as t
 
 import pytest
 
-from ansible_collections.osops.placement.tests.attacks.liars import UUID, change, edit, hide
-from ansible_collections.osops.placement.tests.integration.interposer import Answered
-
-if t.TYPE_CHECKING:
-    from ansible_collections.osops.placement.tests.attacks.bed import Siege
-    from ansible_collections.osops.placement.tests.integration.interposer import Asked, Middlebox
+from ..integration.interposer import Answered, Asked, Middlebox
+from .bed import Siege
+from .liars import UUID, change, edit, hide
 
 pytestmark = pytest.mark.long
 

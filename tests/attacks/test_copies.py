@@ -7,17 +7,13 @@
 from __future__ import annotations
 
 import typing as t
+from collections.abc import Iterator
 
 import pytest
 from minicloud_ctl import databases, holdings, servers
 
-from ansible_collections.osops.placement.tests.attacks.bed import CLAIM, HOME, NO_AGE, OTHER
-from ansible_collections.osops.placement.tests.attacks.liars import UUID, Copies
-
-if t.TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from ansible_collections.osops.placement.tests.attacks.bed import Bed, Siege
+from .bed import CLAIM, HOME, NO_AGE, OTHER, Bed, Siege
+from .liars import UUID, Copies
 
 pytestmark = pytest.mark.long
 

@@ -11,24 +11,13 @@ from __future__ import annotations
 
 import json
 import typing as t
+from collections.abc import Callable, Iterator
 
 import pytest
 
-from ansible_collections.osops.placement.plugins.module_utils._core.models.kinds import ORPHAN_KINDS
-from ansible_collections.osops.placement.tests.integration.support import (
-    assert_nothing_changed,
-    long,
-)
-
-if t.TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from ansible_collections.osops.placement.tests.integration.support import (
-        Ansible,
-        Minicloud,
-        Placement,
-    )
-    from ansible_collections.osops.placement.tests.integration.world import World
+from ...plugins.module_utils._core.models.kinds import ORPHAN_KINDS
+from ..integration.support import Ansible, Minicloud, Placement, assert_nothing_changed, long
+from ..integration.world import World
 
 EVERY_KIND = [kind.name for kind in ORPHAN_KINDS]
 MIGRATIONS = {

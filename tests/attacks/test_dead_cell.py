@@ -16,36 +16,19 @@ from __future__ import annotations
 import dataclasses as d
 import re
 import typing as t
+from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from minicloud_ctl import holdings
 
-from ansible_collections.osops.placement.plugins.module_utils._core.models.kinds import (
-    CONDITION_KINDS,
-    DRIFT_KINDS,
-    ORPHAN_KINDS,
-)
-from ansible_collections.osops.placement.tests.integration import cells
-from ansible_collections.osops.placement.tests.integration.cells import DOOMED, FIRST, SECOND
-from ansible_collections.osops.placement.tests.integration.forks import schedule
-from ansible_collections.osops.placement.tests.integration.support import (
-    Ansible,
-    assert_nothing_changed,
-    long,
-)
-
-if t.TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    from ansible_collections.osops.placement.tests.integration.forks import Schedule
-    from ansible_collections.osops.placement.tests.integration.interposer import Wires
-    from ansible_collections.osops.placement.tests.integration.support import (
-        Minicloud,
-        Placement,
-        Run,
-    )
-    from ansible_collections.osops.placement.tests.integration.world import World
+from ...plugins.module_utils._core.models.kinds import CONDITION_KINDS, DRIFT_KINDS, ORPHAN_KINDS
+from ..integration import cells
+from ..integration.cells import DOOMED, FIRST, SECOND
+from ..integration.forks import Schedule, schedule
+from ..integration.interposer import Wires
+from ..integration.support import Ansible, Minicloud, Placement, Run, assert_nothing_changed, long
+from ..integration.world import World
 
 OWN_CLOUD = True
 

@@ -21,19 +21,11 @@ from pathlib import Path
 
 import pytest
 
-from ansible_collections.osops.placement.plugins.module_utils._core.run.lock import (
-    acquire_lock,
-    list_lock_paths,
-)
-from ansible_collections.osops.placement.tests.integration.interposer import Fault
-from ansible_collections.osops.placement.tests.integration.strays import records
-from ansible_collections.osops.placement.tests.integration.support import Ansible, long, told
-
-if t.TYPE_CHECKING:
-    from ansible_collections.osops.placement.tests.integration.interposer import Wires
-    from ansible_collections.osops.placement.tests.integration.strays import Strays
-    from ansible_collections.osops.placement.tests.integration.support import Minicloud
-    from ansible_collections.osops.placement.tests.integration.world import World
+from ...plugins.module_utils._core.run.lock import acquire_lock, list_lock_paths
+from ..integration.interposer import Fault, Wires
+from ..integration.strays import Strays, records
+from ..integration.support import Ansible, Minicloud, long, told
+from ..integration.world import World
 
 WRITE = ("POST", "^/allocations$")
 

@@ -9,22 +9,15 @@ from __future__ import annotations
 import json
 import random
 import time
-import typing as t
 
 import pytest
 
-from ansible_collections.osops.placement.tests.attacks.fuzzer.__main__ import fuzz
-from ansible_collections.osops.placement.tests.attacks.fuzzer.answers import (
-    MUTATIONS,
-    Past,
-    Reply,
-)
-from ansible_collections.osops.placement.tests.attacks.fuzzer.cloudlet import Cloudlet
-from ansible_collections.osops.placement.tests.attacks.fuzzer.design import TARGETS, design_run
-from ansible_collections.osops.placement.tests.attacks.fuzzer.scenery import FEW_SCENARIOS
-
-if t.TYPE_CHECKING:
-    from ansible_collections.osops.placement.tests.integration.support import Ansible, Minicloud
+from ..integration.support import Ansible, Minicloud
+from .fuzzer.__main__ import fuzz
+from .fuzzer.answers import MUTATIONS, Past, Reply
+from .fuzzer.cloudlet import Cloudlet
+from .fuzzer.design import TARGETS, design_run
+from .fuzzer.scenery import FEW_SCENARIOS
 
 # The runs of other modules would remove the orphans of its scenarios.
 OWN_CLOUD = True

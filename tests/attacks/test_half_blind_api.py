@@ -15,40 +15,17 @@ from __future__ import annotations
 
 import random
 import typing as t
+from collections.abc import Iterator
 
 import pytest
 
-from ansible_collections.osops.placement.plugins.module_utils._core.models.kinds import (
-    CONDITION_KINDS,
-    DRIFT_KINDS,
-    ORPHAN_KINDS,
-)
-from ansible_collections.osops.placement.tests.integration import cells
-from ansible_collections.osops.placement.tests.integration.cells import (
-    CELL,
-    EMPTY,
-    NEW,
-    OLD,
-    PRIMED,
-    TWIN,
-    Guests,
-    Workers,
-)
-from ansible_collections.osops.placement.tests.integration.forks import schedule
-from ansible_collections.osops.placement.tests.integration.interposer import Fault
-from ansible_collections.osops.placement.tests.integration.support import assert_nothing_changed
-
-if t.TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from ansible_collections.osops.placement.tests.integration.forks import Schedule
-    from ansible_collections.osops.placement.tests.integration.interposer import Hook, Wires
-    from ansible_collections.osops.placement.tests.integration.support import (
-        Ansible,
-        Minicloud,
-        Placement,
-    )
-    from ansible_collections.osops.placement.tests.integration.world import World
+from ...plugins.module_utils._core.models.kinds import CONDITION_KINDS, DRIFT_KINDS, ORPHAN_KINDS
+from ..integration import cells
+from ..integration.cells import CELL, EMPTY, NEW, OLD, PRIMED, TWIN, Guests, Workers
+from ..integration.forks import Schedule, schedule
+from ..integration.interposer import Fault, Hook, Wires
+from ..integration.support import Ansible, Minicloud, Placement, assert_nothing_changed
+from ..integration.world import World
 
 OWN_CLOUD = True
 pytestmark = pytest.mark.long

@@ -7,19 +7,14 @@
 from __future__ import annotations
 
 import typing as t
+from pathlib import Path
 
 import pytest
 
-from ansible_collections.osops.placement.tests.attacks import interruptions
-from ansible_collections.osops.placement.tests.integration.strays import records
-from ansible_collections.osops.placement.tests.integration.support import Ansible, told
-
-if t.TYPE_CHECKING:
-    from pathlib import Path
-
-    from ansible_collections.osops.placement.tests.integration.interposer import Wires
-    from ansible_collections.osops.placement.tests.integration.strays import Strays
-    from ansible_collections.osops.placement.tests.integration.support import Minicloud
+from ..integration.interposer import Wires
+from ..integration.strays import Strays, records
+from ..integration.support import Ansible, Minicloud, told
+from . import interruptions
 
 pytestmark = pytest.mark.long
 

@@ -17,15 +17,9 @@ import pytest
 from minicloud_ctl import servers
 from minicloud_ctl.cloud import Cloud
 
-from ansible_collections.osops.placement.tests.integration.strays import NO_AGE
-
-if t.TYPE_CHECKING:
-    from ansible_collections.osops.placement.tests.integration.support import (
-        Ansible,
-        Minicloud,
-        Placement,
-    )
-    from ansible_collections.osops.placement.tests.integration.world import World
+from ..integration.strays import NO_AGE
+from ..integration.support import Ansible, Minicloud, Placement
+from ..integration.world import World
 
 # More than the number of newest servers on which credentials are tested.
 FAILED, OWN = 25, 21

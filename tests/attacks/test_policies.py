@@ -6,15 +6,11 @@
 
 from __future__ import annotations
 
-import typing as t
-
 import pytest
 
-from ansible_collections.osops.placement.tests.attacks.liars import UUID, deny, edit, empty, hide
-
-if t.TYPE_CHECKING:
-    from ansible_collections.osops.placement.tests.attacks.bed import Siege
-    from ansible_collections.osops.placement.tests.integration.interposer import Middlebox
+from ..integration.interposer import Middlebox
+from .bed import Siege
+from .liars import UUID, deny, edit, empty, hide
 
 pytestmark = pytest.mark.long
 

@@ -12,26 +12,17 @@ for the running nova-api, between any two of our requests, and returns as sudden
 
 from __future__ import annotations
 
-import typing as t
 import uuid
+from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
-from ansible_collections.osops.placement.plugins.module_utils._core.models.kinds import ORPHAN_KINDS
-from ansible_collections.osops.placement.tests.integration.support import (
-    Ansible,
-    assert_nothing_changed,
-)
-from ansible_collections.osops.placement.tests.integration.world import CELL2, CELLS_ASKED
-
-if t.TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    from ansible_collections.osops.placement.tests.integration.interposer import Wires
-    from ansible_collections.osops.placement.tests.integration.strays import Strays
-    from ansible_collections.osops.placement.tests.integration.support import Minicloud, Placement
-    from ansible_collections.osops.placement.tests.integration.world import World
+from ...plugins.module_utils._core.models.kinds import ORPHAN_KINDS
+from ..integration.interposer import Wires
+from ..integration.strays import Strays
+from ..integration.support import Ansible, Minicloud, Placement, assert_nothing_changed
+from ..integration.world import CELL2, CELLS_ASKED, World
 
 HOST = "cell2-compute-1"
 EVERY_KIND = {"orphan_cleanup_remediate_kinds": [kind.name for kind in ORPHAN_KINDS]}

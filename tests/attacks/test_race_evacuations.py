@@ -18,17 +18,9 @@ import typing as t
 import pytest
 from minicloud_ctl import holdings, servers
 
-from ansible_collections.osops.placement.tests.integration.interposer import interposed
-from ansible_collections.osops.placement.tests.integration.support import Ansible
-from ansible_collections.osops.placement.tests.integration.world import CELL1, CLAIM
-
-if t.TYPE_CHECKING:
-    from ansible_collections.osops.placement.tests.integration.support import (
-        Minicloud,
-        Placement,
-        Run,
-    )
-    from ansible_collections.osops.placement.tests.integration.world import World
+from ..integration.interposer import interposed
+from ..integration.support import Ansible, Minicloud, Placement, Run
+from ..integration.world import CELL1, CLAIM, World
 
 pytestmark = pytest.mark.long
 

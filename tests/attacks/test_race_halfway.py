@@ -11,22 +11,14 @@ from __future__ import annotations
 
 import dataclasses as d
 import typing as t
+from collections.abc import Iterator
 
 import pytest
 from minicloud_ctl import holdings, lifecycle, servers
 
-from ansible_collections.osops.placement.plugins.module_utils._core.models.kinds import ORPHAN_KINDS
-from ansible_collections.osops.placement.tests.integration.support import Ansible
-
-if t.TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from ansible_collections.osops.placement.tests.integration.support import (
-        Minicloud,
-        Placement,
-        Run,
-    )
-    from ansible_collections.osops.placement.tests.integration.world import World
+from ...plugins.module_utils._core.models.kinds import ORPHAN_KINDS
+from ..integration.support import Ansible, Minicloud, Placement, Run
+from ..integration.world import World
 
 HELD = "race-held"
 # The servers of this module must stay whatever is chosen.

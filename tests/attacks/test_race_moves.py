@@ -18,18 +18,9 @@ import typing as t
 import pytest
 from minicloud_ctl import holdings, servers
 
-from ansible_collections.osops.placement.tests.integration.interposer import interposed
-from ansible_collections.osops.placement.tests.integration.support import Ansible
-from ansible_collections.osops.placement.tests.integration.world import CELLS_ASKED, CLAIM
-
-if t.TYPE_CHECKING:
-    from ansible_collections.osops.placement.tests.integration.interposer import Wires
-    from ansible_collections.osops.placement.tests.integration.support import (
-        Minicloud,
-        Placement,
-        Run,
-    )
-    from ansible_collections.osops.placement.tests.integration.world import World
+from ..integration.interposer import Wires, interposed
+from ..integration.support import Ansible, Minicloud, Placement, Run
+from ..integration.world import CELLS_ASKED, CLAIM, World
 
 OWN, OTHER, THIRD = "compute-1", "compute-2", "compute-3"
 pytestmark = pytest.mark.long

@@ -9,23 +9,13 @@ Its outcome is read back, and reported in one sentence.
 
 from __future__ import annotations
 
-import typing as t
+from collections.abc import Iterator
 
 import pytest
 
-from ansible_collections.osops.placement.tests.integration.interposer import Fault
-from ansible_collections.osops.placement.tests.integration.support import assert_nothing_changed
-
-if t.TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from ansible_collections.osops.placement.tests.integration.interposer import Wires
-    from ansible_collections.osops.placement.tests.integration.support import (
-        Ansible,
-        Minicloud,
-        Placement,
-    )
-    from ansible_collections.osops.placement.tests.integration.world import World
+from ..integration.interposer import Fault, Wires
+from ..integration.support import Ansible, Minicloud, Placement, assert_nothing_changed
+from ..integration.world import World
 
 FORGOTTEN = {"orphan_cleanup_remediate_kinds": ["unknown_consumer"]}
 

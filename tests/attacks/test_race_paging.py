@@ -8,24 +8,14 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses as d
-import typing as t
+from collections.abc import Iterator
 
 import pytest
 from minicloud_ctl import servers
 
-from ansible_collections.osops.placement.tests.integration.support import assert_nothing_changed
-from ansible_collections.osops.placement.tests.integration.world import CELL1
-
-if t.TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from ansible_collections.osops.placement.tests.integration.interposer import Wires
-    from ansible_collections.osops.placement.tests.integration.support import (
-        Ansible,
-        Minicloud,
-        Placement,
-    )
-    from ansible_collections.osops.placement.tests.integration.world import World
+from ..integration.interposer import Wires
+from ..integration.support import Ansible, Minicloud, Placement, assert_nothing_changed
+from ..integration.world import CELL1, World
 
 HOSTS = ("compute-1", "compute-2", "compute-3", "compute-4")
 CHOSEN = {

@@ -6,15 +6,12 @@
 
 from __future__ import annotations
 
-import typing as t
-
 import pytest
 from minicloud_ctl import servers
 
-if t.TYPE_CHECKING:
-    from ansible_collections.osops.placement.tests.integration.interposer import Wires
-    from ansible_collections.osops.placement.tests.integration.support import Ansible, Minicloud
-    from ansible_collections.osops.placement.tests.integration.world import World
+from ..integration.interposer import Wires
+from ..integration.support import Ansible, Minicloud
+from ..integration.world import World
 
 
 @pytest.mark.long

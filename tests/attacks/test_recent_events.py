@@ -9,27 +9,15 @@ from __future__ import annotations
 import contextlib
 import json
 import typing as t
+from collections.abc import Iterator
 
 import pytest
 from minicloud_ctl import databases, holdings, servers
 
-from ansible_collections.osops.placement.tests.integration.forks import Forks
-from ansible_collections.osops.placement.tests.integration.interposer import Interposer
-
-if t.TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from ansible_collections.osops.placement.tests.integration.interposer import (
-        Answered,
-        Asked,
-        Wires,
-    )
-    from ansible_collections.osops.placement.tests.integration.support import (
-        Ansible,
-        Minicloud,
-        Placement,
-    )
-    from ansible_collections.osops.placement.tests.integration.world import World
+from ..integration.forks import Forks
+from ..integration.interposer import Answered, Asked, Interposer, Wires
+from ..integration.support import Ansible, Minicloud, Placement
+from ..integration.world import World
 
 SOURCE, DESTINATION = "slow-source", "compute-2"
 

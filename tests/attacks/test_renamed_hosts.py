@@ -9,23 +9,11 @@ Services, compute nodes, servers and host mappings have the new names. Migration
 
 from __future__ import annotations
 
-import typing as t
-
 import pytest
 from minicloud_ctl import servers
 
-from ansible_collections.osops.placement.tests.integration.support import (
-    assert_nothing_changed,
-)
-from ansible_collections.osops.placement.tests.integration.world import CELL1
-
-if t.TYPE_CHECKING:
-    from ansible_collections.osops.placement.tests.integration.support import (
-        Ansible,
-        Minicloud,
-        Placement,
-    )
-    from ansible_collections.osops.placement.tests.integration.world import World
+from ..integration.support import Ansible, Minicloud, Placement, assert_nothing_changed
+from ..integration.world import CELL1, World
 
 HOME, SOURCE, DESTINATION = "compute-1", "renamed-source", "renamed-destination"
 

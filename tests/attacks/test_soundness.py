@@ -9,24 +9,12 @@ Findings are shown, nothing becomes removable, and the cause is named.
 
 from __future__ import annotations
 
-import typing as t
-
 import pytest
 
-from ansible_collections.osops.placement.plugins.module_utils._core.models.kinds import ORPHAN_KINDS
-from ansible_collections.osops.placement.tests.integration.support import (
-    assert_nothing_changed,
-    long,
-)
-
-if t.TYPE_CHECKING:
-    from ansible_collections.osops.placement.tests.integration.interposer import Wires
-    from ansible_collections.osops.placement.tests.integration.support import (
-        Ansible,
-        Minicloud,
-        Placement,
-    )
-    from ansible_collections.osops.placement.tests.integration.world import World
+from ...plugins.module_utils._core.models.kinds import ORPHAN_KINDS
+from ..integration.interposer import Wires
+from ..integration.support import Ansible, Minicloud, Placement, assert_nothing_changed, long
+from ..integration.world import World
 
 pytestmark = pytest.mark.usefixtures("orphan")
 

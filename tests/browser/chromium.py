@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import typing as t
+from pathlib import Path
 from urllib.parse import urlsplit
 
 from selenium import webdriver
@@ -16,12 +17,8 @@ from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.support.wait import WebDriverWait
 
-from ansible_collections.osops.placement.plugins.plugin_utils._report.html_page import render
-
-if t.TYPE_CHECKING:
-    from pathlib import Path
-
-    from ansible_collections.osops.placement.plugins.plugin_utils._report.report import Report
+from ...plugins.plugin_utils._report.html_page import render
+from ...plugins.plugin_utils._report.report import Report
 
 _FLAGS = (
     "--headless",

@@ -11,19 +11,15 @@ from __future__ import annotations
 
 import shutil
 import typing as t
+from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from ansible import context
 from ansible.module_utils.common.collections import ImmutableDict
 
-from ansible_collections.osops.placement.plugins.plugin_utils._report.proposed_commands import (
-    ENVIRONMENT,
-)
-from ansible_collections.osops.placement.tests.browser.chromium import Chromium
-
-if t.TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
+from ...plugins.plugin_utils._report.proposed_commands import ENVIRONMENT
+from .chromium import Chromium
 
 
 @pytest.fixture(scope="session")

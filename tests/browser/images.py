@@ -17,13 +17,11 @@ import tempfile
 import typing as t
 from pathlib import Path
 
-from ansible_collections.osops.placement.tests.browser import reports
-from ansible_collections.osops.placement.tests.browser.chromium import Chromium
-from ansible_collections.osops.placement.tests.browser.png import compress
-from ansible_collections.osops.placement.tests.browser.screen import ROOT, render_terminal
-
-if t.TYPE_CHECKING:
-    from ansible_collections.osops.placement.plugins.plugin_utils._report.report import Report
+from ...plugins.plugin_utils._report.report import Report
+from . import reports
+from .chromium import Chromium
+from .png import compress
+from .screen import ROOT, render_terminal
 
 IMAGES = ROOT / "docs" / "images"
 WIDE, NARROW = 1280, 390

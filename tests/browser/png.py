@@ -11,11 +11,9 @@ from __future__ import annotations
 
 import base64
 import struct
-import typing as t
 import zlib
 
-if t.TYPE_CHECKING:
-    from ansible_collections.osops.placement.tests.browser.chromium import Chromium
+from .chromium import Chromium
 
 # Returns the pixels of a picture as places in a palette of its most frequent colours. Any other
 # colour, which is that of an edge of a letter, becomes the one that is most like it.

@@ -19,11 +19,9 @@ import struct
 import subprocess
 import sys
 import termios
-import typing as t
 from pathlib import Path
 
-if t.TYPE_CHECKING:
-    from ansible_collections.osops.placement.plugins.plugin_utils._report.report import Report
+from ...plugins.plugin_utils._report.report import Report
 
 ROOT = Path(__file__).parents[2]
 

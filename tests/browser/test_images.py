@@ -8,24 +8,16 @@ from __future__ import annotations
 
 import re
 import struct
-import typing as t
 from html import unescape
+from pathlib import Path
 
 import pytest
 
-from ansible_collections.osops.placement.tests.browser import reports
-from ansible_collections.osops.placement.tests.browser.images import (
-    IMAGES,
-    TERMINALS,
-    show_first_run,
-)
-from ansible_collections.osops.placement.tests.browser.png import compress
-from ansible_collections.osops.placement.tests.browser.screen import render_terminal
-
-if t.TYPE_CHECKING:
-    from pathlib import Path
-
-    from ansible_collections.osops.placement.tests.browser.chromium import Chromium
+from . import reports
+from .chromium import Chromium
+from .images import IMAGES, TERMINALS, show_first_run
+from .png import compress
+from .screen import render_terminal
 
 _PAGES = {"report": 1280, "report-dark": 1280, "report-finding": 1280, "report-390": 390}
 

@@ -17,11 +17,9 @@ import typing as t
 import pytest
 from selenium.webdriver.common.keys import Keys
 
-from ansible_collections.osops.placement.plugins.module_utils._common.text import make_printable
-from ansible_collections.osops.placement.tests.browser import reports
-
-if t.TYPE_CHECKING:
-    from ansible_collections.osops.placement.tests.browser.chromium import Chromium
+from ...plugins.module_utils._common.text import make_printable
+from . import reports
+from .chromium import Chromium
 
 # The places where names are displayed, each by different code.
 _DRAWN = (

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import pytest
 
-from ansible_collections.osops.placement.tests.failures import LONGEST_LINE, summarize
+from ..failures import LONGEST_LINE, summarize
 
 NEW_ANSIBLE = """AssertionError:
   PLAY [Find orphaned allocations] ***

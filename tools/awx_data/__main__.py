@@ -6,7 +6,7 @@
 
 from __future__ import annotations
 
-from ansible_collections.osops.placement.tools.awx_data.files import build_files
+from .files import build_files
 
 for path, text in build_files().items():
     path.write_text(text, encoding="utf-8")

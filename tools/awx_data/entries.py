@@ -13,7 +13,7 @@ from __future__ import annotations
 import copy
 import typing as t
 
-from ansible_collections.osops.placement.tools.awx_data.expressions import (
+from .expressions import (
     compute_mapping,
     join_lines,
     name_optional,
@@ -21,7 +21,7 @@ from ansible_collections.osops.placement.tools.awx_data.expressions import (
     parse_json_text,
     to_expression,
 )
-from ansible_collections.osops.placement.tools.awx_data.kinds import (
+from .kinds import (
     EDGES,
     JSON_TEXTS,
     KINDS,

@@ -17,7 +17,7 @@ import typing as t
 
 import jinja2
 
-from ansible_collections.osops.placement.tools.awx_data.kinds import SetupError
+from .kinds import SetupError
 
 TEMPLATE = re.compile(r"\{\{(.*?)\}\}", re.DOTALL)
 ONE_TEMPLATE = re.compile(r"\s*\{\{((?:(?!\}\}).)*)\}\}\s*", re.DOTALL)

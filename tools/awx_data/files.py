@@ -11,24 +11,11 @@ import typing as t
 
 import yaml
 
-from ansible_collections.osops.placement.tools.awx_data.entries import (
-    Entry,
-    EntryBuilder,
-    name_survey,
-    split_when,
-)
-from ansible_collections.osops.placement.tools.awx_data.expressions import (
-    UserVariable,
-    build_loop,
-    find_variables,
-)
-from ansible_collections.osops.placement.tools.awx_data.kinds import KINDS, LOOPS, SetupError
-from ansible_collections.osops.placement.tools.awx_data.playbook import build_play, build_tasks
-from ansible_collections.osops.placement.tools.awx_data.variables import (
-    Variable,
-    read_variables,
-    select_variables,
-)
+from .entries import Entry, EntryBuilder, name_survey, split_when
+from .expressions import UserVariable, build_loop, find_variables
+from .kinds import KINDS, LOOPS, SetupError
+from .playbook import build_play, build_tasks
+from .variables import Variable, read_variables, select_variables
 
 PATTERN = pathlib.Path(__file__).parents[2] / "extensions" / "patterns" / "orphan_cleanup"
 DATA_FILE = "aap_configuration.yml"

@@ -8,15 +8,8 @@ from __future__ import annotations
 
 import typing as t
 
-from ansible_collections.osops.placement.tools.awx_data.entries import CONDITIONS, Entry
-from ansible_collections.osops.placement.tools.awx_data.kinds import (
-    EDGES,
-    KINDS,
-    NODES,
-    ROLES,
-    WORKFLOWS,
-    Kind,
-)
+from .entries import CONDITIONS, Entry
+from .kinds import EDGES, KINDS, NODES, ROLES, WORKFLOWS, Kind
 
 NODES_OF_WORKFLOW = "simplified_workflow_nodes"
 

@@ -13,8 +13,8 @@ import typing as t
 
 import yaml
 
-from ansible_collections.osops.placement.tools.awx_data.expressions import find_variables
-from ansible_collections.osops.placement.tools.awx_data.kinds import SetupError
+from .expressions import find_variables
+from .kinds import SetupError
 
 GALAXY = pathlib.Path(__file__).parents[2] / "galaxy.yml"
 # The variable of apply.yml with the version of the collection.

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sys
 
-from ansible_collections.osops.placement.tools.cast import drawing, recording
+from . import drawing, recording
 
 if "--draw" not in sys.argv[1:]:
     recording.save(recording.record())

@@ -16,11 +16,9 @@ import pathlib
 import re
 import typing as t
 
-from ansible_collections.osops.placement.tests.integration.console_shell import COLUMNS
-from ansible_collections.osops.placement.tests.integration.support import ROOT
-
-if t.TYPE_CHECKING:
-    from ansible_collections.osops.placement.tools.cast.recording import Take
+from ...tests.integration.console_shell import COLUMNS
+from ...tests.integration.support import ROOT
+from .recording import Take
 
 FILE = pathlib.Path(ROOT / "docs" / "images" / "cast.svg")
 ROWS = 32

@@ -13,12 +13,7 @@ import json
 import pathlib
 import typing as t
 
-from ansible_collections.osops.placement.tools.pages.contents import (
-    ROOT,
-    link_image,
-    link_page,
-    read_galaxy,
-)
+from .contents import ROOT, link_image, link_page, read_galaxy
 
 FOLDER = ROOT / "docs" / "images"
 # The average width of a character, and the space around a text.

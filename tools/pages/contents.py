@@ -12,7 +12,7 @@ import typing as t
 
 import yaml
 
-from ansible_collections.osops.placement.tools.pages.variables import format_markup
+from .variables import format_markup
 
 ROOT = pathlib.Path(__file__).parents[2]
 _DOCUMENTATION = re.compile(r'^DOCUMENTATION = r?"""\n(.*?)"""', re.MULTILINE | re.DOTALL)

@@ -19,10 +19,10 @@ import time
 import typing as t
 from pathlib import Path
 
-from ansible_collections.osops.placement.tests.attacks.fuzzer.cloudlet import Cloudlet, Result
-from ansible_collections.osops.placement.tests.attacks.fuzzer.design import Spec, design_run
-from ansible_collections.osops.placement.tests.attacks.fuzzer.scenery import SCENARIOS
-from ansible_collections.osops.placement.tests.integration.support import ROOT, Ansible, Minicloud
+from ...integration.support import ROOT, Ansible, Minicloud
+from .cloudlet import Cloudlet, Result
+from .design import Spec, design_run
+from .scenery import SCENARIOS
 
 
 @d.dataclass

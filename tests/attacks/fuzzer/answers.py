@@ -12,11 +12,9 @@ from __future__ import annotations
 
 import dataclasses as d
 import enum
+import random
 import typing as t
-
-if t.TYPE_CHECKING:
-    import random
-    from collections.abc import Callable
+from collections.abc import Callable
 
 Headers = list[tuple[str, str]]
 

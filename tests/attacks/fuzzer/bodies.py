@@ -7,19 +7,12 @@
 from __future__ import annotations
 
 import json
+import random
 import re
 import typing as t
+from collections.abc import Callable, Iterator
 
-from ansible_collections.osops.placement.tests.attacks.fuzzer.answers import (
-    WEIGHTS,
-    Past,
-    Reply,
-    mutation,
-)
-
-if t.TYPE_CHECKING:
-    import random
-    from collections.abc import Callable, Iterator
+from .answers import WEIGHTS, Past, Reply, mutation
 
 # With the mutations of this file, which are registered by its import.
 __all__ = ["WEIGHTS"]

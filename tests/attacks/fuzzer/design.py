@@ -10,7 +10,7 @@ import dataclasses as d
 import random
 import re
 
-from ansible_collections.osops.placement.tests.attacks.fuzzer.bodies import WEIGHTS
+from .bodies import WEIGHTS
 
 _UUID = "[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}"
 

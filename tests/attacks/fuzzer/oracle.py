@@ -9,14 +9,10 @@ from __future__ import annotations
 import dataclasses as d
 import re
 import typing as t
+from collections.abc import Container, Iterator, Mapping, Sequence
 
-from ansible_collections.osops.placement.tests.attacks.fuzzer.truth import list_differences
-
-if t.TYPE_CHECKING:
-    from collections.abc import Container, Iterator, Mapping, Sequence
-
-    from ansible_collections.osops.placement.tests.attacks.fuzzer.truth import Held, State
-    from ansible_collections.osops.placement.tests.attacks.fuzzer.wire import Write
+from .truth import Held, State, list_differences
+from .wire import Write
 
 # How long a message may be.
 _MAX_MESSAGE = 400

@@ -10,13 +10,10 @@ import contextlib
 import json
 import re
 import typing as t
+from pathlib import Path
 
-from ansible_collections.osops.placement.tests.attacks.fuzzer.wire import FuzzingInterposer
-
-if t.TYPE_CHECKING:
-    from pathlib import Path
-
-    from ansible_collections.osops.placement.tests.integration.support import Ansible, Minicloud
+from ...integration.support import Ansible, Minicloud
+from .wire import FuzzingInterposer
 
 SCENARIOS = (
     "healthy",

@@ -11,11 +11,9 @@ import dataclasses as d
 import sqlite3
 import typing as t
 
+from minicloud_ctl.cloud import Cloud
 from minicloud_ctl.errors import MinicloudError
-
-if t.TYPE_CHECKING:
-    from minicloud_ctl.cloud import Cloud
-    from minicloud_ctl.paths import Paths
+from minicloud_ctl.paths import Paths
 
 _ALLOCATIONS = """
 SELECT c.uuid AS consumer, p.external_id AS project, u.external_id AS user,

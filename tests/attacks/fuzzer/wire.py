@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import dataclasses as d
 import email.utils
+import http.server
 import json
 import os
 import random
@@ -16,21 +17,11 @@ import socket
 import struct
 import threading
 import time
-import typing as t
+from collections.abc import Callable, Sequence
 
-from ansible_collections.osops.placement.tests.attacks.fuzzer.answers import (
-    MUTATIONS,
-    End,
-    Past,
-    Reply,
-)
-from ansible_collections.osops.placement.tests.integration.interposer import Asked, Interposer
-
-if t.TYPE_CHECKING:
-    import http.server
-    from collections.abc import Callable, Sequence
-
-    from ansible_collections.osops.placement.tests.attacks.fuzzer.design import Spec
+from ...integration.interposer import Asked, Interposer
+from .answers import MUTATIONS, End, Past, Reply
+from .design import Spec
 
 _UUID = re.compile(r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}|req-[0-9a-f-]{36}")
 # How long an answer waits for another one to change places with.

@@ -21,20 +21,9 @@ import sys
 import typing as t
 from pathlib import Path
 
-from ansible_collections.osops.placement.tests.judges.mutants.judging import (
-    OUTCOMES,
-    SURVIVED,
-    Judge,
-    JudgingError,
-)
-from ansible_collections.osops.placement.tests.judges.mutants.sampling import (
-    MODULES,
-    ROOM,
-    Mutant,
-    draw_mutants,
-    list_modules,
-)
-from ansible_collections.osops.placement.tools.json_text import format_json
+from ....tools.json_text import format_json
+from .judging import OUTCOMES, SURVIVED, Judge, JudgingError
+from .sampling import MODULES, ROOM, Mutant, draw_mutants, list_modules
 
 ROOT = Path(__file__).resolve().parents[3]
 CACHE = ROOT / ".cache" / "mutants"

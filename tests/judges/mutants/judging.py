@@ -17,17 +17,14 @@ import typing as t
 import xml.etree.ElementTree as ET
 from pathlib import Path
 
-from ansible_collections.osops.placement.tests.judges.mutants.sampling import ROOM
-
-if t.TYPE_CHECKING:
-    from ansible_collections.osops.placement.tests.judges.mutants.sampling import Mutant
+from .sampling import ROOM, Mutant
 
 TESTS = "tests/unit/plugins"
 SERVER = "tests/judges/mutants/fork_server.py"
 # The helper of tests that brings these rooms with it.
 HELPERS = dict.fromkeys(
     ("_core/expected", "_core/facts", "_core/judging", "_core/kinds"),
-    "module_utils.judging import",
+    ".judging import",
 )
 # They take longer than all others together: every life of a server in the model of Nova, large
 # logs, and the same tests on other Pythons.

@@ -14,6 +14,8 @@ import collections
 import dataclasses as d
 import hashlib
 import typing as t
+from collections.abc import Iterable, Iterator
+from pathlib import Path
 
 import parso
 from cosmic_ray.ast import ast_nodes, get_ast
@@ -22,11 +24,7 @@ from cosmic_ray.mutating import mutate_code
 from cosmic_ray.operators.operator import Example, Operator
 from cosmic_ray.plugins import get_operator, operator_names
 
-from ansible_collections.osops.placement.tests.judges.mutants.normalizing import normalize
-
-if t.TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-    from pathlib import Path
+from .normalizing import normalize
 
 ROOM = "plugins/module_utils"
 # What decides whether something may be changed, and what changes it.

@@ -26,12 +26,8 @@ import typing as t
 
 import yaml
 
-from ansible_collections.osops.placement.tests.judges.nova.results import (
-    count_tests,
-    find_problems,
-    summarize,
-)
-from ansible_collections.osops.placement.tools.json_text import format_json
+from ....tools.json_text import format_json
+from .results import count_tests, find_problems, summarize
 
 _HERE = pathlib.Path(__file__).resolve().parent
 _REPOSITORY = _HERE.parents[2]

@@ -19,7 +19,7 @@ import typing as t
 from nova import objects
 from nova.objects import service
 
-from ansible_collections.osops.placement.tests.judges.nova.truth import get_connection
+from .truth import get_connection
 
 UUID = "b5257a4d-e200-4000-8000-000000000001"
 _NODE = "b5257a4d-e200-4000-8000-000000000002"

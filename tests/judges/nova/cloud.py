@@ -18,8 +18,8 @@ import urllib.parse
 from keystoneauth1 import adapter, plugin
 from keystoneauth1 import session as ks
 
-from ansible_collections.osops.placement.plugins.module_utils._core.clients import api as api_module
-from ansible_collections.osops.placement.plugins.module_utils._core.clients.session import (
+from ....plugins.module_utils._core.clients import api as api_module
+from ....plugins.module_utils._core.clients.session import (
     MINIMUM_COMPUTE_MICROVERSION,
     MINIMUM_PLACEMENT_MICROVERSION,
     Session,

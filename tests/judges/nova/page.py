@@ -10,11 +10,7 @@ import json
 import pathlib
 import typing as t
 
-from ansible_collections.osops.placement.tests.judges.nova.results import (
-    PLANTED,
-    count_made,
-    sum_figures,
-)
+from .results import PLANTED, count_made, sum_figures
 
 RESULTS = pathlib.Path(__file__).parent.parent / "results"
 

@@ -8,12 +8,9 @@ from __future__ import annotations
 
 import typing as t
 
-from ansible_collections.osops.placement.plugins.module_utils._core.facts import protections
-from ansible_collections.osops.placement.plugins.module_utils._core.judging import engine
-from ansible_collections.osops.placement.plugins.module_utils._core.models.verdict import (
-    Decision,
-    orphaned,
-)
+from ....plugins.module_utils._core.facts import protections
+from ....plugins.module_utils._core.judging import engine
+from ....plugins.module_utils._core.models.verdict import Decision, orphaned
 
 
 def _free_every_migration() -> None:

@@ -9,9 +9,7 @@ from __future__ import annotations
 import collections
 import typing as t
 
-from ansible_collections.osops.placement.plugins.module_utils._core.models.change import (
-    OUTCOME_BY_ACTION,
-)
+from ....plugins.module_utils._core.models.change import OUTCOME_BY_ACTION
 
 PLANTED = "planted"
 WITH = "with the collection only"

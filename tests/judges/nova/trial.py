@@ -28,18 +28,9 @@ from nova.db.api import api as api_db
 from nova.objects import CellMapping
 from placement import db_api as placement_db
 
-from ansible_collections.osops.placement.plugins.module_utils._core.kinds import leaked_port
-from ansible_collections.osops.placement.tests.judges.nova import (
-    bystander,
-    clock,
-    cloud,
-    truth,
-)
-from ansible_collections.osops.placement.tests.judges.nova.cleaner import (
-    DEFAULT_AGES,
-    NO_AGES,
-    Cleaner,
-)
+from ....plugins.module_utils._core.kinds import leaked_port
+from . import bystander, clock, cloud, truth
+from .cleaner import DEFAULT_AGES, NO_AGES, Cleaner
 
 # In seconds: how long a green thread of Nova waits for the end of a pass.
 _LONGEST_PASS = 120

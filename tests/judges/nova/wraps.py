@@ -22,10 +22,8 @@ from nova.tests.functional.api import client
 from oslo_messaging.rpc import client as rpc_client
 from oslo_messaging.rpc import dispatcher
 
-from ansible_collections.osops.placement.plugins.module_utils._core.clients.allocation_writer import (  # noqa: E501
-    AllocationWriter,
-)
-from ansible_collections.osops.placement.tests.judges.nova.trial import Trial
+from ....plugins.module_utils._core.clients.allocation_writer import AllocationWriter
+from .trial import Trial
 
 _UUID = re.compile(r"([0-9a-f]{8})-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
 _PATIENCE = 40

@@ -10,7 +10,6 @@ import contextlib
 import os
 import shutil
 import subprocess
-import typing as t
 from pathlib import Path
 
 from minicloud_ctl import identity, install, lifecycle, processes, rest, services
@@ -19,13 +18,11 @@ from minicloud_ctl.cloud import IMAGE, Cloud
 from minicloud_ctl.configs import REGIONS, python_path
 from minicloud_ctl.paths import Paths
 from minicloud_ctl.services import UNPATCHED, Service
+from minicloud_ctl.state import State
 from minicloud_ctl.waiting import wait_for
 
-from ansible_collections.osops.placement.tests.judges.stack import configs, hosts, needs
-from ansible_collections.osops.placement.tests.judges.stack.hosts import Host
-
-if t.TYPE_CHECKING:
-    from minicloud_ctl.state import State
+from . import configs, hosts, needs
+from .hosts import Host
 
 # Not below the home of root, because the database and the hypervisors have users of their own.
 HOME = "/var/tmp/osops-placement-stack"

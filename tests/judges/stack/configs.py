@@ -10,15 +10,12 @@ import base64
 import secrets
 import shutil
 import subprocess
-import typing as t
 from pathlib import Path
 
 from minicloud_ctl import configs, files
 from minicloud_ctl.configs import authtoken, credentials, ini
-
-if t.TYPE_CHECKING:
-    from minicloud_ctl.paths import Paths
-    from minicloud_ctl.state import State
+from minicloud_ctl.paths import Paths
+from minicloud_ctl.state import State
 
 PART = "stack"
 # The processes of nova-api, and those of Placement, behind HAProxy.

@@ -9,26 +9,19 @@ from __future__ import annotations
 import json
 import time
 import typing as t
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from ansible_collections.osops.placement.tests.integration.conftest import (
-    ansible,
-    connection,
-    placement,
-    wires,
-)
-from ansible_collections.osops.placement.tests.integration.strays import Strays
-from ansible_collections.osops.placement.tests.integration.support import ROOT, Ansible, Placement
-from ansible_collections.osops.placement.tests.judges.stack import needs
-from ansible_collections.osops.placement.tests.judges.stack.bed import Stack, choose_home
-from ansible_collections.osops.placement.tests.judges.stack.hosts import NAMES
-from ansible_collections.osops.placement.tests.judges.stack.world import StackWorld
-from ansible_collections.osops.placement.tools.json_text import format_json
-
-if t.TYPE_CHECKING:
-    from collections.abc import Iterator
+from ....tools.json_text import format_json
+from ...integration.conftest import ansible, connection, placement, wires
+from ...integration.strays import Strays
+from ...integration.support import ROOT, Ansible, Placement
+from . import needs
+from .bed import Stack, choose_home
+from .hosts import NAMES
+from .world import StackWorld
 
 __all__ = ["ansible", "connection", "placement", "wires"]
 

@@ -15,14 +15,12 @@ from pathlib import Path
 
 from minicloud_ctl import processes
 from minicloud_ctl.configs import ini, python_path
+from minicloud_ctl.paths import Paths
+from minicloud_ctl.state import State
 from minicloud_ctl.waiting import wait_for
 
-from ansible_collections.osops.placement.tests.integration.libvirt import Libvirt
-from ansible_collections.osops.placement.tests.judges.stack import configs, needs
-
-if t.TYPE_CHECKING:
-    from minicloud_ctl.paths import Paths
-    from minicloud_ctl.state import State
+from ...integration.libvirt import Libvirt
+from . import configs, needs
 
 COMPUTE = "nova-compute"
 NAMES = ("compute-1", "compute-2", "compute-3")

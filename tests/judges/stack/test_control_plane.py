@@ -10,19 +10,12 @@ import socket
 import threading
 import typing as t
 
-from ansible_collections.osops.placement.tests.integration.strays import NO_AGE
-from ansible_collections.osops.placement.tests.judges.stack import configs
-
-if t.TYPE_CHECKING:
-    from ansible_collections.osops.placement.tests.integration.interposer import (
-        Answered,
-        Asked,
-        Wires,
-    )
-    from ansible_collections.osops.placement.tests.integration.strays import Strays
-    from ansible_collections.osops.placement.tests.integration.support import Ansible, Placement
-    from ansible_collections.osops.placement.tests.judges.stack.bed import Stack
-    from ansible_collections.osops.placement.tests.judges.stack.world import StackWorld
+from ...integration.interposer import Answered, Asked, Wires
+from ...integration.strays import NO_AGE, Strays
+from ...integration.support import Ansible, Placement
+from . import configs
+from .bed import Stack
+from .world import StackWorld
 
 CHOSEN = {
     "orphan_cleanup_kinds": ["unknown_consumer"],

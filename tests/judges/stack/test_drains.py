@@ -8,26 +8,18 @@ from __future__ import annotations
 
 import re
 import typing as t
+from collections.abc import Iterator
 
 import pytest
 from minicloud_ctl import servers
 from minicloud_ctl.waiting import wait_for
 
-from ansible_collections.osops.placement.tests.integration import test_drain as drains
-from ansible_collections.osops.placement.tests.integration.support import told
-from ansible_collections.osops.placement.tests.integration.test_drain import (
-    Drained,
-    by_name,
-    outcomes,
-)
-from ansible_collections.osops.placement.tests.judges.stack.hosts import COMPUTE
-
-if t.TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from ansible_collections.osops.placement.tests.integration.support import Ansible, Placement
-    from ansible_collections.osops.placement.tests.judges.stack.bed import Stack
-    from ansible_collections.osops.placement.tests.judges.stack.world import StackWorld
+from ...integration import test_drain as drains
+from ...integration.support import Ansible, Placement, told
+from ...integration.test_drain import Drained, by_name, outcomes
+from .bed import Stack
+from .hosts import COMPUTE
+from .world import StackWorld
 
 HOST = "compute-3"
 SLOW, FAST = 1, 1000

@@ -7,19 +7,16 @@
 from __future__ import annotations
 
 import typing as t
+from collections.abc import Iterator
 
 from minicloud_ctl import servers
 from minicloud_ctl.waiting import wait_for
 
-from ansible_collections.osops.placement.tests.integration import test_drain_host as drains
-from ansible_collections.osops.placement.tests.integration.test_drain_host import Drained
-from ansible_collections.osops.placement.tests.integration.test_redeploy import Redeployment
-
-if t.TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from ansible_collections.osops.placement.tests.integration.support import Ansible, Placement
-    from ansible_collections.osops.placement.tests.judges.stack.world import StackWorld
+from ...integration import test_drain_host as drains
+from ...integration.support import Ansible, Placement
+from ...integration.test_drain_host import Drained
+from ...integration.test_redeploy import Redeployment
+from .world import StackWorld
 
 HOST = "drain-4"
 

@@ -9,16 +9,13 @@ from __future__ import annotations
 import json
 import shlex
 import typing as t
+from pathlib import Path
 
 import pytest
 
-from ansible_collections.osops.placement.tests.judges.stack.hosts import COMPUTE
-
-if t.TYPE_CHECKING:
-    from pathlib import Path
-
-    from ansible_collections.osops.placement.tests.integration.support import Ansible, Run
-    from ansible_collections.osops.placement.tests.judges.stack.world import StackWorld
+from ...integration.support import Ansible, Run
+from .hosts import COMPUTE
+from .world import StackWorld
 
 HOST = "compute-3"
 BOTH = ["leftover_domain", "leftover_directory"]

@@ -13,16 +13,13 @@ import typing as t
 
 from minicloud_ctl import holdings, servers
 
-from ansible_collections.osops.placement.tests.integration import test_source_documents as documents
-from ansible_collections.osops.placement.tests.integration.test_source_documents import operator
-from ansible_collections.osops.placement.tests.integration.world import CELL1, CLAIM
-from ansible_collections.osops.placement.tests.judges.stack import configs
-
-if t.TYPE_CHECKING:
-    from ansible_collections.osops.placement.tests.integration.support import Ansible, Placement
-    from ansible_collections.osops.placement.tests.integration.test_source_documents import Operator
-    from ansible_collections.osops.placement.tests.judges.stack.bed import Stack
-    from ansible_collections.osops.placement.tests.judges.stack.world import StackWorld
+from ...integration import test_source_documents as documents
+from ...integration.support import Ansible, Placement
+from ...integration.test_source_documents import Operator, operator
+from ...integration.world import CELL1, CLAIM
+from . import configs
+from .bed import Stack
+from .world import StackWorld
 
 __all__ = ["operator"]
 

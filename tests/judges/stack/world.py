@@ -13,12 +13,9 @@ import typing as t
 from minicloud_ctl import servers
 from minicloud_ctl.waiting import wait_for
 
-from ansible_collections.osops.placement.tests.integration.world import API, CELL1, World
-from ansible_collections.osops.placement.tests.judges.stack.hosts import COMPUTE
-
-if t.TYPE_CHECKING:
-    from ansible_collections.osops.placement.tests.judges.stack.bed import Stack
-    from ansible_collections.osops.placement.tests.judges.stack.hosts import Host
+from ...integration.world import API, CELL1, World
+from .bed import Stack
+from .hosts import COMPUTE, Host
 
 # A real guest starts and moves more slowly than one of the fake driver.
 SECONDS = 300.0

@@ -17,7 +17,7 @@ import typing as t
 import pytest
 import yaml
 
-from ansible_collections.osops.placement.tests.integration.console_blocks import (
+from ...integration.console_blocks import (
     Block,
     Command,
     equal_outputs,
@@ -25,10 +25,7 @@ from ansible_collections.osops.placement.tests.integration.console_blocks import
     replace_outputs,
     select_lines,
 )
-from ansible_collections.osops.placement.tests.integration.test_documentation import (
-    LONG_PAGES,
-    PAGES,
-)
+from ...integration.test_documentation import LONG_PAGES, PAGES
 
 ROOT = pathlib.Path(__file__).parents[3]
 RUN = (*PAGES, *LONG_PAGES)

@@ -8,15 +8,12 @@ from __future__ import annotations
 
 import contextlib
 import os
-import typing as t
+from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
-from ansible_collections.osops.placement.tests.integration.console_shell import COLUMNS, Shell
-
-if t.TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
+from ...integration.console_shell import COLUMNS, Shell
 
 
 @pytest.fixture(name="shell")

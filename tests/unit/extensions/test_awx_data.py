@@ -21,7 +21,7 @@ from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
 from ansible.parsing.dataloader import DataLoader
 from ansible.template import Templar
 
-from ansible_collections.osops.placement.tools.awx_data.files import build_files
+from ....tools.awx_data.files import build_files
 
 PATTERN = Path(__file__).parents[3] / "extensions" / "patterns" / "orphan_cleanup"
 FACTS = json.loads(Path(__file__).with_name("awx_modules.json").read_text(encoding="utf-8"))

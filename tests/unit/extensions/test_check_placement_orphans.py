@@ -20,7 +20,7 @@ from pathlib import Path
 
 import pytest
 
-from ansible_collections.osops.placement.plugins.module_utils._core.models.kinds import KINDS
+from ....plugins.module_utils._core.models.kinds import KINDS
 
 ROOT = Path(__file__).parents[3]
 CHECK = ROOT / "extensions" / "monitoring" / "check_placement_orphans.py"
@@ -189,63 +189,41 @@ def test_old_file_is_unknown(folder: Folder, age: int, options: list[str], statu
     assert folder.check(*options).status == status
 
 
-def _fail_check(found: t.Any) -> None:
-    found["summary"]["coverage"].update(complete=False, failed_checks=["Use another|role.\n"])
+SOME = "FILE is only about some of the cloud"
+NO_FINDINGS = "FILE is not a findings.json that a run of osops.placement wrote"
+# What is changed in the file: the part, the key, its value, or nothing in its place.
+EDITS: dict[str, tuple[str, str, t.Any, str]] = {
+    "a check failed": (
+        "summary coverage",
+        "failed_checks",
+        ["Use another|role.\n"],
+        "the reading in FILE is not sound: Use another/role. ",
+    ),
+    "incomplete": ("summary coverage", "complete", False, "the reading in FILE is not complete"),
+    "of a host": ("scope", "hosts", ["compute-1"], f"{SOME} (hosts): "),
+    "of a kind": ("scope", "kinds", ["deleted_server"], f"{SOME} (kinds): "),
+    "a triage": ("scope", "mode", "triage", f"{SOME} (mode triage): "),
+    "newer": ("", "format", 2, "FILE has format 2, and this check reads 1"),
+    "an entry is lost": (
+        "",
+        "protected",
+        [],
+        "the figures in FILE contradict its entries: it was edited",
+    ),
+    "no time": ("", "finished_at", "yesterday", NO_FINDINGS),
+    "no coverage": ("summary", "coverage", None, NO_FINDINGS),
+    "texts as entries": ("", "findings", ["x"] * 12, NO_FINDINGS),
+}
 
 
-def _be_incomplete(found: t.Any) -> None:
-    found["summary"]["coverage"].update(complete=False)
-
-
-def _be_of_a_host(found: t.Any) -> None:
-    found["scope"]["hosts"] = ["compute-1"]
-
-
-def _be_of_a_kind(found: t.Any) -> None:
-    found["scope"]["kinds"] = ["deleted_server"]
-
-
-def _be_a_triage(found: t.Any) -> None:
-    found["scope"]["mode"] = "triage"
-
-
-def _be_newer(found: t.Any) -> None:
-    found["format"] = 2
-
-
-def _lose_an_entry(found: t.Any) -> None:
-    del found["findings"][0]
-
-
-def _have_no_time(found: t.Any) -> None:
-    found["finished_at"] = "yesterday"
-
-
-def _have_no_coverage(found: t.Any) -> None:
-    del found["summary"]["coverage"]
-
-
-def _have_texts_as_entries(found: t.Any) -> None:
-    found["findings"] = ["x"] * 12
-
-
-@pytest.mark.parametrize(
-    ("edit", "sentence"),
-    [
-        (_fail_check, "the reading in FILE is not sound: Use another/role. "),
-        (_be_incomplete, "the reading in FILE is not complete"),
-        (_be_of_a_host, "FILE is only about some of the cloud (hosts): "),
-        (_be_of_a_kind, "FILE is only about some of the cloud (kinds): "),
-        (_be_a_triage, "FILE is only about some of the cloud (mode triage): "),
-        (_be_newer, "FILE has format 2, and this check reads 1"),
-        (_lose_an_entry, "the figures in FILE contradict its entries: it was edited"),
-        (_have_no_time, "FILE is not a findings.json that a run of osops.placement wrote"),
-        (_have_no_coverage, "FILE is not a findings.json that a run of osops.placement wrote"),
-        (_have_texts_as_entries, "FILE is not a findings.json that a run of osops.placement wrote"),
-    ],
-)
-def test_file_that_proves_nothing_is_unknown(folder: Folder, edit: t.Any, sentence: str) -> None:
-    edit(folder.findings)
+@pytest.mark.parametrize(("part", "key", "value", "sentence"), EDITS.values(), ids=EDITS)
+def test_file_that_proves_nothing_is_unknown(
+    folder: Folder, part: str, key: str, value: t.Any, sentence: str
+) -> None:
+    found = folder.findings
+    for name in part.split():
+        found = found[name]
+    found[key] = value
 
     line = folder.check()
 
@@ -306,7 +284,7 @@ def test_hosts_that_were_not_judged_make_ok_unknown_and_leave_an_alarm(folder: F
 
 
 def test_reading_of_a_part_can_be_accepted(folder: Folder) -> None:
-    _be_of_a_host(folder.findings)
+    folder.findings["scope"]["hosts"] = ["compute-1"]
 
     assert folder.check("--any-scope").status == WARNING
 

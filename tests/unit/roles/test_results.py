@@ -11,7 +11,7 @@ from pathlib import Path
 import yaml
 from jinja2 import Environment, nodes
 
-from ansible_collections.osops.placement.plugins.filter.host_result import DOCUMENTATION
+from ....plugins.filter.host_result import DOCUMENTATION
 
 VARIABLES = Path(__file__).parents[3] / "roles" / "host_decommission" / "vars" / "main.yml"
 

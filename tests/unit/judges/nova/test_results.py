@@ -13,13 +13,8 @@ import typing as t
 import pytest
 import yaml
 
-from ansible_collections.osops.placement.tests.judges.nova import page
-from ansible_collections.osops.placement.tests.judges.nova.results import (
-    count_made,
-    find_problems,
-    sum_figures,
-    summarize,
-)
+from ....judges.nova import page
+from ....judges.nova.results import count_made, find_problems, sum_figures, summarize
 
 CHOICES = yaml.safe_load((pathlib.Path(page.__file__).parent / "tests.yml").read_text())
 VIOLATION = {

@@ -11,15 +11,7 @@ import typing as t
 
 import pytest
 
-from ansible_collections.osops.placement.tests.judges.nova.truth import (
-    FOREIGN,
-    KEPT,
-    LEFT,
-    NEEDED,
-    ONLY,
-    State,
-    judge_change,
-)
+from ....judges.nova.truth import FOREIGN, KEPT, LEFT, NEEDED, ONLY, State, judge_change
 
 SERVER, MOVE = "server", "move"
 AMOUNTS = {"VCPU": 2, "MEMORY_MB": 1024, "DISK_GB": 10}

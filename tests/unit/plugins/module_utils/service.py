@@ -28,12 +28,14 @@ def build_compute_node(uuid: str, host: str) -> dict[str, t.Any]:
 class Service:
     """An adapter of keystoneauth: each path has a body, or a status for an error.
 
-    asked: the paths that were requested, with their query. A status of 0 stands for no answer.
+    asked: the paths that were requested, with their query, and beside it the microversion of each.
+    A status of 0 stands for no answer.
     """
 
     def __init__(self, answers: t.Mapping[str, t.Any], newest: tuple[int, int] = (1, 39)) -> None:
         self.answers = dict(answers)
         self.asked: list[str] = []
+        self.microversions: list[str | None] = []
         self.max_microversion = newest
 
     def open(self, name: str, minimum: tuple[int, int] | None = None) -> Api:
@@ -50,6 +52,7 @@ class Service:
         query = "&".join(f"{key}={value}" for key, value in (options.get("params") or {}).items())
         asked = f"{path}?{query}" if query else path
         self.asked.append(asked)
+        self.microversions.append(options.get("microversion"))
         found = self.answers.get(asked, self.answers.get(path, 404))
         if found == 0:
             raise ConnectFailure("refused")

@@ -10,24 +10,14 @@ Each creates its consumer and returns it.
 from __future__ import annotations
 
 import typing as t
+from collections.abc import Callable
 
-from ansible_collections.osops.placement.plugins.module_utils._core.models.placement import (
-    ProviderDetails,
-)
-from ansible_collections.osops.placement.tests.unit.plugins.module_utils.judging import (
-    NO_MINIMUM_AGE,
-    judge,
-)
-from ansible_collections.osops.placement.tests.unit.plugins.module_utils.world import PLENTY, World
+from .....plugins.module_utils._core.models.placement import ProviderDetails
+from .....plugins.module_utils._core.models.verdict import Finding
+from .judging import NO_MINIMUM_AGE, judge
+from .world import PLENTY, World
 
-if t.TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from ansible_collections.osops.placement.plugins.module_utils._core.models.verdict import (
-        Finding,
-    )
-
-    Situation = Callable[["Cloud"], str]
+Situation = Callable[["Cloud"], str]
 
 
 class Cloud(World):

@@ -21,9 +21,7 @@ from pathlib import Path
 import ansible
 import pytest
 
-from ansible_collections.osops.placement.tests.unit.plugins.modules.returned import (
-    find_undocumented,
-)
+from .returned import find_undocumented
 
 ROOT = Path(__file__).parents[4]
 U = "b32e5792-427c-43b1-83dc-2d3e3c8d74c4"

@@ -10,8 +10,8 @@ import typing as t
 
 import pytest
 
-from ansible_collections.osops.placement.tools.awx_data.entries import Entry, EntryBuilder
-from ansible_collections.osops.placement.tools.awx_data.expressions import (
+from .....tools.awx_data.entries import Entry, EntryBuilder
+from .....tools.awx_data.expressions import (
     UserVariable,
     build_loop,
     compute_mapping,
@@ -20,7 +20,7 @@ from ansible_collections.osops.placement.tools.awx_data.expressions import (
     parse_json_text,
     to_expression,
 )
-from ansible_collections.osops.placement.tools.awx_data.kinds import SetupError
+from .....tools.awx_data.kinds import SetupError
 
 USER = {"awx_playbooks": UserVariable("awx_playbooks")}
 PROJECT: Entry = {"in": "projects", "name": "code", "fields": {"scm_type": "git"}}

@@ -9,8 +9,8 @@ from __future__ import annotations
 import re
 import xml.etree.ElementTree as xml
 
-from ansible_collections.osops.placement.tools.cast import drawing, recording
-from ansible_collections.osops.placement.tools.cast.recording import Take
+from .....tools.cast import drawing, recording
+from .....tools.cast.recording import Take
 
 SVG = "{http://www.w3.org/2000/svg}"
 

@@ -7,16 +7,13 @@
 from __future__ import annotations
 
 import json
-import typing as t
+from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 from compare import outputs, page, results
 from compare.results import AUDIT, DETECT, HEAL, Results, Row
 from compare.truth import Named, Score, Truth, read_truth, score
-
-if t.TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
 
 DEAD, LIVE, MOVED = (f"0000000{number}-0000-4000-8000-000000000000" for number in (1, 2, 3))
 HOST, OTHER, POOL = (f"1000000{number}-0000-4000-8000-000000000000" for number in (1, 2, 3))

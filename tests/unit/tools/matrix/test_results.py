@@ -7,15 +7,12 @@
 from __future__ import annotations
 
 import dataclasses as d
-import typing as t
+from pathlib import Path
 
 import pytest
 
-from ansible_collections.osops.placement.tools.matrix import page, results
-from ansible_collections.osops.placement.tools.matrix.results import Cell, Results, read_junit
-
-if t.TYPE_CHECKING:
-    from pathlib import Path
+from .....tools.matrix import page, results
+from .....tools.matrix.results import Cell, Results, read_junit
 
 TODAY = "2026-11-21"
 REPORT = """\

@@ -11,12 +11,10 @@ import io
 import json
 import tarfile
 import typing as t
+from pathlib import Path
 
 import pytest
 from release import sbom, tarball
-
-if t.TYPE_CHECKING:
-    from pathlib import Path
 
 EPOCH = 1_700_000_000
 

@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 import json
-import typing as t
+from pathlib import Path
 
 import pytest
 from simulation import nova, page, placement, results
@@ -16,9 +16,6 @@ from simulation.answers import Request
 from simulation.results import FULL, Result, Results
 from simulation.runs import Runs, serve
 from simulation.world import World, build_uuid, parse_uuid
-
-if t.TYPE_CHECKING:
-    from pathlib import Path
 
 
 @pytest.mark.parametrize(("kind", "number"), [(w.SERVER, 0), (w.ORPHAN, 1), (w.NODE, 2**32 - 1)])

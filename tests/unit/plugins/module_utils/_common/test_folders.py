@@ -12,9 +12,9 @@ import struct
 
 import pytest
 
-from ansible_collections.osops.placement.plugins.module_utils._common import folders
-from ansible_collections.osops.placement.plugins.module_utils._common.errors import InvalidInput
-from ansible_collections.osops.placement.plugins.module_utils._common.folders import (
+from ......plugins.module_utils._common import folders
+from ......plugins.module_utils._common.errors import InvalidInput
+from ......plugins.module_utils._common.folders import (
     explain_shared_folder,
     require_private_file,
     require_private_folder,

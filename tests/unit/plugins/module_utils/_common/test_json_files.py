@@ -8,20 +8,14 @@ from __future__ import annotations
 
 import json
 import os
+import pathlib
 import stat
 import typing as t
 
 import pytest
 
-from ansible_collections.osops.placement.plugins.module_utils._common.errors import InvalidInput
-from ansible_collections.osops.placement.plugins.module_utils._common.json_files import (
-    read_json,
-    read_json_option,
-    write_json,
-)
-
-if t.TYPE_CHECKING:
-    import pathlib
+from ......plugins.module_utils._common.errors import InvalidInput
+from ......plugins.module_utils._common.json_files import read_json, read_json_option, write_json
 
 
 def test_written_data_is_read_back_unchanged(tmp_path: pathlib.Path) -> None:

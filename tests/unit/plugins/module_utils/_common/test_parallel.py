@@ -12,12 +12,8 @@ from unittest import mock
 
 import pytest
 
-from ansible_collections.osops.placement.plugins.module_utils._common import parallel
-from ansible_collections.osops.placement.plugins.module_utils._common.parallel import (
-    WORKERS,
-    Pace,
-    map_parallel,
-)
+from ......plugins.module_utils._common import parallel
+from ......plugins.module_utils._common.parallel import WORKERS, Pace, map_parallel
 
 
 def test_results_keep_the_order_of_the_items() -> None:

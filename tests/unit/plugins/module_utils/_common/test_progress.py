@@ -13,12 +13,9 @@ from pathlib import Path
 
 import pytest
 
-from ansible_collections.osops.placement.plugins.module_utils._common import progress as module
-from ansible_collections.osops.placement.plugins.module_utils._common.parallel import map_parallel
-from ansible_collections.osops.placement.plugins.module_utils._common.progress import (
-    PROGRESS,
-    Progress,
-)
+from ......plugins.module_utils._common import progress as module
+from ......plugins.module_utils._common.parallel import map_parallel
+from ......plugins.module_utils._common.progress import PROGRESS, Progress
 
 
 @pytest.fixture(autouse=True)

@@ -10,11 +10,7 @@ import typing as t
 
 import pytest
 
-from ansible_collections.osops.placement.plugins.module_utils._common.text import (
-    format_count,
-    make_printable,
-    summarize_checks,
-)
+from ......plugins.module_utils._common.text import format_count, make_printable, summarize_checks
 
 
 @pytest.mark.parametrize(

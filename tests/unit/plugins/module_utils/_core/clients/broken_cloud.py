@@ -21,10 +21,7 @@ from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 
-from ansible_collections.osops.placement.tests.integration.local_server import (
-    LocalServer,
-    QuietHandler,
-)
+from ......integration.local_server import LocalServer, QuietHandler
 
 PROJECT = "2a9b3f0e6b1d4c0f8a7e5d4c3b2a1908"
 HTML = "<html><head><title>Log in</title></head><body><h1>Welcome to the guest Wi-Fi</h1></body>"

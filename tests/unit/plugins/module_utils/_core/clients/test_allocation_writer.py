@@ -13,34 +13,13 @@ import typing as t
 
 import pytest
 
-from ansible_collections.osops.placement.plugins.module_utils._common.errors import (
-    AllocationConflict,
-    CloudError,
-    WriteRefused,
-)
-from ansible_collections.osops.placement.plugins.module_utils._core.clients import allocation_writer
-from ansible_collections.osops.placement.plugins.module_utils._core.clients.allocation_writer import (  # noqa: E501
-    AllocationWriter,
-)
-from ansible_collections.osops.placement.plugins.module_utils._core.clients.placement import (
-    PlacementReader,
-)
-from ansible_collections.osops.placement.plugins.module_utils._core.models.change import (
-    Change,
-    build_change,
-)
-from ansible_collections.osops.placement.plugins.module_utils._core.models.placement import (
-    Allocation,
-)
-from ansible_collections.osops.placement.tests.unit.plugins.module_utils.placement import (
-    HERE,
-    THERE,
-    Body,
-    Placement,
-    build_error,
-    refuse,
-    uuid,
-)
+from .......plugins.module_utils._common.errors import AllocationConflict, CloudError, WriteRefused
+from .......plugins.module_utils._core.clients import allocation_writer
+from .......plugins.module_utils._core.clients.allocation_writer import AllocationWriter
+from .......plugins.module_utils._core.clients.placement import PlacementReader
+from .......plugins.module_utils._core.models.change import Change, build_change
+from .......plugins.module_utils._core.models.placement import Allocation
+from ...placement import HERE, THERE, Body, Placement, build_error, refuse, uuid
 
 CLAIM = {"VCPU": 2}
 

@@ -10,9 +10,7 @@ import typing as t
 
 import pytest
 
-from ansible_collections.osops.placement.plugins.module_utils._core.clients.answer_types import (
-    find_wrong_type,
-)
+from .......plugins.module_utils._core.clients.answer_types import find_wrong_type
 
 UUID = "8a8177dd-0000-4000-8000-000000000001"
 

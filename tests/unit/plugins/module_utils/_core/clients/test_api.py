@@ -12,19 +12,10 @@ import typing as t
 
 import pytest
 
-from ansible_collections.osops.placement.plugins.module_utils._common.errors import (
-    CloudError,
-    MalformedResponse,
-)
-from ansible_collections.osops.placement.plugins.module_utils._core.clients import api as module
-from ansible_collections.osops.placement.plugins.module_utils._core.clients.api import (
-    Api,
-    Reply,
-    ServiceClock,
-)
-from ansible_collections.osops.placement.plugins.module_utils._core.clients.placement import (
-    PlacementReader,
-)
+from .......plugins.module_utils._common.errors import CloudError, MalformedResponse
+from .......plugins.module_utils._core.clients import api as module
+from .......plugins.module_utils._core.clients.api import Api, Reply, ServiceClock
+from .......plugins.module_utils._core.clients.placement import PlacementReader
 
 PROVIDER = "8a8177dd-0000-4000-8000-000000000001"
 ALLOCATION = {

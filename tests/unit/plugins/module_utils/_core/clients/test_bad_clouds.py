@@ -11,23 +11,14 @@ import re
 import socket
 import time
 import typing as t
+from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
 
-from ansible_collections.osops.placement.plugins.module_utils._common.errors import (
-    PlacementToolsError,
-)
-from ansible_collections.osops.placement.plugins.module_utils._core.clients import session
-from ansible_collections.osops.placement.tests.unit.plugins.module_utils._core.clients.broken_cloud import (  # noqa: E501
-    HTML,
-    BrokenCloud,
-    Canned,
-    write_certificate,
-)
-
-if t.TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from pathlib import Path
+from .......plugins.module_utils._common.errors import PlacementToolsError
+from .......plugins.module_utils._core.clients import session
+from .broken_cloud import HTML, BrokenCloud, Canned, write_certificate
 
 OPTIONS = (
     "cloud",

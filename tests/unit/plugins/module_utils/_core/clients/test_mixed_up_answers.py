@@ -11,15 +11,10 @@ import typing as t
 
 import pytest
 
-from ansible_collections.osops.placement.plugins.module_utils._common.errors import (
-    MalformedResponse,
-)
-from ansible_collections.osops.placement.plugins.module_utils._core.clients import api as module
-from ansible_collections.osops.placement.plugins.module_utils._core.clients.nova import NovaReader
-from ansible_collections.osops.placement.tests.unit.plugins.module_utils.service import (
-    Response,
-    Service,
-)
+from .......plugins.module_utils._common.errors import MalformedResponse
+from .......plugins.module_utils._core.clients import api as module
+from .......plugins.module_utils._core.clients.nova import NovaReader
+from ...service import Response, Service
 
 ASKED = "8a8177dd-0000-4000-8000-00000000000a"
 OTHER = "8a8177dd-0000-4000-8000-00000000000b"

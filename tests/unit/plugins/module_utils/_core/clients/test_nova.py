@@ -11,27 +11,18 @@ from __future__ import annotations
 import threading
 import types
 import typing as t
+from collections.abc import Callable, Iterable
 
 import pytest
 
-from ansible_collections.osops.placement.plugins.module_utils._common.errors import CloudError
-from ansible_collections.osops.placement.plugins.module_utils._core.clients.api import Api
-from ansible_collections.osops.placement.plugins.module_utils._core.clients.nova import NovaReader
-from ansible_collections.osops.placement.tests.unit.plugins.module_utils.service import (
-    build_compute_node,
-)
+from .......plugins.module_utils._common.errors import CloudError
+from .......plugins.module_utils._core.clients.api import Api
+from .......plugins.module_utils._core.clients.nova import NovaReader
+from .......plugins.module_utils._core.models.nova import Hypervisor
+from .......plugins.module_utils._core.models.snapshot import Answer
+from ...service import build_compute_node
 
-if t.TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
-
-    from ansible_collections.osops.placement.plugins.module_utils._core.models.nova import (
-        Hypervisor,
-    )
-    from ansible_collections.osops.placement.plugins.module_utils._core.models.snapshot import (
-        Answer,
-    )
-
-    Handler = Callable[[dict[str, str]], tuple[int, t.Any]]
+Handler = Callable[[dict[str, str]], tuple[int, t.Any]]
 
 
 UNKNOWN_MARKER = {"badRequest": {"code": 400, "message": "Marker could not be found."}}

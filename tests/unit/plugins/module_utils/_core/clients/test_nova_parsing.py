@@ -13,10 +13,7 @@ import typing as t
 
 import pytest
 
-from ansible_collections.osops.placement.plugins.module_utils._core.clients.nova_parsing import (
-    parse_action,
-    parse_service,
-)
+from .......plugins.module_utils._core.clients.nova_parsing import parse_action, parse_service
 
 RESIZE = """\
   File "/usr/lib/python3/dist-packages/nova/compute/manager.py", line 6340, in resize_instance

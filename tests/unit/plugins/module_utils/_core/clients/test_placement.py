@@ -10,14 +10,10 @@ import typing as t
 
 import pytest
 
-from ansible_collections.osops.placement.plugins.module_utils._common.errors import (
-    MalformedResponse,
-)
-from ansible_collections.osops.placement.plugins.module_utils._core.clients.placement import (
-    PlacementReader,
-)
-from ansible_collections.osops.placement.plugins.module_utils._core.models.snapshot import Answer
-from ansible_collections.osops.placement.tests.unit.plugins.module_utils.service import Service
+from .......plugins.module_utils._common.errors import MalformedResponse
+from .......plugins.module_utils._core.clients.placement import PlacementReader
+from .......plugins.module_utils._core.models.snapshot import Answer
+from ...service import Service
 
 ROOT, CHILD = "aaaaaaa0-0000-4000-8000-000000000000", "aaaaaaa1-0000-4000-8000-000000000000"
 OTHER_ROOT = "aaaaaaa3-0000-4000-8000-000000000000"

@@ -15,15 +15,9 @@ import typing as t
 
 import pytest
 
-from ansible_collections.osops.placement.plugins.module_utils._common.errors import (
-    CloudError,
-    InvalidInput,
-)
-from ansible_collections.osops.placement.plugins.module_utils._core.clients.api import Api, Reply
-from ansible_collections.osops.placement.plugins.module_utils._core.clients.session import (
-    connect,
-    find_other_novas,
-)
+from .......plugins.module_utils._common.errors import CloudError, InvalidInput
+from .......plugins.module_utils._core.clients.api import Api, Reply
+from .......plugins.module_utils._core.clients.session import connect, find_other_novas
 
 
 def _placement(newest: tuple[int, int]) -> Api:

@@ -8,10 +8,8 @@ from __future__ import annotations
 
 import pytest
 
-from ansible_collections.osops.placement.plugins.module_utils._core.expected.cpus import parse_cpus
-from ansible_collections.osops.placement.plugins.module_utils._core.expected.specs import (
-    RefusedByNovaError,
-)
+from .......plugins.module_utils._core.expected.cpus import parse_cpus
+from .......plugins.module_utils._core.expected.specs import RefusedByNovaError
 
 
 @pytest.mark.parametrize(

@@ -11,34 +11,21 @@ import typing as t
 
 import pytest
 
-from ansible_collections.osops.placement.plugins.module_utils._core.expected.inputs import (
+from .......plugins.module_utils._core.expected.inputs import (
     build_inputs,
     find_root_volume,
     list_device_profiles,
 )
-from ansible_collections.osops.placement.plugins.module_utils._core.models.nova import Action
-from ansible_collections.osops.placement.plugins.module_utils._core.models.resource_request import (
+from .......plugins.module_utils._core.models.nova import Action
+from .......plugins.module_utils._core.models.resource_request import (
     Attachment,
     DeviceProfile,
     PortGroup,
     RootVolume,
     ServerPort,
 )
-from ansible_collections.osops.placement.plugins.module_utils._core.models.snapshot import (
-    NOT_ASKED,
-    Answer,
-)
-from ansible_collections.osops.placement.tests.unit.plugins.module_utils.world import (
-    FLAVOR,
-    NOW,
-    World,
-    answer,
-)
-
-if t.TYPE_CHECKING:
-    from ansible_collections.osops.placement.plugins.module_utils._core.models.snapshot import (
-        Evidence,
-    )
+from .......plugins.module_utils._core.models.snapshot import NOT_ASKED, Answer, Evidence
+from ...world import FLAVOR, NOW, World, answer
 
 QOS = ServerPort("p", "normal", (PortGroup("g", {"NET": 1}),))
 

@@ -11,17 +11,9 @@ import typing as t
 
 import pytest
 
-from ansible_collections.osops.placement.plugins.module_utils._core.expected.amounts import (
-    compare_listed,
-)
-from ansible_collections.osops.placement.plugins.module_utils._core.models.resource_request import (
-    PciAlias,
-)
-from ansible_collections.osops.placement.tests.unit.plugins.module_utils.world import (
-    CLAIM,
-    FLAVOR,
-    World,
-)
+from .......plugins.module_utils._core.expected.amounts import compare_listed
+from .......plugins.module_utils._core.models.resource_request import PciAlias
+from ...world import CLAIM, FLAVOR, World
 
 PLAIN = dict(CLAIM)
 NO_DISK = {"VCPU": 1, "MEMORY_MB": 512}

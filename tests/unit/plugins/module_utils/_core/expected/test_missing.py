@@ -10,13 +10,8 @@ import typing as t
 
 import pytest
 
-from ansible_collections.osops.placement.plugins.module_utils._core.expected.missing import (
-    list_missing_inputs,
-)
-from ansible_collections.osops.placement.tests.unit.plugins.module_utils.shapes_of_requests import (
-    make_inputs,
-    make_port,
-)
+from .......plugins.module_utils._core.expected.missing import list_missing_inputs
+from ...shapes_of_requests import make_inputs, make_port
 
 CPUS = {"VCPU", "PCPU"}
 ENCRYPTION = {"MEM_ENCRYPTION_CONTEXT"}

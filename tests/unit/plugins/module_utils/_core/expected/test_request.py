@@ -10,25 +10,15 @@ import typing as t
 
 import pytest
 
-from ansible_collections.osops.placement.plugins.module_utils._core.expected.request import (
-    build_requests,
-)
-from ansible_collections.osops.placement.plugins.module_utils._core.models.resource_request import (
+from .......plugins.module_utils._core.expected.request import build_requests
+from .......plugins.module_utils._core.models.resource_request import (
     AcceleratorRequest,
     AmountRule,
     PciAlias,
+    ResourceRequest,
     ServerInputs,
 )
-from ansible_collections.osops.placement.tests.unit.plugins.module_utils.shapes_of_requests import (
-    PLAIN_AMOUNTS,
-    make_inputs,
-    make_port,
-)
-
-if t.TYPE_CHECKING:
-    from ansible_collections.osops.placement.plugins.module_utils._core.models.resource_request import (  # noqa: E501
-        ResourceRequest,
-    )
+from ...shapes_of_requests import PLAIN_AMOUNTS, make_inputs, make_port
 
 BANDWIDTH = "NET_BW_EGR_KILOBIT_PER_SEC"
 PACKETS = "NET_PACKET_RATE_KILOPACKET_PER_SEC"

@@ -11,22 +11,15 @@ import typing as t
 
 import pytest
 
-from ansible_collections.osops.placement.plugins.module_utils._core.facts.deletion import (
+from .......plugins.module_utils._core.facts.deletion import (
     describe_deletion,
     find_deleted_server,
     is_deleted,
 )
-from ansible_collections.osops.placement.plugins.module_utils._core.models.nova import Action
-from ansible_collections.osops.placement.tests.unit.plugins.module_utils.situations import (
-    Cloud,
-    deleted_server,
-)
-from ansible_collections.osops.placement.tests.unit.plugins.module_utils.world import NOW, answer
-
-if t.TYPE_CHECKING:
-    from ansible_collections.osops.placement.plugins.module_utils._core.models.snapshot import (
-        Evidence,
-    )
+from .......plugins.module_utils._core.models.nova import Action
+from .......plugins.module_utils._core.models.snapshot import Evidence
+from ...situations import Cloud, deleted_server
+from ...world import NOW, answer
 
 CREATED = Action("create", "req-1", "user", NOW, None)
 

@@ -10,33 +10,18 @@ import typing as t
 
 import pytest
 
-from ansible_collections.osops.placement.plugins.module_utils._core.findings.coverage import (
+from .......plugins.module_utils._core.findings.coverage import (
     describe_amounts,
     describe_unjudged_hosts,
     list_unjudged_hosts,
 )
-from ansible_collections.osops.placement.plugins.module_utils._core.findings.summary import (
-    RunResult,
-    summarize_runs,
-)
-from ansible_collections.osops.placement.plugins.plugin_utils._report import (
-    html_page,
-    markdown,
-    prometheus,
-)
-from ansible_collections.osops.placement.plugins.plugin_utils._report.notification import (
-    NOTICE_FORMATTERS,
-    Notice,
-)
-from ansible_collections.osops.placement.plugins.plugin_utils._report.report import Report
-from ansible_collections.osops.placement.plugins.plugin_utils._terminal.clouds import format_summary
-from ansible_collections.osops.placement.plugins.plugin_utils._terminal.terminal import (
-    format_findings,
-)
-from ansible_collections.osops.placement.tests.unit.plugins.plugin_utils.hostile import (
-    hostile,
-    told,
-)
+from .......plugins.module_utils._core.findings.summary import RunResult, summarize_runs
+from .......plugins.plugin_utils._report import html_page, markdown, prometheus
+from .......plugins.plugin_utils._report.notification import NOTICE_FORMATTERS, Notice
+from .......plugins.plugin_utils._report.report import Report
+from .......plugins.plugin_utils._terminal.clouds import format_summary
+from .......plugins.plugin_utils._terminal.terminal import format_findings
+from ....plugin_utils.hostile import hostile, told
 
 FOUR = ["compute-4", "compute-2", "compute-3", "compute-1"]
 SENTENCE = (

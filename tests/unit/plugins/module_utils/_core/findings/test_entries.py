@@ -10,17 +10,9 @@ import typing as t
 
 import pytest
 
-from ansible_collections.osops.placement.plugins.module_utils._core.findings.entries import (
-    describe_scope,
-)
-from ansible_collections.osops.placement.plugins.module_utils._core.models.documents import (
-    convert_to_json,
-)
-from ansible_collections.osops.placement.plugins.module_utils._core.models.snapshot import (
-    HostGroups,
-    Scope,
-    Shard,
-)
+from .......plugins.module_utils._core.findings.entries import describe_scope
+from .......plugins.module_utils._core.models.documents import convert_to_json
+from .......plugins.module_utils._core.models.snapshot import HostGroups, Scope, Shard
 
 
 @pytest.mark.parametrize(

@@ -11,30 +11,17 @@ import typing as t
 
 import pytest
 
-from ansible_collections.osops.placement.plugins.module_utils._core.facts.index import SnapshotIndex
-from ansible_collections.osops.placement.plugins.module_utils._core.findings.memory import (
+from .......plugins.module_utils._core.facts.index import SnapshotIndex
+from .......plugins.module_utils._core.findings.memory import (
     build_memory,
     describe_source,
     explain_full_reading,
 )
-from ansible_collections.osops.placement.plugins.module_utils._core.judging.engine import judge
-from ansible_collections.osops.placement.plugins.module_utils._core.models.snapshot import (
-    Reading,
-    Scope,
-    Shard,
-)
-from ansible_collections.osops.placement.tests.unit.plugins.module_utils.judging import (
-    NO_MINIMUM_AGE,
-)
-from ansible_collections.osops.placement.tests.unit.plugins.module_utils.world import (
-    ASKED_AT,
-    NOW,
-    World,
-    answer,
-)
-
-if t.TYPE_CHECKING:
-    from ansible_collections.osops.placement.plugins.module_utils._core.models.memory import Memory
+from .......plugins.module_utils._core.judging.engine import judge
+from .......plugins.module_utils._core.models.memory import Memory
+from .......plugins.module_utils._core.models.snapshot import Reading, Scope, Shard
+from ...judging import NO_MINIMUM_AGE
+from ...world import ASKED_AT, NOW, World, answer
 
 DAY = 86400
 YESTERDAY = "2026-11-19T12:00:00Z"

@@ -8,10 +8,8 @@ from __future__ import annotations
 
 import pytest
 
-from ansible_collections.osops.placement.plugins.module_utils._common.errors import InvalidInput
-from ansible_collections.osops.placement.plugins.module_utils._core.findings.selection import (
-    Selection,
-)
+from .......plugins.module_utils._common.errors import InvalidInput
+from .......plugins.module_utils._core.findings.selection import Selection
 
 FINDINGS = [
     {

@@ -8,20 +8,15 @@ from __future__ import annotations
 
 import typing as t
 
-from ansible_collections.osops.placement.plugins.module_utils._core.findings.summary import (
+from .......plugins.module_utils._core.findings.summary import (
     RunResult,
     list_failures,
     summarize_runs,
 )
-from ansible_collections.osops.placement.plugins.module_utils._core.models.snapshot import (
-    Scope,
-    Shard,
-)
-from ansible_collections.osops.placement.plugins.module_utils._core.options.policy import Policy
-from ansible_collections.osops.placement.tests.unit.plugins.module_utils.judging import (
-    build_findings,
-)
-from ansible_collections.osops.placement.tests.unit.plugins.module_utils.world import World, answer
+from .......plugins.module_utils._core.models.snapshot import Scope, Shard
+from .......plugins.module_utils._core.options.policy import Policy
+from ...judging import build_findings
+from ...world import World, answer
 
 TALLY = {"removed": 2, "reduced": 0, "rewritten": 0, "created": 0, "skipped": 1, "failed": 0}
 

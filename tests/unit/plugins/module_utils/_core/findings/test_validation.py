@@ -10,18 +10,13 @@ import typing as t
 
 import pytest
 
-from ansible_collections.osops.placement.plugins.module_utils._common.errors import InvalidInput
-from ansible_collections.osops.placement.plugins.module_utils._core.findings.validation import (
-    _ENTRY_KEYS,
-    validate_document,
-)
-from ansible_collections.osops.placement.plugins.module_utils._core.models.codec import encode
-from ansible_collections.osops.placement.plugins.module_utils._core.options.policy import Policy
-from ansible_collections.osops.placement.plugins.module_utils._core.plan.plan import Plan
-from ansible_collections.osops.placement.tests.unit.plugins.module_utils.judging import (
-    build_findings,
-)
-from ansible_collections.osops.placement.tests.unit.plugins.module_utils.world import World
+from .......plugins.module_utils._common.errors import InvalidInput
+from .......plugins.module_utils._core.findings.validation import _ENTRY_KEYS, validate_document
+from .......plugins.module_utils._core.models.codec import encode
+from .......plugins.module_utils._core.options.policy import Policy
+from .......plugins.module_utils._core.plan.plan import Plan
+from ...judging import build_findings
+from ...world import World
 
 WORLD = World()
 HERE = WORLD.host("compute-1")

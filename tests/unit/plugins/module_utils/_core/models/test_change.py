@@ -11,16 +11,14 @@ import typing as t
 
 import pytest
 
-from ansible_collections.osops.placement.plugins.module_utils._core.models.change import (
+from .......plugins.module_utils._core.models.change import (
     Change,
     build_body,
     build_change,
     build_reduction,
     is_same_allocation,
 )
-from ansible_collections.osops.placement.plugins.module_utils._core.models.placement import (
-    Allocation,
-)
+from .......plugins.module_utils._core.models.placement import Allocation
 
 HELD = {"b": {"VCPU": 2, "MEMORY_MB": 512}, "a": {"VCPU": 1}}
 

@@ -12,31 +12,15 @@ import typing as t
 import hypothesis
 import pytest
 
-from ansible_collections.osops.placement.plugins.module_utils._common.errors import InvalidInput
-from ansible_collections.osops.placement.plugins.module_utils._core.models.codec import (
-    decode,
-    encode,
-)
-from ansible_collections.osops.placement.plugins.module_utils._core.models.placement import (
-    ProviderDetails,
-)
-from ansible_collections.osops.placement.plugins.module_utils._core.models.resource_request import (
-    PortGroup,
-    ServerPort,
-)
-from ansible_collections.osops.placement.plugins.module_utils._core.models.snapshot import (
-    Listings,
-    Scope,
-    Shard,
-    Snapshot,
-)
-from ansible_collections.osops.placement.plugins.module_utils._core.options.policy import Policy
-from ansible_collections.osops.placement.tests.unit.plugins.module_utils.judging import (
-    NO_MINIMUM_AGE,
-    build_findings,
-)
-from ansible_collections.osops.placement.tests.unit.plugins.module_utils.world import PLENTY, World
-from ansible_collections.osops.placement.tests.unit.plugins.module_utils.worlds import worlds
+from .......plugins.module_utils._common.errors import InvalidInput
+from .......plugins.module_utils._core.models.codec import decode, encode
+from .......plugins.module_utils._core.models.placement import ProviderDetails
+from .......plugins.module_utils._core.models.resource_request import PortGroup, ServerPort
+from .......plugins.module_utils._core.models.snapshot import Listings, Scope, Shard, Snapshot
+from .......plugins.module_utils._core.options.policy import Policy
+from ...judging import NO_MINIMUM_AGE, build_findings
+from ...world import PLENTY, World
+from ...worlds import worlds
 
 # Written when `Listings` was not a class of its own yet.
 OLD_SNAPSHOT = pathlib.Path(__file__).parents[5] / "fixtures" / "snapshot" / "format-2.json"

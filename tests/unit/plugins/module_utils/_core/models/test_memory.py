@@ -14,8 +14,8 @@ import hypothesis.strategies as st
 import pytest
 from hypothesis import given
 
-from ansible_collections.osops.placement.plugins.module_utils._common.errors import InvalidInput
-from ansible_collections.osops.placement.plugins.module_utils._core.models.memory import (
+from .......plugins.module_utils._common.errors import InvalidInput
+from .......plugins.module_utils._core.models.memory import (
     Memory,
     RememberedNode,
     decode_memory,

@@ -10,8 +10,8 @@ import typing as t
 
 import pytest
 
-from ansible_collections.osops.placement.plugins.module_utils._core.models.change import Change
-from ansible_collections.osops.placement.plugins.module_utils._core.models.nova import Migration
+from .......plugins.module_utils._core.models.change import Change
+from .......plugins.module_utils._core.models.nova import Migration
 
 
 def _change(before: t.Mapping[str, t.Any], after: t.Mapping[str, t.Any]) -> Change:

@@ -11,15 +11,9 @@ import typing as t
 
 import pytest
 
-from ansible_collections.osops.placement.plugins.module_utils._common.errors import (
-    AllocationConflict,
-    InvalidInput,
-)
-from ansible_collections.osops.placement.plugins.module_utils._core.models.placement import (
-    Allocation,
-    Provider,
-)
-from ansible_collections.osops.placement.plugins.module_utils._core.resources.allocations import (
+from .......plugins.module_utils._common.errors import AllocationConflict, InvalidInput
+from .......plugins.module_utils._core.models.placement import Allocation, Provider
+from .......plugins.module_utils._core.resources.allocations import (
     check_generation,
     describe_allocation,
     remove_resources,

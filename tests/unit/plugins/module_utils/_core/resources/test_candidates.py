@@ -14,28 +14,25 @@ import typing as t
 
 import pytest
 
-from ansible_collections.osops.placement.plugins.module_utils._common.errors import InvalidInput
-from ansible_collections.osops.placement.plugins.module_utils._core.models.placement import (
+from .......plugins.module_utils._common.errors import InvalidInput
+from .......plugins.module_utils._core.models.placement import (
     AllocationCandidates,
     Inventory,
     Provider,
     ProviderDetails,
     ProviderSummary,
 )
-from ansible_collections.osops.placement.plugins.module_utils._core.resources.candidate_requests import (  # noqa: E501
+from .......plugins.module_utils._core.resources.candidate_requests import (
     ResourceRequest,
     build_query,
     list_groupings,
     parse_request,
 )
-from ansible_collections.osops.placement.plugins.module_utils._core.resources.candidates import (
+from .......plugins.module_utils._core.resources.candidates import (
     describe_all_hosts,
     describe_fitting_host,
 )
-from ansible_collections.osops.placement.plugins.module_utils._core.resources.host_obstacles import (  # noqa: E501
-    HostTree,
-    describe_unfit_host,
-)
+from .......plugins.module_utils._core.resources.host_obstacles import HostTree, describe_unfit_host
 
 HOST = "0a000000-0000-4000-8000-000000000001"
 CHILD = "0b000000-0000-4000-8000-000000000002"

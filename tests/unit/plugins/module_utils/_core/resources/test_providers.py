@@ -10,13 +10,9 @@ import typing as t
 
 import pytest
 
-from ansible_collections.osops.placement.plugins.module_utils._core.clients.placement import PARTS
-from ansible_collections.osops.placement.plugins.module_utils._core.models.placement import (
-    Inventory,
-    Provider,
-    ProviderDetails,
-)
-from ansible_collections.osops.placement.plugins.module_utils._core.resources.providers import (
+from .......plugins.module_utils._core.clients.placement import PARTS
+from .......plugins.module_utils._core.models.placement import Inventory, Provider, ProviderDetails
+from .......plugins.module_utils._core.resources.providers import (
     describe_providers,
     find_unknown_names,
 )

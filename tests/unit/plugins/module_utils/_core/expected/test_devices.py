@@ -10,20 +10,12 @@ import dataclasses as d
 
 import pytest
 
-from ansible_collections.osops.placement.plugins.module_utils._core.models.resource_request import (
+from .......plugins.module_utils._core.models.resource_request import (
     AcceleratorRequest,
     DeviceProfile,
 )
-from ansible_collections.osops.placement.tests.unit.plugins.module_utils.judging import (
-    NO_MINIMUM_AGE,
-    judge,
-)
-from ansible_collections.osops.placement.tests.unit.plugins.module_utils.world import (
-    FLAVOR,
-    PLENTY,
-    World,
-    answer,
-)
+from ...judging import NO_MINIMUM_AGE, judge
+from ...world import FLAVOR, PLENTY, World, answer
 
 
 @pytest.mark.parametrize("requests", [0, 1])

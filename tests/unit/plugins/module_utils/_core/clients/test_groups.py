@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Adding a host to an aggregate: only the aggregate itself shows whether it worked."""
+"""Host aggregates, and which providers are in an aggregate or have a trait."""
 
 from __future__ import annotations
 
@@ -11,12 +11,13 @@ import typing as t
 
 import pytest
 
-from ansible_collections.osops.placement.plugins.module_utils._common.errors import CloudError
-from ansible_collections.osops.placement.plugins.module_utils._core.clients.api import Reply
-from ansible_collections.osops.placement.plugins.module_utils._core.clients.groups import (
-    AggregateClient,
-)
-from ansible_collections.osops.placement.plugins.module_utils._core.models.nova import Aggregate
+from .......plugins.module_utils._common.errors import CloudError
+from .......plugins.module_utils._core.clients.api import Reply
+from .......plugins.module_utils._core.clients.groups import AggregateClient, ProviderGroupReader
+from .......plugins.module_utils._core.models.nova import Aggregate
+from .......plugins.module_utils._core.models.placement import ProviderAggregates
+from .......plugins.module_utils._core.models.snapshot import NOT_ASKED
+from ...service import Service
 
 SSD = Aggregate("33333333-3333-4333-8333-333333333333", "ssd", "az1", (), id=7)
 REFUSAL = {"conflictingRequest": {"message": "One or more hosts already in availability zone(s)."}}
@@ -79,3 +80,56 @@ def test_host_that_somebody_else_has_added_is_no_failure() -> None:
 def test_host_that_is_not_in_it_afterwards_is_a_failure(status: int, sentence: str) -> None:
     with pytest.raises(CloudError, match=sentence):
         _client(Nova(status, accepted=False)).add_host(SSD, "compute-1")
+
+
+ROWS = {"resource_providers": [{"uuid": "one"}, {"uuid": "two"}]}
+AGGREGATES = {"aggregates": ["b", "a"], "resource_provider_generation": 3}
+
+
+def _read_groups(service: Service) -> ProviderGroupReader:
+    return ProviderGroupReader(service.open("Placement", (1, 10)))
+
+
+@pytest.mark.parametrize(
+    ("method", "arguments", "microversion", "query"),
+    [
+        ("query_members", ("rack",), "1.18", "member_of=rack"),
+        (
+            "query_members_without_trait",
+            ("rack", "CUSTOM_X"),
+            "1.22",
+            "member_of=rack&required=!CUSTOM_X",
+        ),
+        ("query_providers_with_trait", ("CUSTOM_X",), "1.18", "required=CUSTOM_X"),
+    ],
+)
+def test_one_request_returns_the_providers(
+    method: str, arguments: tuple[str, ...], microversion: str, query: str
+) -> None:
+    service = Service({"/resource_providers": ROWS})
+
+    assert getattr(_read_groups(service), method)(*arguments).value == ("one", "two")
+    assert service.asked == [f"/resource_providers?{query}"]
+    assert service.microversions == [microversion]
+
+
+def test_aggregates_come_with_the_generation() -> None:
+    service = Service({"/resource_providers/one/aggregates": AGGREGATES})
+
+    assert _read_groups(service).query_aggregates("one").value == ProviderAggregates(3, ("a", "b"))
+
+
+def test_a_trait_that_placement_does_not_know_is_an_answer() -> None:
+    reply = _read_groups(Service({"/resource_providers": 400})).query_members_without_trait(
+        "rack", "CUSTOM_X"
+    )
+
+    assert (reply.status, reply.value) == (400, None)
+
+
+def test_an_older_placement_is_not_asked_for_what_it_ignores() -> None:
+    """Without the filter it would list every provider."""
+    service = Service({"/resource_providers": ROWS}, (1, 21))
+
+    assert _read_groups(service).query_members_without_trait("rack", "CUSTOM_X") == NOT_ASKED
+    assert service.asked == []

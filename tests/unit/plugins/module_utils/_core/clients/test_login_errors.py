@@ -10,12 +10,8 @@ import pytest
 from keystoneauth1 import exceptions
 from urllib3.exceptions import IncompleteRead, ProtocolError
 
-from ansible_collections.osops.placement.plugins.module_utils._common.errors import (
-    MalformedResponse,
-)
-from ansible_collections.osops.placement.plugins.module_utils._core.clients.login_errors import (
-    translate_sdk_errors,
-)
+from .......plugins.module_utils._common.errors import MalformedResponse
+from .......plugins.module_utils._core.clients.login_errors import translate_sdk_errors
 
 
 def test_answer_that_broke_off_is_named_once_by_its_address() -> None:

@@ -1,0 +1,197 @@
+# Copyright (c) 2026, osops.placement contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""How the nodes of Ironic are listed: all pages, with the fields that this Ironic has."""
+
+from __future__ import annotations
+
+import typing as t
+
+import pytest
+
+from .......plugins.module_utils._common.errors import CloudError
+from .......plugins.module_utils._common.parallel import ReadOnce
+from .......plugins.module_utils._core.clients.api import Reply
+from .......plugins.module_utils._core.clients.neutron import NeutronReader
+from .......plugins.module_utils._core.clients.other_services import (
+    BareMetalReader,
+    CyborgReader,
+    VolumeReader,
+)
+from .......plugins.module_utils._core.models.resource_request import (
+    AcceleratorRequest,
+    DeviceProfile,
+    RootVolume,
+)
+from .......plugins.module_utils._core.models.snapshot import NOT_ASKED, Answer
+from ...service import Service
+
+NODE = {
+    "uuid": "node-1",
+    "provision_state": "active",
+    "maintenance": False,
+    "power_state": "power on",
+    "instance_uuid": "server-1",
+    "resource_class": "gold",
+    "owner": "project-1",
+    "provision_updated_at": "2026-11-01T12:00:00+00:00",
+    "updated_at": None,
+}
+
+
+class Ironic:
+    """Pages of nodes; a number stands for the status of an answer without a value."""
+
+    endpoint = "http://ironic/v1/"
+
+    def __init__(self, *pages: t.Any, newest: str = "1.94", status: int = 200) -> None:
+        self.pages = list(pages)
+        self.newest = newest
+        self.status = status
+        self.sent: list[tuple[str, str, dict[str, t.Any]]] = []
+
+    def read(self, path: str, microversion: None, parse: t.Any) -> tuple[Reply, t.Any]:
+        reply = Reply(self.status, {}, {"version": {"version": self.newest}})
+        return reply, parse(reply) if self.status == 200 else None
+
+    def expect(self, reply: Reply, what: str) -> Reply:
+        if reply.status != 200:
+            raise CloudError(f"answered {reply.status}")
+        return reply
+
+    def ask(
+        self, path: str, microversion: str, parse: t.Any, own: bool = False, **query: t.Any
+    ) -> Answer[t.Any]:
+        self.sent.append((path, microversion, query))
+        page = self.pages.pop(0)
+        if isinstance(page, int):
+            return Answer(path, microversion, page, "", None)
+        return Answer(path, microversion, 200, "", parse(Reply(200, {}, page)))
+
+
+def list_nodes(ironic: Ironic) -> Answer[t.Any]:
+    return BareMetalReader(t.cast("t.Any", ironic)).list_nodes()
+
+
+def test_every_page_is_read_and_a_repeated_node_counts_once() -> None:
+    second = {**NODE, "uuid": "node-2"}
+    ironic = Ironic({"nodes": [NODE]}, {"nodes": [NODE, second]}, {"nodes": []})
+    nodes = list_nodes(ironic).value
+
+    assert [node.uuid for node in nodes] == ["node-1", "node-2"]
+    assert [query.get("marker") for _path, _version, query in ironic.sent] == [
+        None,
+        "node-1",
+        "node-2",
+    ]
+    assert nodes[0].instance == "server-1"
+    # Nova's times have no zone, and both are compared.
+    assert nodes[0].changed_at == "2026-11-01T12:00:00"
+
+
+@pytest.mark.parametrize(
+    ("newest", "microversion", "fields"),
+    [("1.94", "1.65", {"owner", "lessee"}), ("1.58", "1.58", {"owner"}), ("1.31", "1.31", set())],
+)
+def test_only_the_fields_of_this_ironic_are_asked_for(
+    newest: str, microversion: str, fields: set[str]
+) -> None:
+    ironic = Ironic({"nodes": []}, newest=newest)
+    list_nodes(ironic)
+
+    ((_path, sent, query),) = ironic.sent
+    assert sent == microversion
+    assert set(query["fields"].split(",")) & {"owner", "lessee"} == fields
+
+
+def test_page_that_is_refused_leaves_the_listing_without_a_value() -> None:
+    answer = list_nodes(Ironic({"nodes": [NODE]}, 403))
+
+    assert (answer.status, answer.value) == (403, None)
+
+
+def test_ironic_that_does_not_name_its_versions_is_an_error() -> None:
+    with pytest.raises(CloudError, match="503"):
+        list_nodes(Ironic(status=503))
+
+
+@pytest.mark.parametrize(
+    ("volume", "properties"),
+    [
+        ({"volume_image_metadata": {"hw_cpu_policy": "dedicated"}}, {"hw_cpu_policy": "dedicated"}),
+        ({"bootable": "true"}, {}),
+        # Cinder hides the properties, or somebody else's volume is meant.
+        ({"bootable": "false"}, None),
+    ],
+)
+def test_root_volume_has_the_properties_of_its_image(
+    volume: dict[str, t.Any], properties: dict[str, str] | None
+) -> None:
+    service = Service({"/volumes/v": {"volume": {"id": "v", **volume}}})
+    found = VolumeReader(service.open("Cinder")).get_root_volume("v").value
+
+    assert found == (None if properties is None else RootVolume("v", properties))
+
+
+def test_device_profile_is_asked_for_once_and_must_be_the_only_one() -> None:
+    groups = [{"resources:FPGA": "1", "trait:CUSTOM_X": "required"}]
+    rows = [{"name": "fpga", "groups": groups}, {"name": "other", "groups": []}]
+    service = Service({"/v2/device_profiles": {"device_profiles": [*rows, rows[1]]}})
+    profiles = ReadOnce(CyborgReader(service.open("Cyborg")).get_device_profile)
+
+    assert profiles.get("fpga").value == DeviceProfile("fpga", tuple(groups))
+    assert profiles.get("fpga").request == "GET /v2/device_profiles?name=fpga"
+    assert profiles.get("other").value is None
+    assert len(service.asked) == 2
+
+
+def test_accelerator_requests_of_another_server_do_not_count() -> None:
+    row = {
+        "uuid": "a",
+        "instance_uuid": "other",
+        "device_profile_name": "p",
+        "device_profile_group_id": 0,
+    }
+    service = Service({"/v2/accelerator_requests": {"arqs": [row]}})
+
+    assert CyborgReader(service.open("Cyborg")).list_accelerator_requests("server").value == ()
+
+
+def test_accelerator_requests_name_their_providers() -> None:
+    row = {
+        "uuid": "arq",
+        "device_profile_name": "fpga",
+        "device_profile_group_id": 0,
+        "device_rp_uuid": "rp",
+    }
+    service = Service({"/v2/accelerator_requests": {"arqs": [row]}})
+    answer = CyborgReader(service.open("Cyborg")).list_accelerator_requests("server")
+
+    assert answer.value == (AcceleratorRequest("arq", "fpga", 0, "rp"),)
+
+
+def test_service_that_the_catalogue_lacks_is_not_asked() -> None:
+    assert NeutronReader(None).list_ports("server") == NOT_ASKED
+    assert VolumeReader(None).get_root_volume("v") == NOT_ASKED
+    assert CyborgReader(None).get_device_profile("x") == NOT_ASKED
+
+
+@pytest.mark.parametrize(("given", "status"), [(403, 403), (404, 404), (0, 0), ({"x": 1}, 0)])
+def test_refusal_and_silence_are_answers(
+    given: t.Any, status: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("time.sleep", lambda seconds: None)
+    service = Service({"/volumes/v": given})
+    answer = VolumeReader(service.open("Cinder")).get_root_volume("v")
+
+    assert (answer.request, answer.status, answer.value) == ("GET /volumes/v", status, None)
+
+
+def test_silent_service_is_not_asked_for_ever() -> None:
+    service = Service({"/volumes/v": 0})
+    reader = VolumeReader(service.open("Cinder"))
+    answers = [reader.get_root_volume("v") for _attempt in range(10)]
+
+    assert {answer.status for answer in answers} == {0}
+    assert len(service.asked) == 3
