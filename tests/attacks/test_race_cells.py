@@ -24,6 +24,8 @@ from ..integration.strays import Strays
 from ..integration.support import Ansible, Minicloud, Placement, assert_nothing_changed
 from ..integration.world import CELL2, CELLS_ASKED, World
 
+pytestmark = pytest.mark.long
+
 HOST = "cell2-compute-1"
 EVERY_KIND = {"orphan_cleanup_remediate_kinds": [kind.name for kind in ORPHAN_KINDS]}
 WRONG_HOST = {"orphan_cleanup_remediate_kinds": ["extra_host"]}
@@ -88,7 +90,6 @@ def moving(world: World, victim: str) -> Iterator[str]:
     world.sql(CELL2, "DELETE FROM migrations WHERE uuid = ?", migration)
 
 
-@pytest.mark.long
 @pytest.mark.usefixtures("victim", "stray")
 @pytest.mark.parametrize(
     ("service", "path"),
@@ -116,7 +117,6 @@ def test_cell_dies_during_the_listings(
     assert_nothing_changed(run, before, placement)
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("queued_for_delete", [0, 1])
 def test_cell_is_dead_for_one_lookup(
     ansible: Ansible,
@@ -153,7 +153,6 @@ def test_cell_is_dead_for_one_lookup(
     assert_nothing_changed(run, before, placement)
 
 
-@pytest.mark.long
 def test_cell_is_dead_and_its_server_queued_for_delete(
     ansible: Ansible, placement: Placement, world: World, victim: str
 ) -> None:
@@ -177,7 +176,6 @@ def test_cell_is_dead_and_its_server_queued_for_delete(
     assert_nothing_changed(run, before, placement)
 
 
-@pytest.mark.long
 def test_cell_is_dead_while_migrations_are_listed(
     ansible: Ansible, placement: Placement, wires: Wires, world: World, moving: str
 ) -> None:
@@ -197,7 +195,6 @@ def test_cell_is_dead_while_migrations_are_listed(
     assert_nothing_changed(run, before, placement)
 
 
-@pytest.mark.long
 def test_cell_is_dead_from_the_migrations_to_the_last_lookup(
     ansible: Ansible, placement: Placement, wires: Wires, world: World, moving: str
 ) -> None:
@@ -217,7 +214,6 @@ def test_cell_is_dead_from_the_migrations_to_the_last_lookup(
     assert_nothing_changed(run, before, placement)
 
 
-@pytest.mark.long
 def test_cell_is_dead_while_migrations_are_listed_again(
     ansible: Ansible, placement: Placement, wires: Wires, world: World, victim: str, moving: str
 ) -> None:
@@ -237,7 +233,6 @@ def test_cell_is_dead_while_migrations_are_listed_again(
     assert_nothing_changed(run, before, placement)
 
 
-@pytest.mark.long
 @pytest.mark.usefixtures("stray", "victim")
 def test_cell_dies_between_detection_and_remediation(
     ansible: Ansible, placement: Placement, wires: Wires, world: World
@@ -257,7 +252,6 @@ def test_cell_dies_between_detection_and_remediation(
     assert_nothing_changed(run, before, placement)
 
 
-@pytest.mark.long
 def test_cell_dies_between_two_writes(
     ansible: Ansible, wires: Wires, world: World, many: Strays, tmp_path: Path
 ) -> None:

@@ -20,6 +20,8 @@ from ...plugins.module_utils._core.models.kinds import ORPHAN_KINDS
 from ..integration.support import Ansible, Minicloud, Placement, Run
 from ..integration.world import World
 
+pytestmark = pytest.mark.long
+
 HELD = "race-held"
 # The servers of this module must stay whatever is chosen.
 CHOSEN = {"orphan_cleanup_remediate_kinds": [kind.name for kind in ORPHAN_KINDS]}
@@ -186,7 +188,6 @@ UNDER_WAY = {
 WAITS = {"live-migrates": "moving", "reverts": "verify_resize", "reverts in place": "verify_resize"}
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("name", UNDER_WAY)
 def test_server_under_way_keeps_its_allocation(
     stages: tuple[Stage, Stage], cast: Cast, name: str
@@ -194,7 +195,6 @@ def test_server_under_way_keeps_its_allocation(
     assert stages[0].run.entry(cast.servers[name])["kind"] == UNDER_WAY[name]
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("name", WAITS)
 def test_migration_under_way_keeps_its_allocation(
     stages: tuple[Stage, Stage], cast: Cast, name: str
@@ -206,7 +206,6 @@ def test_migration_under_way_keeps_its_allocation(
     assert stages[0].run.entry(cast.migrations[name])["kind"] == WAITS[name]
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("name", ["live-migrates", "reverts"])
 def test_interrupted_move_is_reported_as_an_unreverted_allocation(
     stages: tuple[Stage, Stage], cast: Cast, world: World, name: str
@@ -234,7 +233,6 @@ def test_interrupted_move_is_reported_as_an_unreverted_allocation(
     )
 
 
-@pytest.mark.long
 def test_revert_to_a_larger_flavor_on_the_same_host_keeps_both_allocations(
     stages: tuple[Stage, Stage], cast: Cast, world: World
 ) -> None:
@@ -255,7 +253,6 @@ def test_revert_to_a_larger_flavor_on_the_same_host_keeps_both_allocations(
     )
 
 
-@pytest.mark.long
 def test_reset_unshelve_that_may_still_continue_keeps_its_allocation(
     stages: tuple[Stage, Stage], cast: Cast
 ) -> None:
@@ -265,7 +262,6 @@ def test_reset_unshelve_that_may_still_continue_keeps_its_allocation(
     )
 
 
-@pytest.mark.long
 def test_run_changes_nothing(stages: tuple[Stage, Stage]) -> None:
     for stage in stages:
         assert (

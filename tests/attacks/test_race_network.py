@@ -17,6 +17,8 @@ from ..integration.interposer import Fault, Wires
 from ..integration.support import Ansible, Minicloud, Placement, assert_nothing_changed
 from ..integration.world import World
 
+pytestmark = pytest.mark.long
+
 FORGOTTEN = {"orphan_cleanup_remediate_kinds": ["unknown_consumer"]}
 
 
@@ -29,7 +31,6 @@ def stray(minicloud: Minicloud, world: World) -> Iterator[str]:
     world.hold(consumer, {})
 
 
-@pytest.mark.long
 def test_run_counts_a_write_whose_answer_is_lost(
     ansible: Ansible, placement: Placement, wires: Wires, stray: str
 ) -> None:
@@ -46,7 +47,6 @@ def test_run_counts_a_write_whose_answer_is_lost(
     assert_nothing_changed(run, before, placement)
 
 
-@pytest.mark.long
 @pytest.mark.parametrize(
     ("fault", "said"),
     [
@@ -68,7 +68,6 @@ def test_run_does_not_count_a_write_that_does_not_arrive(
     assert_nothing_changed(run, before, placement)
 
 
-@pytest.mark.long
 def test_run_changes_nothing_when_nova_fails_during_the_renewed_proof(
     ansible: Ansible, placement: Placement, wires: Wires, stray: str
 ) -> None:
@@ -89,7 +88,6 @@ def test_run_changes_nothing_when_nova_fails_during_the_renewed_proof(
     assert_nothing_changed(run, before, placement)
 
 
-@pytest.mark.long
 def test_run_repeats_one_request_whose_answer_is_lost(
     ansible: Ansible, placement: Placement, wires: Wires, stray: str
 ) -> None:

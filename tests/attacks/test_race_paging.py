@@ -17,6 +17,8 @@ from ..integration.interposer import Wires
 from ..integration.support import Ansible, Minicloud, Placement, assert_nothing_changed
 from ..integration.world import CELL1, World
 
+pytestmark = pytest.mark.long
+
 HOSTS = ("compute-1", "compute-2", "compute-3", "compute-4")
 CHOSEN = {
     "orphan_cleanup_remediate_kinds": [
@@ -86,7 +88,6 @@ def still(world: World) -> Iterator[None]:
         yield
 
 
-@pytest.mark.long
 def test_pages_are_read_to_the_end(
     ansible: Ansible, placement: Placement, wires: Wires, residents: Residents, nodes: list[str]
 ) -> None:
@@ -111,7 +112,6 @@ def test_pages_are_read_to_the_end(
     assert_nothing_changed(run, before, placement)
 
 
-@pytest.mark.long
 @pytest.mark.usefixtures("still")
 @pytest.mark.parametrize("how", ["vanishes", "appears"])
 def test_host_missing_from_the_listing_keeps_its_servers(
@@ -162,7 +162,6 @@ def test_host_missing_from_the_listing_keeps_its_servers(
     assert_nothing_changed(run, before, placement)
 
 
-@pytest.mark.long
 @pytest.mark.usefixtures("still")
 def test_listing_is_read_again_when_the_last_host_of_a_page_vanishes(
     ansible: Ansible, placement: Placement, wires: Wires, world: World, nodes: list[str]
@@ -182,7 +181,6 @@ def test_listing_is_read_again_when_the_last_host_of_a_page_vanishes(
     assert_nothing_changed(run, before, placement)
 
 
-@pytest.mark.long
 def test_migrations_that_start_or_vanish_while_listed_are_protected(
     ansible: Ansible, placement: Placement, wires: Wires, world: World, residents: Residents
 ) -> None:
