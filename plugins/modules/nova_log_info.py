@@ -260,8 +260,7 @@ from ansible.module_utils.basic import AnsibleModule
 from ..module_utils._common.errors import InvalidInput
 from ..module_utils._common.runner import run_offline
 from ..module_utils._common.times import UTC, parse_duration
-from ..module_utils._hypervisors.on_host.nova_log import Complaints
-from ..module_utils._hypervisors.on_host.nova_log_reader import Source, read_files, read_unit
+from ..module_utils._hypervisors.on_host.nova_log import Complaints, Source, read_files, read_unit
 
 
 def work(module: AnsibleModule) -> dict[str, t.Any]:
@@ -269,17 +268,16 @@ def work(module: AnsibleModule) -> dict[str, t.Any]:
     options = module.params
     if options["max_records"] < 1:
         raise InvalidInput("max_records must be 1 or more.")
-    since = _parse_since(options["since"])
-    zone = None
-    if options["utc"]:
-        zone = UTC
     complaints = Complaints(
-        options["host"], socket.gethostname(), options["max_records"], since, zone
+        options["host"],
+        socket.gethostname(),
+        options["max_records"],
+        _parse_since(options["since"]),
+        UTC if options["utc"] else None,
     )
-    sources = read_files(options["paths"], complaints, since)
-    if options["units"]:
-        journalctl = module.get_bin_path("journalctl")
-        sources += [read_unit(journalctl, unit, complaints, since) for unit in options["units"]]
+    sources = read_files(options["paths"], complaints)
+    journalctl = module.get_bin_path("journalctl")
+    sources += [read_unit(journalctl, unit, complaints) for unit in options["units"]]
     _warn_unread(module, sources)
     if complaints.truncated:
         module.warn(

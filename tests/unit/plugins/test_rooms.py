@@ -31,7 +31,7 @@ CEILINGS = {
     "hypervisor_guest_info": 13,
     "migration_info": 34,
     "network_agent": 103,
-    "nova_log_info": 5,
+    "nova_log_info": 4,
     "orphan_detect": 133,
     "orphan_notification": 0,
     "orphan_plan": 29,
