@@ -33,7 +33,7 @@ from .._core.models.nova import SUCCESSFUL_MIGRATION_STATUSES, Hypervisor, Migra
 from .._core.models.verdict import ORPHANED, Decision, orphaned, protected, undecided
 from .._core.options.policy import Policy
 from .guests import LEFTOVER_DIRECTORY, RUNNING_LEFTOVER, Guest
-from .on_host.virsh import SHUT_OFF
+from .on_host.domain_xml import SHUT_OFF
 
 # These are about allocations, but a guest on a host has its own age and no consumer type.
 _ALLOCATION_PROTECTIONS = frozenset({"foreign_type", "too_young"})

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from .._common.errors import InvalidInput, describe_form_error
 from .._common.times import seconds_between
 from .._common.uuids import normalize_uuid
-from .on_host.virsh import SHUT_OFF
+from .on_host.domain_xml import SHUT_OFF
 
 LEFTOVER_DOMAIN, LEFTOVER_DIRECTORY = "leftover_domain", "leftover_directory"
 # A domain that runs although Nova has its server on another host: two guests of one server.

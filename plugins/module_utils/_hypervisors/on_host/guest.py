@@ -16,22 +16,14 @@ from collections.abc import Callable
 from ..._common.errors import HostError, InvalidInput, PlacementToolsError
 from ..._common.times import parse_duration, seconds_between, shift_time
 from ..._common.uuids import normalize_uuid
+from .domain_xml import SHUT_OFF, Domain, parse_domain
 from .instance_dirs import (
     SUFFIX_BY_KIND,
     InstanceDirectories,
     InstanceDirectory,
     QuarantinedDirectory,
 )
-from .virsh import (
-    REFUSED_UNLESS_REMOVED,
-    SHUT_OFF,
-    Domain,
-    Virsh,
-    find_newest_xml,
-    parse_domain,
-    read_xml,
-    save_xml,
-)
+from .virsh import REFUSED_UNLESS_REMOVED, Virsh, find_newest_xml, read_xml, save_xml
 
 if t.TYPE_CHECKING:  # pragma: no cover
     from ansible.module_utils.basic import AnsibleModule

@@ -23,14 +23,22 @@ from ..._common.errors import HostError
 from ..._common.folders import belongs_to_others
 from ..._common.times import format_timestamp
 from ..._common.uuids import normalize_uuid
-from .dir_scan import MAX_ENTRIES, DirScan, is_open, scan_dir
-from .open_files import Inode, Mount, find_open_files, get_inode, is_shared, list_mounts
-from .timestamps import (
+from .files import (
+    MAX_ENTRIES,
     TIMESTAMP_PATTERN,
+    DirScan,
+    Inode,
+    Mount,
     calculate_age,
     describe_os_error,
     find_free_name,
+    find_open_files,
+    get_inode,
+    is_open,
+    is_shared,
+    list_mounts,
     parse_timestamp,
+    scan_dir,
 )
 
 DEFAULT_INSTANCES_PATH = "/var/lib/nova/instances"

@@ -9,69 +9,29 @@ This runs on hypervisors, with any Python from 3.9 on.
 
 from __future__ import annotations
 
-import dataclasses as d
 import os
 import re
 import shlex
 import typing as t
-import xml.etree.ElementTree as ET
 
 from ..._common.errors import HostError, InvalidInput
 from ..._common.folders import belongs_to_others
 from ..._common.uuids import normalize_uuid
-from .host_devices import HostDevices, read_host_devices
-from .timestamps import TIMESTAMP_PATTERN, describe_os_error, find_free_name
+from .domain_xml import MAX_XML_BYTES, Domain, parse_domain
+from .files import TIMESTAMP_PATTERN, describe_os_error, find_free_name
 
 if t.TYPE_CHECKING:  # pragma: no cover
     from ansible.module_utils.basic import AnsibleModule
 
 
-SHUT_OFF = "shut off"
 # What belongs to a domain and may be lost with it: libvirt can keep the first two when it undefines
 # the domain.
 KEPT_UNLESS_REMOVED = ("nvram", "tpm")
 REFUSED_UNLESS_REMOVED = ("managed_save", "snapshots")
-MAX_XML_BYTES = 10 * 1024 * 1024
 _MAX_ERROR_LENGTH = 500
 _KEEP_TPM_VERSION = (8, 9)
 # timeout exits with 124; with 137 when it had to kill the command.
 _TIMEOUT_STATUSES = (124, 137)
-# The end of the namespace is a version, which differs between releases of Nova.
-_NOVA_METADATA_TAG = re.compile(r"\{(http://openstack\.org/xmlns/libvirt/nova/[0-9.]+)\}instance")
-
-
-@d.dataclass(frozen=True)
-class Domain:
-    """A domain as libvirt describes it.
-
-    nova: its metadata of Nova; None for a domain without them, which does not belong to Nova.
-    devices: the devices of the host that it uses; of a domain that is shut off, those that it gets
-        when it starts.
-    """
-
-    uuid: str
-    name: str
-    state: str
-    vcpus: int
-    memory_mb: int
-    persistent: bool
-    managed_save: bool
-    snapshots: int
-    nvram: str | None
-    firmware: bool
-    tpm: bool
-    nova: t.Mapping[str, str | None] | None
-    disks: tuple[str, ...]
-    devices: HostDevices
-
-    def as_dict(self) -> dict[str, t.Any]:
-        """Return the domain as the modules return it."""
-        fields = {**d.asdict(self), "disks": list(self.disks)}
-        del fields["firmware"], fields["devices"]
-        return {**fields, **self.devices.as_fields()}
-
-    def __str__(self) -> str:
-        return f"domain {self.name!r} ({self.uuid})"
 
 
 def virsh_options() -> dict[str, dict[str, t.Any]]:
@@ -251,106 +211,11 @@ _LIST_OPTIONS = {
 }
 
 
-def parse_domain(
-    xml: bytes, *, state: str, persistent: bool, managed_save: bool = False, snapshots: int = 0
-) -> Domain:
-    """Return the domain that `xml` describes. Raises HostError when it does not describe one."""
-    root = _parse_xml(xml)
-    uuid = normalize_uuid(root.findtext("uuid", ""))
-    if root.tag != "domain" or uuid is None:
-        raise HostError("The XML does not describe a domain with a UUID.")
-    return Domain(
-        uuid=uuid,
-        name=root.findtext("name", ""),
-        state=state,
-        vcpus=_parse_number(root.findtext("vcpu")),
-        memory_mb=_parse_number(root.findtext("memory")) // 1024,
-        persistent=persistent,
-        managed_save=managed_save,
-        snapshots=snapshots,
-        nvram=_parse_nvram_path(root),
-        firmware=_has_firmware(root),
-        tpm=_has_emulated_tpm(root),
-        nova=_parse_nova_metadata(root),
-        disks=_parse_disk_paths(root),
-        devices=read_host_devices(root),
-    )
-
-
 def sanitize_output(text: str) -> str:
     """Return the output of a program as one line, safe for a terminal and not too long."""
     printable = [character if character.isprintable() else " " for character in text]
     words = "".join(printable).split()
     return " ".join(words)[:_MAX_ERROR_LENGTH]
-
-
-def _parse_xml(xml: bytes) -> ET.Element:
-    # libvirt writes no document type, with which a few lines could grow to gigabytes.
-    if len(xml) > MAX_XML_BYTES or b"<!DOCTYPE" in xml:
-        raise HostError(
-            f"The XML of a domain has {len(xml)} bytes or a document type: "
-            "libvirt does not write such XML."
-        )
-    try:
-        return ET.fromstring(xml)
-    except ET.ParseError as error:
-        raise HostError(f"The XML of a domain cannot be read: {error}.") from error
-
-
-def _parse_nvram_path(root: ET.Element) -> str | None:
-    # The path is either the text of the element, or an attribute of the source in it.
-    source = root.find("os/nvram/source")
-    if source is not None:
-        return source.get("file") or None
-    return root.findtext("os/nvram", "").strip() or None
-
-
-def _has_firmware(root: ET.Element) -> bool:
-    """Return whether the domain has firmware with variables, for which libvirt needs a flag."""
-    system = root.find("os")
-    if system is None:
-        return False
-    return system.find("nvram") is not None or system.get("firmware") is not None
-
-
-def _has_emulated_tpm(root: ET.Element) -> bool:
-    backends = root.findall("devices/tpm/backend")
-    return any(backend.get("type") == "emulator" for backend in backends)
-
-
-def _parse_disk_paths(root: ET.Element) -> tuple[str, ...]:
-    """Return the files and devices of the disks of a domain, and of what they are layers of."""
-    sources = root.findall("devices/disk//source")
-    # The disk of a network, for example, has neither.
-    return tuple(filter(None, (source.get("file") or source.get("dev") for source in sources)))
-
-
-def _parse_number(text: str | None) -> int:
-    if not text or not text.strip().isdigit():
-        return 0
-    return int(text)
-
-
-def _parse_nova_metadata(root: ET.Element) -> dict[str, str | None] | None:
-    """Return what Nova wrote into the metadata of a domain; None when it wrote nothing."""
-    for element in root.findall("metadata/*"):
-        match = _NOVA_METADATA_TAG.fullmatch(element.tag)
-        if match is None:
-            continue
-        space = f"{{{match.group(1)}}}"
-        created = element.findtext(f"{space}creationTime")
-        return {
-            "name": element.findtext(f"{space}name"),
-            "flavor": _get_attribute(element.find(f"{space}flavor"), "name"),
-            "project": _get_attribute(element.find(f"{space}owner/{space}project"), "uuid"),
-            "user": _get_attribute(element.find(f"{space}owner/{space}user"), "uuid"),
-            "created_at": f"{created.replace(' ', 'T')}Z" if created else None,
-        }
-    return None
-
-
-def _get_attribute(element: ET.Element | None, name: str) -> str | None:
-    return None if element is None else element.get(name)
 
 
 DEFAULT_BACKUP_PATH = "/var/lib/osops-placement"

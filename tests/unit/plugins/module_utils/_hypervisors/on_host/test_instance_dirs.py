@@ -16,7 +16,7 @@ import pathlib
 import pytest
 
 from ansible_collections.osops.placement.plugins.module_utils._common.errors import HostError
-from ansible_collections.osops.placement.plugins.module_utils._hypervisors.on_host import dir_scan
+from ansible_collections.osops.placement.plugins.module_utils._hypervisors.on_host import files
 from ansible_collections.osops.placement.plugins.module_utils._hypervisors.on_host.instance_dirs import (  # noqa: E501
     InstanceDirectories,
 )
@@ -63,7 +63,7 @@ def test_unreadable_directory_is_not_deleted_from_quarantine(
         (kept / name).write_text("its disk")
     instances = InstanceDirectories(str(tmp_path), None)
     (entry,) = instances.list_quarantined()
-    monkeypatch.setattr(dir_scan, "MAX_ENTRIES", 2)
+    monkeypatch.setattr(files, "MAX_ENTRIES", 2)
 
     with pytest.raises(HostError, match="is unknown whether"):
         instances.purge(entry)

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The devices of the host that a domain uses: PCI devices and mediated devices.
+"""The XML of a domain: what libvirt, Nova and the host say of it.
 
 This runs on hypervisors, with any Python from 3.9 on.
 """
@@ -13,11 +13,15 @@ import dataclasses as d
 import os
 import re
 import typing as t
+import xml.etree.ElementTree as ET
 
+from ..._common.errors import HostError
 from ..._common.uuids import normalize_uuid
 
-if t.TYPE_CHECKING:  # pragma: no cover
-    import xml.etree.ElementTree as ET
+SHUT_OFF = "shut off"
+MAX_XML_BYTES = 10 * 1024 * 1024
+# The end of the namespace is a version, which differs between releases of Nova.
+_NOVA_METADATA_TAG = re.compile(r"\{(http://openstack\.org/xmlns/libvirt/nova/[0-9.]+)\}instance")
 
 SYSFS = "/sys"
 
@@ -77,6 +81,135 @@ class HostDevices:
             "mdevs": [d.asdict(device) for device in self.mediated],
             "other_devices": list(self.others),
         }
+
+
+@d.dataclass(frozen=True)
+class Domain:
+    """A domain as libvirt describes it.
+
+    nova: its metadata of Nova; None for a domain without them, which does not belong to Nova.
+    devices: the devices of the host that it uses; of a domain that is shut off, those that it gets
+        when it starts.
+    """
+
+    uuid: str
+    name: str
+    state: str
+    vcpus: int
+    memory_mb: int
+    persistent: bool
+    managed_save: bool
+    snapshots: int
+    nvram: str | None
+    firmware: bool
+    tpm: bool
+    nova: t.Mapping[str, str | None] | None
+    disks: tuple[str, ...]
+    devices: HostDevices
+
+    def as_dict(self) -> dict[str, t.Any]:
+        """Return the domain as the modules return it."""
+        fields = {**d.asdict(self), "disks": list(self.disks)}
+        del fields["firmware"], fields["devices"]
+        return {**fields, **self.devices.as_fields()}
+
+    def __str__(self) -> str:
+        return f"domain {self.name!r} ({self.uuid})"
+
+
+def parse_domain(
+    xml: bytes, *, state: str, persistent: bool, managed_save: bool = False, snapshots: int = 0
+) -> Domain:
+    """Return the domain that `xml` describes. Raises HostError when it does not describe one."""
+    root = _parse_xml(xml)
+    uuid = normalize_uuid(root.findtext("uuid", ""))
+    if root.tag != "domain" or uuid is None:
+        raise HostError("The XML does not describe a domain with a UUID.")
+    return Domain(
+        uuid=uuid,
+        name=root.findtext("name", ""),
+        state=state,
+        vcpus=_parse_number(root.findtext("vcpu")),
+        memory_mb=_parse_number(root.findtext("memory")) // 1024,
+        persistent=persistent,
+        managed_save=managed_save,
+        snapshots=snapshots,
+        nvram=_parse_nvram_path(root),
+        firmware=_has_firmware(root),
+        tpm=_has_emulated_tpm(root),
+        nova=_parse_nova_metadata(root),
+        disks=_parse_disk_paths(root),
+        devices=read_host_devices(root),
+    )
+
+
+def _parse_xml(xml: bytes) -> ET.Element:
+    # libvirt writes no document type, with which a few lines could grow to gigabytes.
+    if len(xml) > MAX_XML_BYTES or b"<!DOCTYPE" in xml:
+        raise HostError(
+            f"The XML of a domain has {len(xml)} bytes or a document type: "
+            "libvirt does not write such XML."
+        )
+    try:
+        return ET.fromstring(xml)
+    except ET.ParseError as error:
+        raise HostError(f"The XML of a domain cannot be read: {error}.") from error
+
+
+def _parse_nvram_path(root: ET.Element) -> str | None:
+    # The path is either the text of the element, or an attribute of the source in it.
+    source = root.find("os/nvram/source")
+    if source is not None:
+        return source.get("file") or None
+    return root.findtext("os/nvram", "").strip() or None
+
+
+def _has_firmware(root: ET.Element) -> bool:
+    """Return whether the domain has firmware with variables, for which libvirt needs a flag."""
+    system = root.find("os")
+    if system is None:
+        return False
+    return system.find("nvram") is not None or system.get("firmware") is not None
+
+
+def _has_emulated_tpm(root: ET.Element) -> bool:
+    backends = root.findall("devices/tpm/backend")
+    return any(backend.get("type") == "emulator" for backend in backends)
+
+
+def _parse_disk_paths(root: ET.Element) -> tuple[str, ...]:
+    """Return the files and devices of the disks of a domain, and of what they are layers of."""
+    sources = root.findall("devices/disk//source")
+    # The disk of a network, for example, has neither.
+    return tuple(filter(None, (source.get("file") or source.get("dev") for source in sources)))
+
+
+def _parse_number(text: str | None) -> int:
+    if not text or not text.strip().isdigit():
+        return 0
+    return int(text)
+
+
+def _parse_nova_metadata(root: ET.Element) -> dict[str, str | None] | None:
+    """Return what Nova wrote into the metadata of a domain; None when it wrote nothing."""
+    for element in root.findall("metadata/*"):
+        match = _NOVA_METADATA_TAG.fullmatch(element.tag)
+        if match is None:
+            continue
+        space = f"{{{match.group(1)}}}"
+        created = element.findtext(f"{space}creationTime")
+        return {
+            "name": element.findtext(f"{space}name"),
+            "flavor": _get_attribute(element.find(f"{space}flavor"), "name"),
+            "project": _get_attribute(element.find(f"{space}owner/{space}project"), "uuid"),
+            "user": _get_attribute(element.find(f"{space}owner/{space}user"), "uuid"),
+            "created_at": f"{created.replace(' ', 'T')}Z" if created else None,
+        }
+    return None
+
+
+def _get_attribute(element: ET.Element | None, name: str) -> str | None:
+    return None if element is None else element.get(name)
 
 
 def read_host_devices(domain: ET.Element, sysfs: str = SYSFS) -> HostDevices:

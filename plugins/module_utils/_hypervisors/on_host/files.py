@@ -2,18 +2,29 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""What is in use on this host: open files, mounts and their file systems.
+"""Files and folders of this host: what is in them, and who may use them.
 
-This runs on hypervisors, with any Python from 3.9 on.
+The names of saved files have the time at which they were made. This runs on hypervisors, with any
+Python from 3.9 on.
 """
 
 from __future__ import annotations
 
+import calendar
 import contextlib
+import dataclasses as d
 import glob
 import os
 import re
+import stat
+import time
 import typing as t
+
+from ..._common.errors import HostError
+
+TIMESTAMP_PATTERN = r"\d{8}T\d{6}Z"
+_FORMAT = "%Y%m%dT%H%M%SZ"
+_MAX_TRIES = 60
 
 Inode = tuple[int, int]
 
@@ -30,6 +41,28 @@ _EXPORT_FILES = {
     "/etc/ganesha/**": _GANESHA_PATH,
 }
 _EXPORT = "export"
+# File systems that only one host can use; other hosts may use one of any other type, too.
+_LOCAL_FILE_SYSTEMS = frozenset(
+    [
+        "bcachefs",
+        "btrfs",
+        "ext2",
+        "ext3",
+        "ext4",
+        "f2fs",
+        "fuseblk",
+        "jfs",
+        "overlay",
+        "ramfs",
+        "reiserfs",
+        "tmpfs",
+        "xfs",
+        "zfs",
+    ]
+)
+
+# A folder with more entries is not read to its end, and its size stays unknown.
+MAX_ENTRIES = 100_000
 
 
 class Mount(t.NamedTuple):
@@ -45,25 +78,92 @@ class Mount(t.NamedTuple):
     root: str = "/"
 
 
-# File systems that only one host can use; other hosts may use one of any other type, too.
-_LOCAL_FILE_SYSTEMS = frozenset(
-    (
-        "bcachefs",
-        "btrfs",
-        "ext2",
-        "ext3",
-        "ext4",
-        "f2fs",
-        "fuseblk",
-        "jfs",
-        "overlay",
-        "ramfs",
-        "reiserfs",
-        "tmpfs",
-        "xfs",
-        "zfs",
-    )
-)
+@d.dataclass(frozen=True)
+class DirScan:
+    """What a folder contains.
+
+    size: bytes on disk. newest: the last change, in seconds since the epoch. Both are None when not
+        all of the folder could be read.
+    """
+
+    size: int | None
+    newest: float | None
+    inodes: set[Inode]
+
+
+def is_open(
+    path: str, inside: DirScan, in_use: tuple[set[Inode], bool], around: list[Mount]
+) -> bool | None:
+    """Return whether anything in a folder is open or mounted; None when that is unknown.
+
+    inside: as `scan_dir` returns it. in_use: as `find_open_files` does. around: as `list_mounts`
+        does.
+    """
+    open_inodes, complete = in_use
+    if inside.inodes & open_inodes or has_mount_inside(path, around):
+        return True
+    # Without mounts, their list could not be read: each host has at least that of its root.
+    if not complete or not around or inside.size is None:
+        return None
+    return False
+
+
+def scan_dir(path: str) -> DirScan:
+    """Return what a folder contains, without following links or entering other file systems."""
+    try:
+        top = os.stat(path, follow_symlinks=False)
+    except OSError:
+        return DirScan(None, None, set())
+    scan = _Scan(path, top)
+    while scan.folders:
+        try:
+            scan.read_next_folder()
+        except FileNotFoundError:
+            continue  # it was deleted during the scan
+        except OSError:
+            scan.complete = False
+        if scan.is_too_large():
+            return DirScan(None, None, scan.inodes)
+    if not scan.complete:
+        return DirScan(None, None, scan.inodes)
+    # st_blocks counts blocks of 512 bytes, whatever the file system uses.
+    return DirScan(scan.blocks * 512, scan.newest, scan.inodes)
+
+
+class _Scan:
+    """A scan that is under way: what was read, and the folders that are yet to be read."""
+
+    def __init__(self, path: str, top: os.stat_result) -> None:
+        self._device = top.st_dev
+        self.folders = [path]
+        self.inodes = {get_inode(top)}
+        self.blocks = top.st_blocks
+        self.newest = top.st_mtime
+        self.complete = True
+
+    def is_too_large(self) -> bool:
+        return len(self.inodes) > MAX_ENTRIES
+
+    def read_next_folder(self) -> None:
+        """Read one folder, or as much of it as the limit allows. Raises OSError."""
+        with os.scandir(self.folders.pop()) as entries:
+            for entry in entries:
+                # An entry may have been deleted since the folder was opened.
+                with contextlib.suppress(FileNotFoundError):
+                    self._add(entry.path, entry.stat(follow_symlinks=False))
+                if self.is_too_large():
+                    return
+
+    def _add(self, path: str, status: os.stat_result) -> None:
+        self.newest = max(self.newest, status.st_mtime)
+        inode = get_inode(status)
+        # A file with several links takes up its blocks once.
+        if inode not in self.inodes:
+            self.inodes.add(inode)
+            self.blocks += status.st_blocks
+        # Another file system in it does not move with the folder.
+        if stat.S_ISDIR(status.st_mode) and status.st_dev == self._device:
+            self.folders.append(path)
 
 
 def find_open_files() -> tuple[set[Inode], bool]:
@@ -194,3 +294,47 @@ def _decode_escapes(path: str) -> str:
 
 def _decode_escape(match: re.Match[str]) -> str:
     return chr(int(match.group(1), 8))
+
+
+def find_free_name(before: str, after: str, folder: int, earliest: int = 0) -> str:
+    """Return a name that is not used in the open `folder`: `before`, the time and `after`.
+
+    earliest: a time that another machine knows to have come, in seconds since the epoch.
+
+    When the name with the current second is used, that with the next second is returned.
+
+    Raises HostError when the names of a whole minute are used.
+    """
+    start = max(int(time.time()), earliest)
+    for moment in range(start, start + _MAX_TRIES):
+        name = f"{before}.{time.strftime(_FORMAT, time.gmtime(moment))}{after}"
+        try:
+            os.stat(name, dir_fd=folder, follow_symlinks=False)
+        except FileNotFoundError:
+            return name
+    raise HostError(f"{_MAX_TRIES} names such as {name} already exist: find out what creates them.")
+
+
+def parse_timestamp(stamp: str) -> int | None:
+    """Return the time that `stamp` stands for, in seconds since the epoch.
+
+    None when there is no such time, such as that of a 13th month.
+    """
+    try:
+        return calendar.timegm(time.strptime(stamp, _FORMAT))
+    except ValueError:
+        return None
+
+
+def calculate_age(seconds: float) -> int:
+    """Return the seconds that have passed since a time; 0 for a time in the future.
+
+    seconds: the time, in seconds since the epoch.
+    """
+    return max(0, int(time.time() - seconds))
+
+
+def describe_os_error(error: OSError) -> str:
+    """Return the system's words for an error, for the middle of a sentence."""
+    # An OSError that Python itself raises may have no words.
+    return t.cast("str", error.strerror) or type(error).__name__
