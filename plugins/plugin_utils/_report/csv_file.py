@@ -14,12 +14,10 @@ import io
 import typing as t
 
 from ...module_utils._common.text import make_printable
-from ...module_utils._core.findings.entries import Entry, get_subject
 from ...module_utils._core.models.documents import CloudDocument
-from .order import list_sorted_entries
-from .phrases import get_server_name, list_hosts, map_outcomes, sum_freed
 from .report import Report
 from .units import COMMON_CLASSES, format_others
+from .view import Item, list_items
 
 _YES_OR_NO = {True: "yes", False: "no"}
 
@@ -29,19 +27,18 @@ _FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n", "\uff1d", "\uff0b", "\u
 
 def render(report: Report) -> str:
     """Return a header and a row for each finding, each undecided and each protected entry."""
-    outcomes = map_outcomes(report)
     text = io.StringIO(newline="")
     writer = csv.writer(text, quoting=csv.QUOTE_ALL, lineterminator="\r\n")
     writer.writerow(COLUMNS)
     cloud = report.findings["cloud"]
-    for entry in list_sorted_entries(report.findings):
-        row = _build_row(entry, outcomes.get(entry["id"], ""), cloud)
+    for item in list_items(report):
+        row = _build_row(item, cloud)
         writer.writerow([_escape_cell(row.get(column)) for column in COLUMNS])
     return text.getvalue()
 
 
-def _build_row(entry: Entry, outcome: str, cloud: CloudDocument) -> dict[str, t.Any]:
-    frees = sum_freed(entry)
+def _build_row(item: Item, cloud: CloudDocument) -> dict[str, t.Any]:
+    entry, frees = item.entry, item.frees
     server, change = entry["server"], entry["change"]
     return {
         # Some columns are fields of the entry itself.
@@ -49,18 +46,18 @@ def _build_row(entry: Entry, outcome: str, cloud: CloudDocument) -> dict[str, t.
         "cloud": cloud["placement_endpoint"],
         "region": cloud["region"],
         "new": _YES_OR_NO[entry["new"]],
-        "subject": get_subject(entry),
+        "subject": item.subject,
         "server": server["uuid"] if server else None,
-        "server_name": get_server_name(entry),
+        "server_name": item.server,
         "server_status": server["status"] if server else None,
-        "hosts": ", ".join(list_hosts(entry)),
+        "hosts": ", ".join(item.hosts),
         **{f"frees_{cls.lower()}": frees.get(cls, 0) for cls in COMMON_CLASSES},
         # Which other classes there are differs from cloud to cloud.
         "frees_others": format_others(frees, COMMON_CLASSES),
         "change": change["action"] if change else None,
         # Only findings can be selected.
         "selected": _YES_OR_NO[entry["selected"]] if "selected" in entry else None,
-        "outcome": outcome,
+        "outcome": item.outcome,
     }
 
 

@@ -17,24 +17,55 @@ import hashlib
 import json
 import re
 import typing as t
-from collections.abc import Iterable, Iterator, Sequence
-from pathlib import Path
+from collections.abc import Callable, Iterable, Iterator, Mapping
 
 import jinja2
 from markupsafe import Markup
 
-from ...module_utils._common.text import make_printable
-from .overview import build_overview
+from ...module_utils._common.text import format_count, make_printable
+from ...module_utils._common.times import format_duration
+from ...module_utils._core.findings.coverage import (
+    describe_amounts,
+    describe_reading,
+    describe_unjudged_hosts,
+)
+from ...module_utils._core.findings.entries import (
+    Coverage,
+    Entry,
+    EntryProvider,
+    FindingsDocument,
+    describe_scope,
+    iterate_entries,
+)
+from ...module_utils._core.models.change import DELETE_PROVIDERS
+from ...module_utils._core.models.documents import (
+    ChangeDocument,
+    MigrationDocument,
+    RemovalDocument,
+    ScopeDocument,
+    ServerDocument,
+    ServiceDocument,
+)
+from ...module_utils._core.models.kind import OPT_IN, REMEDIATE, REPORT
+from ...module_utils._core.models.kinds import KINDS
+from .log_correlation import Correlation, correlate_records, get_record_subject
+from .order import sort_kinds
+from .phrases import UUID, describe_complaint
+from .proposed_commands import build_cleanup, build_restore, keep_safe, list_safe_hosts
 from .report import Report
-from .rows import Row, build_rows, make_details_builder
-
-_FOLDER = Path(__file__).with_name("_html_page")
+from .units import (
+    format_number,
+    format_others,
+    get_class_label,
+    humanize_amount,
+    humanize_amounts,
+    sort_resource_classes,
+)
+from .view import RESOURCE_COLUMNS, TEMPLATES, Item, list_items, sum_hosts, sum_projects
 
 # How many rows have their details in one piece of JSON, which is parsed when the first of them is
 # unfolded.
 _CHUNK_SIZE = 50
-# How many rows the page lists without its script: they cannot be searched.
-_PLAIN_ROWS = 500
 
 # What could end a script element, start a comment in it, or end a line of it.
 _ESCAPES = {char: f"\\u{ord(char):04X}" for char in "<>&\u2028\u2029"}
@@ -46,8 +77,8 @@ _CONTROL = re.compile(r"\\[bfnrtu]")
 
 def render(report: Report) -> str:
     """Return the page. It is the same for the same report."""
-    style = (_FOLDER / "page.css").read_text(encoding="utf-8")
-    script = (_FOLDER / "page.js").read_text(encoding="utf-8")
+    style = (TEMPLATES / "page.css").read_text(encoding="utf-8")
+    script = (TEMPLATES / "page.js").read_text(encoding="utf-8")
     policy = (
         "default-src 'none'",
         f"style-src '{_compute_digest(style)}'",
@@ -56,25 +87,232 @@ def render(report: Report) -> str:
         "base-uri 'none'",
         "form-action 'none'",
     )
-    rows = build_rows(report)
+    findings = report.findings
+    coverage = findings["summary"]["coverage"]
+    items = list_items(report)
+    correlation = correlate_records(findings, report.complaints)
     return _load_template().render(
         policy="; ".join(policy),
         style=Markup(style),
         script=Markup(script),
-        view=build_overview(report),
-        plain=rows[:_PLAIN_ROWS],
-        more=max(0, len(rows) - _PLAIN_ROWS),
-        index=_encode_list(row.index for row in rows),
+        report=report,
+        findings=findings,
+        summary=findings["summary"],
+        coverage=coverage,
+        about=describe_scope(findings["scope"]),
+        scope=_describe_scope(findings["scope"], coverage),
+        unjudged=describe_unjudged_hosts(coverage),
+        kinds=sort_kinds(findings["summary"]["kinds"]),
+        hosts=sum_hosts(findings),
+        projects=sum_projects(findings["summary"]["stranded"]),
+        commands=list_commands(report),
+        unexplained=correlation["unexplained"],
+        items=items,
+        index=_encode_list(map(_build_index, items)),
         chunk_size=_CHUNK_SIZE,
-        chunks=_encode_chunks(report, rows),
+        chunks=_encode_chunks(report, items, correlation),
     )
 
 
-def _encode_chunks(report: Report, rows: Sequence[Row]) -> Iterator[Markup]:
-    build_details = make_details_builder(report)
-    for start in range(0, len(rows), _CHUNK_SIZE):
-        chunk = rows[start : start + _CHUNK_SIZE]
-        yield _encode_list(build_details(row.entry) for row in chunk)
+def _describe_scope(scope: ScopeDocument, coverage: Coverage) -> list[tuple[str, str]]:
+    """Return what a reading was narrowed to, and of how many servers it checked the amounts."""
+    groups: Mapping[str, t.Any] = scope.get("groups") or {}
+    narrowed = {
+        "hosts": ", ".join(scope["hosts"]),
+        "consumers": ", ".join(scope["consumers"]),
+        "projects": ", ".join(_name_projects(scope)),
+        "kinds": ", ".join(scope["kinds"]),
+        "aggregates": ", ".join(groups.get("aggregate_names", ())),
+        "availability zones": ", ".join(groups.get("availability_zones", ())),
+        "cells": ", ".join(groups.get("cells", ())),
+        "mode": "" if scope["mode"] == "full" else scope["mode"],
+        "reading": describe_reading(coverage),
+        "amounts": describe_amounts(coverage),
+    }
+    return [(label, text) for label, text in narrowed.items() if text]
+
+
+def _name_projects(scope: ScopeDocument) -> list[str]:
+    """Return the projects in the scope, each with its name if that is known."""
+    names = scope.get("project_names") or [""] * len(scope["projects"])
+    labels = []
+    for uuid, name in zip(scope["projects"], names, strict=True):
+        labels.append(f"{name} ({uuid})" if name else uuid)
+    return labels
+
+
+def list_commands(report: Report) -> list[tuple[str, str]]:
+    """Return what a reader may do next, with labels; nothing that would be refused."""
+    commands = []
+    written = report.remediation is not None and not report.remediation["check_mode"]
+    unsound = report.findings["summary"]["coverage"]["failed_checks"]
+    changes = report.plan["changes"] if report.plan else []
+    if report.plan_path and changes and not written and not unsound:
+        variables = {"orphan_cleanup_plan": keep_safe(report.plan_path)}
+        label = f"Make exactly the {format_count(len(changes), 'change', 'changes')} of this plan"
+        commands.append((label, build_cleanup(variables, report.run)))
+    if report.journal:
+        text = build_restore(keep_safe(report.journal), report.run)
+        commands.append(("Restore what this run changed", text))
+    commands.append(
+        ("Look again, without changing anything", build_cleanup({}, report.run)),
+    )
+    return commands
+
+
+# --- the rows of the table, and what they unfold to
+
+
+def _build_index(item: Item) -> dict[str, t.Any]:
+    """Return what the page shows, sorts, searches and filters rows by, unfolded or not."""
+    entry, frees = item.entry, item.frees
+    return {
+        "id": entry["id"],
+        "kind": entry["kind"],
+        "verdict": entry["verdict"],
+        "about": item.subject,
+        "server": item.server,
+        "hosts": item.hosts,
+        "project": entry["project"] or "",
+        "frees": [frees.get(cls, 0) for cls in RESOURCE_COLUMNS],
+        "amounts": [
+            humanize_amount(cls, frees[cls]) if frees.get(cls) else "" for cls in RESOURCE_COLUMNS
+        ],
+        "others": format_others(frees, RESOURCE_COLUMNS),
+        "age": entry["age_seconds"],
+        "age_text": _format_age(entry),
+        "reason": entry["reason"],
+        "state": item.state.text,
+        "look": item.state.style,
+        "new": bool(entry.get("new")),
+    }
+
+
+def _format_age(entry: Entry) -> str:
+    return "" if entry["age_seconds"] is None else format_duration(entry["age_seconds"])
+
+
+def _encode_chunks(report: Report, items: list[Item], correlation: Correlation) -> Iterator[Markup]:
+    names = _map_names(report.findings)
+    complaints = correlation["explained"]
+
+    def build_details(item: Item) -> dict[str, t.Any]:
+        entry = item.entry
+        hosts = list_safe_hosts(entry)
+        return {
+            # This looks at the hosts of the entry only; the others fix what it is about.
+            "command": build_cleanup({"orphan_cleanup_hosts": hosts}, report.run) if hosts else "",
+            "fixes": list(entry.get("commands", [])),
+            # Of the providers and servers in what follows, by uuid.
+            "names": _choose_names(entry, names),
+            "known": _describe_subject(entry),
+            "why": item.state.reason,
+            "providers": [_describe_provider(provider) for provider in entry["providers"]],
+            "changes": _describe_changes(entry["change"]),
+            "evidence": entry["evidence"],
+            "complaints": list(map(describe_complaint, complaints.get(entry["id"], ()))),
+        }
+
+    for start in range(0, len(items), _CHUNK_SIZE):
+        yield _encode_list(map(build_details, items[start : start + _CHUNK_SIZE]))
+
+
+def _map_names(findings: FindingsDocument) -> dict[str, str]:
+    """Return the names of all providers and servers of the entries, by uuid."""
+    names: dict[str, str] = {}
+    for entry in iterate_entries(findings):
+        for provider in entry["providers"]:
+            names[provider["uuid"]] = provider["name"]
+        server = entry["server"]
+        if server and server["name"]:
+            names[server["uuid"]] = server["name"]
+    return names
+
+
+def _choose_names(entry: Entry, names: Mapping[str, str]) -> dict[str, str]:
+    """Return those of the names whose uuids are in the change or in the evidence of an entry."""
+    texts = [answer["request"] for answer in entry["evidence"]]
+    for part in _list_parts(entry["change"]):
+        allocations = (*part["before"]["allocations"], *part["after"]["allocations"])
+        texts += [part["consumer"], *allocations]
+    # The name of a node of ironic is its uuid.
+    found = UUID.findall(" ".join(texts))
+    return {uuid: names[uuid] for uuid in found if names.get(uuid, uuid) != uuid}
+
+
+def _list_parts(change: ChangeDocument | RemovalDocument | None) -> list[ChangeDocument]:
+    """Return a change of allocations and that of its partner; none for other changes."""
+    if not change or change["action"] == DELETE_PROVIDERS:
+        return []
+    return [change, change["partner"]] if change["partner"] else [change]
+
+
+def _describe_provider(provider: EntryProvider) -> dict[str, t.Any]:
+    return {
+        "name": provider["name"],
+        "uuid": provider["uuid"],
+        "root_name": provider["root_name"],
+        "dropped": provider["dropped"],
+        "allocated": humanize_amounts(provider["resources"]) or "nothing",
+    }
+
+
+def _describe_changes(change: ChangeDocument | RemovalDocument | None) -> list[dict[str, t.Any]]:
+    """Return the documents of a change and of its partner, or the providers that it deletes."""
+    if change and change["action"] == DELETE_PROVIDERS:
+        return [{"title": "Providers to delete, children first", "providers": change["providers"]}]
+    described = []
+    for part in _list_parts(change):
+        title = f"{part['action'].capitalize()} the allocation of {part['consumer']}"
+        described.append({"title": title, "before": part["before"], "after": part["after"]})
+    return described
+
+
+def _describe_subject(entry: Entry) -> list[tuple[str, str]]:
+    """Return the facts about the subject of an entry, as labels and texts."""
+    server, migration, service = entry["server"], entry["migration"], entry["service"]
+    facts: list[tuple[str, t.Any]] = [
+        ("Finding", entry["id"]),
+        ("Consumer", entry["consumer"]),
+        ("Type", entry["type"]),
+        ("Generation", entry["generation"]),
+        ("Age", _format_age(entry)),
+        ("First seen", entry.get("first_seen")),
+        ("Project", entry["project"]),
+        ("User", entry["user"]),
+    ]
+    if server:
+        facts += [("Server", server["name"]), ("Server UUID", server["uuid"])]
+        facts.append(("Server state", _describe_server(server)))
+    if migration:
+        facts.append(("Migration", _describe_migration(migration)))
+    if service:
+        facts.append(("Service", _describe_service(service)))
+        facts.append(("Disabled because", service["disabled_reason"]))
+    return [(label, str(text)) for label, text in facts if text not in (None, "")]
+
+
+def _describe_server(server: ServerDocument) -> str:
+    if not server["status"]:
+        return ""
+    task = f", task {server['task_state']}" if server["task_state"] else ""
+    return f"{server['status']}{task}, on {server['host'] or 'no host'}"
+
+
+def _describe_migration(migration: MigrationDocument) -> str:
+    source = migration["source_compute"] or "nowhere"
+    destination = migration["dest_compute"] or "nowhere"
+    return (
+        f"{migration['uuid']}, {migration['type']}, {migration['status']}, {source} → {destination}"
+    )
+
+
+def _describe_service(service: ServiceDocument) -> str:
+    state = service["state"] or "state unknown"
+    return f"{service['binary']} on {service['host']}, {service['status']}, {state}"
+
+
+# --- the two ways into the page
 
 
 def _encode_list(entries: Iterable[t.Any]) -> Markup:
@@ -115,14 +353,48 @@ def _finalize(value: t.Any) -> t.Any:
     return value if isinstance(value, Markup) else _escape_unprintable(str(value))
 
 
+def _format_percentage(fraction: float) -> str:
+    """Return a fraction as a percentage; a fraction above zero is never `0 %`."""
+    if 0 < fraction < 0.001:
+        return "< 0.1 %"
+    return f"{fraction:.1%}".replace("%", " %").replace(".0 %", " %")
+
+
+# What the template uses besides the contents of the report.
+_HELPERS: Mapping[str, t.Any] = {
+    "build_cleanup": build_cleanup,
+    "columns": RESOURCE_COLUMNS,
+    "describe_complaint": describe_complaint,
+    "format_count": format_count,
+    "format_others": format_others,
+    "get_record_subject": get_record_subject,
+    "humanize": humanize_amount,
+    # A file of another version may have a kind of which this one knows nothing.
+    "kinds_by_name": {kind.name: kind for kind in KINDS},
+    "policies": {
+        REMEDIATE: "Changed by default.",
+        OPT_IN: "Changed only if you choose this kind.",
+        REPORT: "Never changed, only reported.",
+    },
+}
+_FILTERS: Mapping[str, Callable[..., t.Any]] = {
+    "class_label": get_class_label,
+    "number": format_number,
+    "percentage": _format_percentage,
+    "sort_classes": sort_resource_classes,
+}
+
+
 @functools.cache
 def _load_template() -> jinja2.Template:
     environment = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(_FOLDER),
+        loader=jinja2.FileSystemLoader(TEMPLATES),
         autoescape=True,
         finalize=_finalize,
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
+    environment.globals.update(_HELPERS)
+    environment.filters.update(_FILTERS)
     return environment.get_template("page.html.j2")

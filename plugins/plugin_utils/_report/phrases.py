@@ -2,10 +2,11 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""What all reports use: the words for an entry, and everything that went wrong."""
+"""What all reports use: the words for an entry, what projects get back, and what went wrong."""
 
 from __future__ import annotations
 
+import re
 import typing as t
 from collections.abc import Collection, Mapping
 
@@ -13,16 +14,18 @@ from ...module_utils._common.text import format_count, make_printable
 from ...module_utils._core.models.change import DELETE_PROVIDERS
 from ...module_utils._core.models.outcomes import FAILED, SKIPPED
 from ...module_utils._core.models.placement import sum_amounts
-from .units import format_amounts
+from .units import format_amounts, humanize_amount
 
 if t.TYPE_CHECKING:  # pragma: no cover
-    from ...module_utils._core.findings.entries import Entry
+    from ...module_utils._core.findings.entries import Entry, ProjectQuota, Stranded
     from ...module_utils._core.models.documents import RemediationDocument
     from .log_correlation import Complaint
     from .report import Report
 
-# The longest name that is shown whole.
-MAX_NAME = 40
+UUID = re.compile(r"\b[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b")
+
+# The longest name that is shown whole, and that of a project.
+MAX_NAME, _MAX_PROJECT = 40, 80
 
 # What a host says by each kind of complaint.
 _COMPLAINT_TEXTS = {
@@ -99,13 +102,47 @@ def describe_complaint(record: Complaint) -> str:
     return f"{make_printable(record['host'], MAX_NAME)} says: {text} ({times})"
 
 
-def map_outcomes(report: Report) -> dict[str, str]:
-    """Return the outcome of each change, or in check mode the expected one, by the finding's id."""
-    if report.remediation is None:
-        return {}
-    would = "would be " if report.remediation["check_mode"] else ""
-    outcomes = report.remediation["outcomes"]
-    return {outcome["finding"]: f"{would}{outcome['outcome']}" for outcome in outcomes}
+def label_project(uuid: str, stranded: Stranded) -> str:
+    """Return the name of a project with its uuid, and whether Keystone still has it."""
+    # Files of older versions do not have it, and an allocation may have no project.
+    quota = stranded.get("quota", {}).get(uuid)
+    if not uuid:
+        return "no project"
+    label = make_printable(uuid, _MAX_PROJECT)
+    if quota is None:
+        return label
+    if quota["name"]:
+        label = f"{make_printable(quota['name'], _MAX_PROJECT)} ({label})"
+    if quota["exists"] is False:
+        label += ", which no longer exists"
+    return label
+
+
+def list_quota_lines(stranded: Stranded) -> list[str]:
+    """Return for each project what it gets back of its quota, the largest amounts first.
+
+    Only of those that Keystone has: what no longer exists has no quota.
+    """
+    quota = stranded.get("quota", {})
+    projects = [uuid for uuid in quota if quota[uuid]["exists"]]
+    ordered = sorted(
+        projects, key=lambda uuid: (-quota[uuid]["cores"], -quota[uuid]["ram_mib"], uuid)
+    )
+    lines = []
+    for uuid in ordered:
+        amounts = _describe_quota(quota[uuid])
+        if amounts:
+            lines.append(f"{label_project(uuid, stranded)}: {amounts}")
+    return lines
+
+
+def _describe_quota(quota: ProjectQuota) -> str:
+    parts = []
+    if quota["cores"]:
+        parts.append(format_count(quota["cores"], "core", "cores"))
+    if quota["ram_mib"]:
+        parts.append(f"{humanize_amount('MEMORY_MB', quota['ram_mib'])} of RAM")
+    return ", ".join(parts)
 
 
 def join_counts(counts: Mapping[str, int]) -> str:

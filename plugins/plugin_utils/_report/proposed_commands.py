@@ -5,6 +5,8 @@
 """Commands that a run proposes: each has the scope of the run, or there are only words.
 
 A command that leaves out an option of the run would do the same to more hosts, or to another cloud.
+Names from a cloud get into a command only where they mean nothing to a shell, to Ansible's parser
+and to its templates. Anything else is left out.
 """
 
 from __future__ import annotations
@@ -22,6 +24,8 @@ from ansible import constants, context
 from ansible.parsing.splitter import parse_kv
 
 from ...module_utils._common.text import make_printable
+from ...module_utils._common.uuids import normalize_uuid
+from ...module_utils._core.findings.entries import Entry
 from .._variables.play_hosts import COLLECTION, get_started_name, get_started_playbook
 from .._variables.variable_bounds import SCOPE_LISTS
 
@@ -66,6 +70,11 @@ _PASSWORD_IN_URL = re.compile(r"://\S*@")
 
 # What Ansible reads as one value after `NAME=`; anything else is written as JSON.
 _PLAIN_VALUE = re.compile(r"[^\s'\"{}\\=]+")
+
+# Stands for a value that must not be in a command: no host and no file has this name.
+LEFT_OUT = "…"
+# A name that needs no quotes in `-e variable=value`.
+_PLAIN_NAME = re.compile(r"[A-Za-z0-9/._][A-Za-z0-9/._:@+-]*")
 
 # What plans and journals decide themselves: with it, a run would be refused.
 OF_PLANS = tuple(f"orphan_cleanup_{name}" for name in (*SCOPE_LISTS, "shard", "plan", "select"))
@@ -285,3 +294,25 @@ def format_variable(name: str, value: t.Any) -> str:
 def is_plain(value: t.Any) -> bool:
     """Return whether Ansible reads a value after `NAME=` as it is written."""
     return isinstance(value, str) and bool(_PLAIN_VALUE.fullmatch(value))
+
+
+def keep_safe(text: str) -> str:
+    """Return a text that may be in a command, or what stands for one that may not.
+
+    Ansible reads a template in the value of a variable, and a terminal what does not print.
+    """
+    if text and text.isprintable() and "{" not in text and not text.startswith("-"):
+        return text
+    return LEFT_OUT
+
+
+def list_safe_hosts(entry: Entry) -> list[str]:
+    """Return the hosts of an entry by names that may be in a command, or else by their UUIDs."""
+    dropped = [provider for provider in entry["providers"] if provider["dropped"]]
+    hosts = set()
+    for provider in dropped or entry["providers"]:
+        name, uuid = provider["root_name"], normalize_uuid(provider["root"] or "")
+        if not _PLAIN_NAME.fullmatch(name) and uuid:
+            name = uuid
+        hosts.add(keep_safe(name))
+    return sorted(hosts)

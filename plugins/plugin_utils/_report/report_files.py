@@ -2,15 +2,16 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""What action plugins have in common that write reports to the host."""
+"""The formats of a report, and what action plugins have in common that write it to the host."""
 
 from __future__ import annotations
 
+import dataclasses as d
 import os
 import shlex
 import tempfile
 import typing as t
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from ansible import constants
 from ansible.errors import AnsibleActionFail
@@ -18,9 +19,27 @@ from ansible.errors import AnsibleActionFail
 from .._stage.action import FileActionModule
 from .._stage.controller import find_path, is_on_controller
 from .._stage.text_files import write_text
-from .formats import FORMATS, PROMETHEUS
+from . import csv_file, html_page, markdown, prometheus
 from .proposed_commands import Context, read_context
 from .report import Report
+
+
+@d.dataclass(frozen=True)
+class Format:
+    """The name of the file of a format, and the function that returns its contents."""
+
+    file: str
+    render: Callable[[Report], str]
+
+
+PROMETHEUS = "prometheus"
+
+FORMATS = {
+    "html": Format("report.html", html_page.render),
+    "markdown": Format("report.md", markdown.render),
+    "csv": Format("findings.csv", csv_file.render),
+    PROMETHEUS: Format("placement_orphans.prom", prometheus.render),
+}
 
 
 class ReportActionModule(FileActionModule):

@@ -16,8 +16,7 @@ from collections.abc import Callable, Iterable, Sized
 from ansible.utils.display import get_text_width
 
 from ...module_utils._common.text import format_count, make_printable, summarize_names
-from .._report.names import UUID
-from .._report.phrases import MAX_NAME
+from .._report.phrases import MAX_NAME, UUID
 
 if t.TYPE_CHECKING:  # pragma: no cover
     from ...module_utils._core.findings.entries import Entry

@@ -19,8 +19,7 @@ from ...module_utils._core.findings.coverage import (
 from ...module_utils._core.findings.entries import Entry, FindingsDocument, Stranded, Summary
 from .._report.log_correlation import Complaint, correlate_records, get_record_subject
 from .._report.order import sort_entries
-from .._report.phrases import MAX_NAME, describe_complaint
-from .._report.quota import list_quota_lines
+from .._report.phrases import MAX_NAME, describe_complaint, list_quota_lines
 from .._report.units import humanize_amounts
 from .details import format_drifted, format_entry, format_with_write
 from .lines import (

@@ -15,23 +15,40 @@ import dataclasses as d
 import hashlib
 import json
 import os
+import re
 import subprocess
 import sys
 import typing as t
 from html.parser import HTMLParser
+from pathlib import Path
 
 import pytest
+import yaml
 from ansible import context
 from ansible.module_utils.common.collections import ImmutableDict
 
 from ansible_collections.osops.placement.plugins.module_utils._common.text import make_printable
+from ansible_collections.osops.placement.plugins.module_utils._core.models.kinds import (
+    CHANGEABLE_KINDS,
+    KINDS,
+)
+from ansible_collections.osops.placement.plugins.module_utils._core.models.snapshot import (
+    HostGroups,
+    Scope,
+)
 from ansible_collections.osops.placement.plugins.plugin_utils._report.html_page import render
 from ansible_collections.osops.placement.plugins.plugin_utils._report.proposed_commands import (
     ENVIRONMENT,
 )
 from ansible_collections.osops.placement.plugins.plugin_utils._report.report import Report
 from ansible_collections.osops.placement.tests.browser import reports
+from ansible_collections.osops.placement.tests.unit.plugins.module_utils.judging import (
+    NO_MINIMUM_AGE,
+    build_findings,
+)
+from ansible_collections.osops.placement.tests.unit.plugins.module_utils.world import World
 
+ROOT = Path(__file__).parents[5]
 DOCUMENTATION = "https://github.com/osops/ansible-placement/blob/main"
 
 RENDER = """
@@ -281,13 +298,67 @@ def test_page_of_an_older_file_compares_with_no_capacity() -> None:
     assert "of the capacity there" not in page.text
 
 
-def test_page_explains_each_kind_and_links_its_documentation() -> None:
-    page = Page(render(reports.remediated()))
-    kinds = reports.remediated().findings["summary"]["kinds"]
-    linked = {attrs["href"] for tag, attrs in page.elements if tag == "a" and "rel" in attrs}
+def test_page_explains_each_kind_and_links_its_heading_in_this_repository() -> None:
+    galaxy: t.Any = yaml.safe_load((ROOT / "galaxy.yml").read_text())
+    headings = re.findall(r"^### (\w+)$", (ROOT / "docs" / "kinds.md").read_text(), re.M)
+    report = reports.planned()
+    report.findings["summary"]["kinds"] = dict.fromkeys((kind.name for kind in KINDS), 1)
 
-    assert linked == {f"{DOCUMENTATION}/docs/kinds.md#{kind}" for kind in kinds}
+    page = Page(render(report))
+
+    linked = [attrs["href"] for tag, attrs in page.elements if tag == "a" and "rel" in attrs]
+    address = f"{galaxy['repository']}/blob/main/docs/kinds.md"
+    assert linked == [f"{address}#{kind.name}" for kind in KINDS]
+    assert {kind.name for kind in KINDS} <= set(headings)
     assert "Nova deleted the server, but its allocation remains. Changed by default." in page.text
+    commands = page.text.count("Show the changes of this kind only")
+    assert commands == len(CHANGEABLE_KINDS) < len(KINDS)
+
+
+def test_kind_of_another_version_is_shown_without_help() -> None:
+    report = reports.planned()
+    report.findings["summary"]["kinds"] = {"lost_server": 2}
+
+    page = Page(render(report))
+
+    assert {"data-kind": "lost_server"} in [attrs for tag, attrs in page.elements]
+    assert not [attrs for tag, attrs in page.elements if "rel" in attrs and tag == "a"]
+
+
+@pytest.mark.parametrize(
+    ("scope", "lines"),
+    [
+        (Scope(), []),
+        (Scope(hosts=("a", "b"), mode="triage"), ["hosts: a, b", "mode: triage"]),
+        (
+            Scope(
+                groups=HostGroups(
+                    ("uuid-7", "uuid-8"),
+                    ("rack-7", "rack-8"),
+                    ("7", "8"),
+                    availability_zones=("az1",),
+                    cells=("cell1",),
+                    hosts=("a",),
+                )
+            ),
+            ["aggregates: rack-7, rack-8", "availability zones: az1", "cells: cell1"],
+        ),
+    ],
+    ids=["everything", "hosts", "groups"],
+)
+def test_page_says_to_what_the_reading_was_narrowed(scope: Scope, lines: list[str]) -> None:
+    findings: t.Any = build_findings(World().snapshot(scope=scope), NO_MINIMUM_AGE)
+
+    page = Page(render(Report(json.loads(json.dumps(findings)))))
+
+    assert re.findall(r"^Only (.*)$", page.text, re.M) == lines
+
+
+def test_page_of_a_version_without_groups_is_about_everything() -> None:
+    findings: t.Any = json.loads(json.dumps(build_findings(World().snapshot(), NO_MINIMUM_AGE)))
+    del findings["scope"]["groups"]
+
+    assert "All figures are about the whole cloud." in Page(render(Report(findings))).text
 
 
 @pytest.fixture

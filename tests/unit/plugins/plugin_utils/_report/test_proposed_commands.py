@@ -16,15 +16,13 @@ from ansible import context
 from ansible.module_utils.common.collections import ImmutableDict
 from ansible.parsing.splitter import parse_kv
 
-from ansible_collections.osops.placement.plugins.plugin_utils._report.commands import (
-    LEFT_OUT,
-    keep_safe,
-    list_safe_hosts,
-)
 from ansible_collections.osops.placement.plugins.plugin_utils._report.proposed_commands import (
     ENVIRONMENT,
+    LEFT_OUT,
     Context,
     build_cleanup,
+    keep_safe,
+    list_safe_hosts,
 )
 from ansible_collections.osops.placement.tests.unit.plugins.plugin_utils.hostile import HOSTILE
 

@@ -1,0 +1,174 @@
+# Copyright (c) 2026, osops.placement contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""What a report says, whatever its format: each entry once, and what is stranded where.
+
+Data only: nothing here is escaped yet. Where there is nothing, a text is empty.
+"""
+
+from __future__ import annotations
+
+import dataclasses as d
+import typing as t
+from collections.abc import Collection, Mapping
+from pathlib import Path
+
+from ...module_utils._core.findings.entries import (
+    Entry,
+    FindingsDocument,
+    Stranded,
+    get_subject,
+    iterate_entries,
+)
+from ...module_utils._core.models.change import OUTCOME_BY_ACTION
+from ...module_utils._core.models.documents import OutcomeDocument
+from ...module_utils._core.models.outcomes import FAILED, SKIPPED
+from ...module_utils._core.models.placement import add_amounts
+from .order import list_sorted_entries
+from .phrases import explain_unchanged, get_server_name, label_project, list_hosts, sum_freed
+from .report import Report
+
+# The templates of the formats.
+TEMPLATES = Path(__file__).with_name("_templates")
+
+# The resource classes that have a column.
+RESOURCE_COLUMNS = ("VCPU", "MEMORY_MB", "DISK_GB")
+
+
+@d.dataclass(frozen=True)
+class State:
+    """What was, would be or could be written for an entry, and the reason.
+
+    style: `done`, `planned`, `failed`, `skipped` or `left`.
+    """
+
+    text: str
+    style: str
+    reason: str = ""
+
+
+@d.dataclass(frozen=True)
+class Item:
+    """An entry with its texts.
+
+    outcome: that of its change, or in check mode the expected one; empty if it was not tried.
+    """
+
+    entry: Entry
+    subject: str
+    server: str
+    hosts: list[str]
+    frees: Mapping[str, int]
+    state: State
+    outcome: str
+
+
+class Total(t.NamedTuple):
+    """What is stranded of something, and what is allocated on the same providers."""
+
+    name: str
+    stranded: Mapping[str, int]
+    allocated: Mapping[str, int]
+
+
+def list_items(report: Report) -> list[Item]:
+    """Return all entries in the order of the terminal."""
+    planned = None
+    if report.plan is not None:
+        planned = {change["finding"] for change in report.plan["changes"]}
+    outcomes: dict[str, OutcomeDocument] = {}
+    if report.remediation is not None:
+        outcomes = {outcome["finding"]: outcome for outcome in report.remediation["outcomes"]}
+    items = []
+    for entry in list_sorted_entries(report.findings):
+        outcome = outcomes.get(entry["id"])
+        if outcome:
+            check_mode = report.remediation is not None and report.remediation["check_mode"]
+            state = _describe_outcome(outcome, check_mode)
+        else:
+            state = _describe_plan(entry, planned, report.kinds)
+        items.append(_build_item(entry, state, bool(outcome)))
+    return items
+
+
+def _build_item(entry: Entry, state: State, tried: bool) -> Item:
+    return Item(
+        entry,
+        get_subject(entry),
+        get_server_name(entry),
+        list_hosts(entry),
+        sum_freed(entry),
+        state,
+        state.text if tried else "",
+    )
+
+
+def _describe_outcome(outcome: OutcomeDocument, check_mode: bool) -> State:
+    """Return the state of an entry whose change was made or tried."""
+    name, reason = outcome["outcome"], outcome["reason"]
+    if name in (SKIPPED, FAILED):
+        return State(name, name, reason)
+    if check_mode:
+        return State(f"would be {name}", "planned", reason)
+    return State(name, "done", reason)
+
+
+def _describe_plan(entry: Entry, planned: set[str] | None, kinds: Collection[str] | None) -> State:
+    """Return the state of an entry whose change was not tried.
+
+    planned: the ids of the findings in the plan; None without a plan.
+    """
+    change = entry["change"]
+    if not change:
+        return State("not changed", "left")
+    done = OUTCOME_BY_ACTION[change["action"]]
+    if planned is not None and entry["id"] in planned:
+        return State(f"would be {done}", "planned")
+    left = explain_unchanged(entry, kinds)
+    # A reviewed plan may leave out what these options would change.
+    if not left and planned is not None:
+        left = "it is not in the plan"
+    if left:
+        return State(f"could be {done}", "left", f"Not now: {left}.")
+    return State(f"would be {done}", "planned")
+
+
+def sum_hosts(findings: FindingsDocument) -> list[Total]:
+    """Return what is stranded on each host with its whole tree, the largest amounts first.
+
+    Of providers of a host on which nothing is stranded, the file does not have what is allocated.
+    """
+    roots = {
+        provider["uuid"]: (provider["root"] or provider["uuid"], provider["root_name"])
+        for entry in iterate_entries(findings)
+        for provider in entry["providers"]
+    }
+    totals: dict[str, tuple[str, dict[str, int], dict[str, int]]] = {}
+    for provider in findings["capacity"]:
+        # A provider that no entry is about stands for itself.
+        itself = (provider["uuid"], provider["name"])
+        root, name = roots.get(provider["uuid"], itself)
+        _name, stranded, used = totals.get(root, ("", {}, {}))
+        totals[root] = (name, stranded, used)
+        for cls, stock in provider["resource_classes"].items():
+            add_amounts(stranded, {cls: stock["stranded"]})
+            add_amounts(used, {cls: stock["used"] or 0})
+    hosts = [Total(*total) for total in totals.values()]
+    return _sort_totals([host for host in hosts if any(host.stranded.values())])
+
+
+def sum_projects(stranded: Stranded) -> list[Total]:
+    """Return what is stranded of each project, the largest amounts first."""
+    totals = []
+    for project, amounts in stranded["projects"].items():
+        totals.append(Total(label_project(project, stranded), amounts, {}))
+    return _sort_totals(totals)
+
+
+def _sort_totals(totals: list[Total]) -> list[Total]:
+    return sorted(totals, key=_make_sort_key)
+
+
+def _make_sort_key(total: Total) -> tuple[list[int], str]:
+    return [-total.stranded.get(cls, 0) for cls in RESOURCE_COLUMNS], total.name
