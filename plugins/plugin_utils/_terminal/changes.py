@@ -35,9 +35,10 @@ from .lines import (
     MAX_ROWS,
     OK,
     SKIPPED,
-    Line,
     format_omitted,
+    format_remark,
     get_prose_width,
+    paint,
     wrap_item,
     wrap_path,
     wrap_text,
@@ -203,7 +204,7 @@ def format_tally(remediation: RemediationDocument | RestorationDocument, width: 
     if remediation["check_mode"]:
         return wrap_text(f"Check mode: nothing was written. Without check mode: {counts}.", width)
     tone = ERROR if tally.get("failed") else OK
-    return [Line(line, tone) for line in wrap_text(f"Outcome: {counts}.", width)]
+    return paint(wrap_text(f"Outcome: {counts}.", width), tone)
 
 
 def format_results(results: Iterable[Mapping[str, t.Any]], width: int) -> list[str]:
@@ -222,14 +223,14 @@ def format_results(results: Iterable[Mapping[str, t.Any]], width: int) -> list[s
         outcome = make_printable(result["outcome"])
         subject = make_printable(result["subject"], MAX_NAME)
         text = f"{outcome:{column}} {subject}  {make_printable(result.get('reason') or '')}"
-        lines += [Line(line, _choose_tone(outcome)) for line in wrap_item(text, width)]
+        lines += paint(wrap_item(text, width), _choose_tone(outcome))
     if len(ranked) > 1:
         # As red as the worst of them.
         tone = ERROR if ERROR in map(_choose_tone, tally) else OK
-        lines += [Line(line, tone) for line in wrap_text(f"Outcome: {join_counts(tally)}.", width)]
+        lines += paint(wrap_text(f"Outcome: {join_counts(tally)}.", width), tone)
     return lines
 
 
 def format_failure(message: str, width: int) -> list[str]:
     """Return why a run failed that does not fail its play."""
-    return [Line(line, ERROR) for line in wrap_text(f"Failed: {make_printable(message)}", width)]
+    return format_remark(f"Failed: {message}", width, ERROR)

@@ -13,7 +13,7 @@ from ...module_utils._common.text import format_count, make_printable
 from ...module_utils._core.findings.coverage import describe_unjudged_hosts
 from ...module_utils._core.models.outcomes import FAILED, SKIPPED
 from .._report.phrases import MAX_NAME
-from .lines import CHANGED, ERROR, OK, WARNING, Line, format_field, wrap_path, wrap_text
+from .lines import CHANGED, ERROR, OK, WARNING, format_field, paint, wrap_path, wrap_text
 from .table import Column, Row, format_table
 
 if t.TYPE_CHECKING:  # pragma: no cover
@@ -43,7 +43,7 @@ def format_summary(summary: SummaryDocument, path: str, width: int) -> list[str]
         text = f"Shards {shards} are not among these runs."
         if len(missing["shards"]) == 1:
             text = f"Shard {shards} is not among these runs."
-        lines += [Line(line, WARNING) for line in wrap_text(text, width)]
+        lines += paint(wrap_text(text, width), WARNING)
     return [*lines, *wrap_path(f"Summary: {make_printable(path)}", width)]
 
 
@@ -73,10 +73,10 @@ def _format_remarks(run: RunSummary, width: int) -> list[str]:
     """Return what a run failed with, or else why its reading is not complete."""
     if run["error"]:
         error = " ".join(run["error"].split())
-        return [Line(line, ERROR) for line in format_field("error", error, width)]
+        return paint(format_field("error", error, width), ERROR)
     lines: list[str] = []
     for text in (*run["failed_checks"], describe_unjudged_hosts(run)):
-        lines += [Line(line, WARNING) for line in format_field("why", text, width)]
+        lines += paint(format_field("why", text, width), WARNING)
     if run["check_mode"]:
         lines += format_field("note", "check mode: nothing was changed", width)
     return lines

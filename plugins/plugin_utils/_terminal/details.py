@@ -38,38 +38,48 @@ _VERBS = {"reduce": "keeps", "rewrite": "gives it", "create": "gives it"}
 def format_drifted(entry: Entry, width: int, log: Callable[[Entry], list[str]]) -> list[str]:
     """Return an entry whose kind is not among those that may be changed."""
     lines = [*format_entry(entry, width, CHANGED), *log(entry)]
-    lines += format_mending(entry)
+    # Each command is on one line, to be copied.
+    for command in entry.get("commands", []):
+        lines.append(format_command_field("fix", command))
     if entry["change"]:
         reason = explain_kind(entry["kind"])
         lines += format_field("could", f"be corrected; not now: {reason}", width)
     return lines
 
 
-def format_mending(entry: Entry) -> list[str]:
-    """Return the commands that fix what an entry is about, each on one line, to be copied."""
-    lines = []
-    for command in entry.get("commands", []):
-        lines.append(format_command_field("fix", command))
+def format_with_write(entry: Entry, kinds: Collection[str] | None, width: int) -> list[str]:
+    """Return an entry with the write that would be made."""
+    change, names = entry["change"], map_names(entry)
+    fields: list[tuple[str, str]] = []
+    write = ""
+    # Some orphans have no change that is known to be right.
+    if change and change["action"] == DELETE_PROVIDERS:
+        write = f"DELETE /resource_providers for {_list_providers(change['providers'])}"
+    elif change:
+        fields = [
+            ("host", _list_dropped_hosts(entry)),
+            ("frees", _format_allocations(change["frees"], names)),
+            ("adds", _format_allocations(change["claims"], names)),
+        ]
+        write = _format_post(change, names)
+    lines = ["", *format_entry(entry, width, CHANGED, fields)]
+    if write:
+        lines += format_write(write, explain_unchanged(entry, kinds), width)
     return lines
 
 
-def format_with_write(entry: Entry, kinds: Collection[str] | None, width: int) -> list[str]:
-    """Return an entry with the write that would be made."""
-    change, left = entry["change"], explain_unchanged(entry, kinds)
-    # Some orphans have no change that is known to be right.
-    if change is None:
-        return ["", *format_entry(entry, width, CHANGED)]
-    if change["action"] == DELETE_PROVIDERS:
-        deletion = f"DELETE /resource_providers for {_list_providers(change['providers'])}"
-        return ["", *format_entry(entry, width, CHANGED), *format_write(deletion, left, width)]
-    names = map_names(entry)
-    lines = ["", Line(_format_heading(entry, width), CHANGED)]
-    lines += _format_first_seen(entry, width)
-    lines += format_field("host", format_dropped_hosts(entry), width)
-    lines += format_field("frees", _format_allocations(change["frees"], names), width)
-    lines += format_field("adds", _format_allocations(change["claims"], names), width)
-    lines += format_field("why", entry["reason"], width)
-    return lines + format_write(_format_post(change, names), left, width)
+def format_entry(
+    entry: Entry, width: int, tone: str, fields: Iterable[tuple[str, str]] = ()
+) -> list[str]:
+    """Return an entry with its reason, and before it the fields that are not empty."""
+    about = format_second_column(get_subject(entry))
+    heading = format_row(entry["kind"], about, format_server(entry, width))
+    # An earlier run has seen it.
+    known = "" if entry["new"] else f"since {entry['first_seen']}"
+    lines: list[str] = [Line(heading, tone)]
+    for label, text in (("known", known), *fields, ("why", entry["reason"])):
+        lines += format_field(label, text, width)
+    return lines
 
 
 def map_names(entry: Entry) -> dict[str, str]:
@@ -128,29 +138,7 @@ def _format_consumer_generation(change: ChangeDocument) -> str:
     return f"{change['consumer']} (generation {generation})"
 
 
-def format_entry(entry: Entry, width: int, tone: str) -> list[str]:
-    """Return an entry with its reason, and without a write."""
-    return [
-        Line(_format_heading(entry, width), tone),
-        *_format_first_seen(entry, width),
-        *format_field("why", entry["reason"], width),
-    ]
-
-
-def _format_first_seen(entry: Entry, width: int) -> list[str]:
-    """Return since when an earlier run has seen the entry, nothing for a new one."""
-    if entry["new"]:
-        return []
-    return format_field("known", f"since {entry['first_seen']}", width)
-
-
-def _format_heading(entry: Entry, width: int) -> str:
-    """Return the kind, what it is about, and the server's name where there is one."""
-    about = format_second_column(get_subject(entry))
-    return format_row(entry["kind"], about, format_server(entry, width))
-
-
-def format_dropped_hosts(entry: Entry) -> str:
+def _list_dropped_hosts(entry: Entry) -> str:
     """Return the hosts whose allocation is an orphan."""
     dropped = {
         make_printable(provider["root_name"], MAX_NAME)

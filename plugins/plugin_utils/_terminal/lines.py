@@ -60,6 +60,11 @@ class Line(str):
         return line
 
 
+def paint(lines: Iterable[str], tone: str | None) -> list[str]:
+    """Return lines in a tone; None for none."""
+    return [Line(line, tone) for line in lines] if tone else list(lines)
+
+
 def group_by_tone(lines: Iterable[str]) -> list[tuple[str | None, str]]:
     """Return lines as pairs of a tone and a text: lines of one tone in a row are one text."""
     groups = itertools.groupby(lines, key=lambda line: getattr(line, "tone", None))
@@ -119,9 +124,13 @@ def format_failed_checks(reasons: Iterable[str], width: int) -> list[str]:
     """Return why nothing may be changed."""
     lines: list[str] = []
     for reason in reasons:
-        text = f"NOTHING MAY BE CHANGED: {make_printable(reason)}"
-        lines += [Line(line, ERROR) for line in wrap_text(text, width)]
+        lines += format_remark(f"NOTHING MAY BE CHANGED: {reason}", width, ERROR)
     return lines
+
+
+def format_remark(text: str, width: int, tone: str | None = None) -> list[str]:
+    """Return a sentence with names in it, in a tone; nothing for an empty one."""
+    return paint(wrap(make_printable(text), width), tone)
 
 
 def leave_out_reasons(document: t.Any, message: str) -> t.Any:
@@ -229,8 +238,8 @@ def format_reasons(
         if get_name:
             names = [make_printable(get_name(member), 2 * MAX_NAME) for member in members]
             about = summarize_names(names)
-        shown = wrap_item(f"{make_printable(kind)} ({about}): {make_printable(text)}", width)
-        lines += [Line(line, tone) for line in shown] if tone else shown
+        shown = f"{make_printable(kind)} ({about}): {make_printable(text)}"
+        lines += paint(wrap_item(shown, width), tone)
     left = len(groups) - MAX_UNCHANGED_ROWS
     if left > 0:
         lines.append(f"… and {format_count(left, 'more reason', 'more reasons')}")

@@ -2,13 +2,14 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Findings as lines for a terminal: what they are, what would be changed, and figures."""
+"""Findings as lines for a terminal: a few in full, many in one line each, and figures."""
 
 from __future__ import annotations
 
+import collections
 import itertools
 import typing as t
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 
 from ...module_utils._common.text import format_count, make_printable
 from ...module_utils._core.findings.coverage import (
@@ -16,35 +17,78 @@ from ...module_utils._core.findings.coverage import (
     describe_reading,
     describe_unjudged_hosts,
 )
-from ...module_utils._core.findings.entries import Entry, FindingsDocument, Stranded, Summary
+from ...module_utils._core.findings.entries import (
+    Coverage,
+    Entry,
+    FindingsDocument,
+    Stranded,
+    Summary,
+    get_subject,
+)
+from ...module_utils._core.models.change import DELETE_PROVIDERS
+from ...module_utils._core.models.kinds import KINDS
+from ...module_utils._core.models.placement import add_amounts
 from .._report.log_correlation import Complaint, correlate_records, get_record_subject
-from .._report.order import sort_entries
-from .._report.phrases import MAX_NAME, describe_complaint, list_quota_lines
+from .._report.order import make_natural_key, sort_entries
+from .._report.phrases import (
+    MAX_NAME,
+    describe_complaint,
+    explain_unchanged,
+    get_server_name,
+    list_hosts,
+    list_quota_lines,
+    sum_freed,
+)
 from .._report.units import humanize_amounts
-from .details import format_drifted, format_entry, format_with_write
+from .details import describe_effect, format_drifted, format_entry, format_with_write, map_names
 from .lines import (
+    CHANGED,
     KIND_COLUMN,
     MAX_IN_FULL,
     MAX_ROWS,
     MAX_UNCHANGED_ROWS,
     SKIPPED,
     WARNING,
-    Line,
     cut_to_width,
     format_failed_checks,
     format_field,
+    format_left_alone,
     format_omitted,
+    format_reasons,
+    format_remark,
     format_row,
     get_prose_width,
+    wrap,
+    wrap_path,
     wrap_text,
 )
-from .overview import format_groups, format_overview
+from .table import SHORT_UUID, Column, Row, format_table, is_cut
 
 if t.TYPE_CHECKING:  # pragma: no cover
     from ...module_utils._core.models.host_documents import GuestsDocument
 
+    # Returns the lines with what hosts said of an entry.
+    _Log = Callable[[Entry], list[str]]
+
 _MAX_COMPLAINTS = 3
 _MAX_PROJECTS = 5
+_MAX_HOSTS = 10
+
+_SUBJECT = "CONSUMER"
+_HOST, _FREES = Column("HOST", least=9, comfort=24), Column("FREES", least=13, comfort=34)
+_COLUMNS = (
+    Column("KIND"),
+    _HOST,
+    _FREES,
+    Column("AGE"),
+    Column("SERVER", least=6, comfort=9),
+    Column(_SUBJECT, short=SHORT_UUID),
+    Column("CHANGE", least=7, comfort=24),
+)
+
+_MEANINGS = {kind.name: kind.meaning for kind in KINDS}
+# The units of an age, from the largest one, each with its seconds.
+_AGE_UNITS = (("d", 86400), ("h", 3600), ("m", 60), ("s", 1))
 
 
 def format_findings(
@@ -65,7 +109,13 @@ def format_findings(
     """
     prose = get_prose_width(width)
     correlated = correlate_records(findings, complaints, guests)
-    log = _make_log_formatter(correlated["explained"], prose)
+
+    def log(entry: Entry) -> list[str]:
+        records = correlated["explained"].get(entry["id"], ())
+        return format_field(
+            "log", _join_first(map(describe_complaint, records), _MAX_COMPLAINTS), prose
+        )
+
     endpoint = make_printable(findings["cloud"]["placement_endpoint"])
     title = f"Orphaned allocations in {endpoint} at {findings['finished_at']}"
     lines = ["", *wrap_text(title + _format_version(findings), prose)]
@@ -73,34 +123,40 @@ def format_findings(
     if verbose or len(findings["findings"]) <= MAX_IN_FULL:
         lines += _format_in_full(with_write, others, path, kinds, prose, log)
     else:
-        lines += format_overview([*with_write, *others], path, kinds, width)
+        lines += _format_overview([*with_write, *others], path, kinds, width)
         for entry in [*with_write, *others][:MAX_ROWS]:
             lines += log(entry)
-
-    def format_unchanged(title: str, entries: Sequence[Entry], tone: str) -> list[str]:
-        if not verbose:
-            return [*format_groups(title, entries, prose, tone), *_list_logs(entries, log)]
-        unchanged: list[str] = []
-        if entries:
-            unchanged += ["", title]
-        for entry in entries[:MAX_UNCHANGED_ROWS]:
-            unchanged += format_entry(entry, prose, tone)
-            unchanged += log(entry)
-        return unchanged + format_omitted(entries, MAX_UNCHANGED_ROWS, path, prose)
-
-    lines += format_unchanged("Undecided, not changed:", findings["undecided"], WARNING)
-    lines += format_unchanged("Protected, not changed:", findings["protected"], SKIPPED)
+    for title, entries, tone in (
+        ("Undecided, not changed:", findings["undecided"], WARNING),
+        ("Protected, not changed:", findings["protected"], SKIPPED),
+    ):
+        if verbose:
+            lines += _format_unchanged(title, entries, path, prose, tone, log)
+        else:
+            lines += format_reasons(entries, _name_entry, prose, title, tone)
+            lines += list(itertools.chain.from_iterable(map(log, entries)))[:MAX_UNCHANGED_ROWS]
     lines += _format_unexplained(correlated["unexplained"], prose)
     return [*lines, "", *_format_totals(findings["summary"], prose)]
+
+
+def _format_version(findings: FindingsDocument) -> str:
+    """Return the end of the title, which says what found them; nothing for an older file."""
+    version = findings.get("versions", {}).get("collection")
+    return f", by osops.placement {make_printable(version)}" if version else ""
 
 
 def _split_findings(
     entries: Iterable[Entry], kinds: Collection[str] | None
 ) -> tuple[list[Entry], list[Entry]]:
-    """Return the findings that are shown with the write that would be made, and the others."""
-    ordered = sort_entries(entries)
-    with_write = [entry for entry in ordered if _is_shown_with_write(entry, kinds)]
-    return with_write, [entry for entry in ordered if not _is_shown_with_write(entry, kinds)]
+    """Return the findings that are shown with the write that would be made, and the others.
+
+    The first are all orphans, and of the drift what a user chose to remediate.
+    """
+    with_write, others = [], []
+    for entry in sort_entries(entries):
+        chosen = entry["kind"] in (kinds or ()) and entry["change"]
+        (with_write if entry["verdict"] == "orphaned" or chosen else others).append(entry)
+    return with_write, others
 
 
 def _format_in_full(
@@ -109,7 +165,7 @@ def _format_in_full(
     path: str,
     kinds: Collection[str] | None,
     width: int,
-    log: Callable[[Entry], list[str]],
+    log: _Log,
 ) -> list[str]:
     lines: list[str] = []
     if with_write:
@@ -125,26 +181,128 @@ def _format_in_full(
     return lines + format_omitted(others, MAX_ROWS, path, width)
 
 
-def _list_logs(entries: Iterable[Entry], log: Callable[[Entry], list[str]]) -> list[str]:
-    return list(itertools.chain.from_iterable(map(log, entries)))[:MAX_UNCHANGED_ROWS]
+def _format_unchanged(
+    title: str, entries: Sequence[Entry], path: str, width: int, tone: str, log: _Log
+) -> list[str]:
+    """Return entries that are not changed in full; nothing without entries."""
+    lines = ["", title] if entries else []
+    for entry in entries[:MAX_UNCHANGED_ROWS]:
+        lines += [*format_entry(entry, width, tone), *log(entry)]
+    return lines + format_omitted(entries, MAX_UNCHANGED_ROWS, path, width)
 
 
-def _format_version(findings: FindingsDocument) -> str:
-    """Return the end of the title, which says what found them; nothing for an older file."""
-    version = findings.get("versions", {}).get("collection")
-    if not version:
-        return ""
-    return f", by osops.placement {make_printable(version)}"
+def _format_overview(
+    entries: Sequence[Entry], path: str, kinds: Collection[str] | None, width: int
+) -> list[str]:
+    """Return a line for each finding, and what they add up to by kind and by host.
 
-
-def _is_shown_with_write(entry: Entry, kinds: Collection[str] | None) -> bool:
-    """Return whether an entry is shown like an orphan, with the write that would be made.
-
-    These are all orphans, and of the drift what a user chose to remediate.
+    kinds: those that may be changed; None for any.
     """
-    if entry["verdict"] == "orphaned":
-        return True
-    return entry["kind"] in (kinds or ()) and bool(entry["change"])
+    prose = get_prose_width(width)
+    shown = entries[:MAX_ROWS]
+    rows = [_make_row(entry, kinds) for entry in shown]
+    lines = ["", *format_table(_COLUMNS, rows, width)]
+    lines += format_omitted(entries, MAX_ROWS, path, prose)
+    if is_cut(_COLUMNS, rows, width, _SUBJECT):
+        lines += wrap_path(f"Whole ids: {make_printable(path)}, or a wider terminal.", prose)
+    mended = sum(bool(entry.get("commands")) for entry in entries)
+    if mended:
+        count = format_count(mended, "finding", "findings")
+        text = f"Commands that fix {count}: {make_printable(path)}, or -v."
+        lines += wrap_path(text, prose)
+    unmade = [explain_unchanged(entry, kinds) for entry in entries if entry["change"]]
+    lines += format_left_alone(unmade, prose)
+    return lines + _format_kinds(entries, prose) + _format_hosts(entries, width)
+
+
+def _make_row(entry: Entry, kinds: Collection[str] | None) -> Row:
+    hosts = ", ".join(make_printable(host, MAX_NAME) for host in list_hosts(entry))
+    subject = make_printable(get_subject(entry), MAX_NAME)
+    cells = (
+        make_printable(entry["kind"]),
+        hosts or "-",
+        humanize_amounts(sum_freed(entry)) or "-",
+        _describe_age(entry["age_seconds"]),
+        make_printable(get_server_name(entry), MAX_NAME) or "-",
+        # What is not about a consumer, such as a service, has the name of its host.
+        "-" if subject == hosts else subject,
+        _describe_change(entry, kinds),
+    )
+    return Row(cells, CHANGED)
+
+
+def _describe_change(entry: Entry, kinds: Collection[str] | None) -> str:
+    change = entry["change"]
+    if not change:
+        return "none"
+    if explain_unchanged(entry, kinds):
+        return "not now"
+    return describe_effect(change, map_names(entry))
+
+
+def _format_kinds(entries: Iterable[Entry], width: int) -> list[str]:
+    """Return how many findings there are of each kind, and what the kind means."""
+    counts = collections.Counter(entry["kind"] for entry in entries)
+    column = max(len(kind) for kind in counts)
+    digits = max(len(str(count)) for count in counts.values())
+    lines = [""]
+    for kind, count in counts.items():
+        start = f"{kind:{column}}  {count:{digits}}  "
+        meaning = _MEANINGS.get(kind, "a kind of another version")
+        lines += wrap(meaning, width, start, " " * len(start))
+    return lines
+
+
+def _format_hosts(entries: Sequence[Entry], width: int) -> list[str]:
+    """Return what the hosts lose that lose most, if there are several."""
+    freed: dict[str, dict[str, int]] = {}
+    for entry in entries:
+        for host, amounts in _sum_freed_by_host(entry).items():
+            add_amounts(freed.setdefault(host, {}), amounts)
+    hosts = sorted(freed, key=make_natural_key)
+    hosts.sort(key=lambda host: _rank_amounts(freed[host]), reverse=True)
+    if len(hosts) < 2:
+        return []
+    rows = []
+    for host in hosts[:_MAX_HOSTS]:
+        rows.append(Row((make_printable(host, MAX_NAME), humanize_amounts(freed[host]))))
+    lines = ["", *format_table((_HOST, _FREES), rows, width)]
+    if len(hosts) > _MAX_HOSTS:
+        lines.append(f"and {len(hosts) - _MAX_HOSTS} more hosts")
+    return lines
+
+
+def _sum_freed_by_host(entry: Entry) -> dict[str, dict[str, int]]:
+    change = entry["change"]
+    if change is None or change["action"] == DELETE_PROVIDERS:
+        return {}
+    hosts = {provider["uuid"]: provider["root_name"] for provider in entry["providers"]}
+    freed: dict[str, dict[str, int]] = {}
+    for provider, amounts in change["frees"].items():
+        add_amounts(freed.setdefault(hosts.get(provider, provider), {}), amounts)
+    return freed
+
+
+def _rank_amounts(amounts: dict[str, int]) -> tuple[int, int, int]:
+    processors = amounts.get("VCPU", 0) + amounts.get("PCPU", 0)
+    return processors, amounts.get("MEMORY_MB", 0), amounts.get("DISK_GB", 0)
+
+
+def _describe_age(seconds: int | None) -> str:
+    """Return an age as `45s`, `3m`, `5h` or `12d`; a dash where it is not known."""
+    if seconds is None:
+        return "-"
+    for unit, size in _AGE_UNITS:
+        # One day and a half is 36h, which says more than 1d.
+        if seconds >= 2 * size or size == 1:
+            return f"{seconds // size}{unit}"
+    return "-"
+
+
+def _name_entry(entry: Entry) -> str:
+    """Return the name of the server of an entry with the UUID of its consumer."""
+    name = make_printable(get_server_name(entry), MAX_NAME)
+    return f"{name} {make_printable(get_subject(entry), MAX_NAME)}".strip()
 
 
 def _format_unexplained(records: Sequence[Complaint], width: int) -> list[str]:
@@ -163,18 +321,6 @@ def _format_unexplained(records: Sequence[Complaint], width: int) -> list[str]:
     return lines
 
 
-def _make_log_formatter(
-    explained: Mapping[str, Sequence[Complaint]], width: int
-) -> Callable[[Entry], list[str]]:
-    """Return a function that returns the lines with what hosts said of an entry."""
-
-    def format_log(entry: Entry) -> list[str]:
-        own = [describe_complaint(record) for record in explained.get(entry["id"], ())]
-        return format_field("log", _join_first(own, _MAX_COMPLAINTS), width) if own else []
-
-    return format_log
-
-
 def _format_totals(summary: Summary, width: int) -> list[str]:
     verdicts, coverage = summary["verdicts"], summary["coverage"]
     stranded = summary["stranded"]["resource_classes"]
@@ -186,40 +332,42 @@ def _format_totals(summary: Summary, width: int) -> list[str]:
     if stranded:
         counts += f"; stranded: {humanize_amounts(stranded, fractions)}"
     if fractions:
-        counts += f" of all allocations in {make_printable(coverage['scope'])}"
+        # Files of older versions do not say what their figures are about.
+        counts += f" of all allocations in {coverage.get('scope', 'the cloud')}"
     consumers = format_count(coverage["consumers"], "consumer", "consumers")
     providers = format_count(coverage["providers"], "provider", "providers")
     hypervisors = format_count(coverage["hypervisors"], "hypervisor", "hypervisors")
-    lines = _format_quota(summary["stranded"], width)
-    lines += wrap_text(
+    total = (
         f"Total: {counts}; {verdicts['protected']} protected; "
         f"{verdicts['undecided']} undecided; "
-        f"of {consumers} on {providers} and {hypervisors}.",
-        width,
+        f"of {consumers} on {providers} and {hypervisors}."
     )
-    for sentence in coverage.get("unread", []):
-        lines += wrap_text(make_printable(sentence), width)
+    lines: list[str] = []
+    for sentence in (_describe_quota(summary["stranded"]), total, *_describe_coverage(coverage)):
+        lines += format_remark(sentence, width)
+    lines += format_failed_checks(coverage["failed_checks"], width)
+    return lines + format_remark(describe_unjudged_hosts(coverage), width, WARNING)
+
+
+def _describe_coverage(coverage: Coverage) -> list[str]:
+    """Return what was and was not read."""
+    sentences = list(coverage.get("unread", []))
     if coverage["left_out"]:
         left = format_count(coverage["left_out"], "more candidate was", "more candidates were")
-        lines += wrap_text(f"{left} not looked up, because nothing may be changed.", width)
-    lines += wrap_text(make_printable(describe_reading(coverage)), width)
-    lines += wrap_text(make_printable(describe_amounts(coverage)), width)
-    lines += format_failed_checks(coverage["failed_checks"], width)
-    unjudged = make_printable(describe_unjudged_hosts(coverage))
-    lines += [Line(line, WARNING) for line in wrap_text(unjudged, width)]
-    return lines
+        sentences.append(f"{left} not looked up, because nothing may be changed.")
+    return [*sentences, describe_reading(coverage), describe_amounts(coverage)]
 
 
-def _format_quota(stranded: Stranded, width: int) -> list[str]:
-    """Return what the first projects get back of their quota."""
-    projects = list_quota_lines(stranded)
+def _describe_quota(stranded: Stranded) -> str:
+    """Return what the first projects get back of their quota; nothing for none."""
+    projects = _join_first(list_quota_lines(stranded), _MAX_PROJECTS)
     if not projects:
-        return []
-    text = _join_first(projects, _MAX_PROJECTS)
-    return wrap_text(f"Quota to get back where Nova counts it in Placement: {text}.", width)
+        return ""
+    return f"Quota to get back where Nova counts it in Placement: {projects}."
 
 
-def _join_first(texts: Sequence[str], most: int) -> str:
+def _join_first(texts: Iterable[str], most: int) -> str:
     """Return the first of some texts, and how many more there are."""
+    texts = list(texts)
     left = [f"and {len(texts) - most} more"] if len(texts) > most else []
     return "; ".join([*texts[:most], *left])
