@@ -152,10 +152,11 @@ def _split_findings(
 
     The first are all orphans, and of the drift what a user chose to remediate.
     """
-    with_write, others = [], []
+    with_write: list[Entry] = []
+    others: list[Entry] = []
     for entry in sort_entries(entries):
-        chosen = entry["kind"] in (kinds or ()) and entry["change"]
-        (with_write if entry["verdict"] == "orphaned" or chosen else others).append(entry)
+        chosen = entry["kind"] in (kinds or ()) and bool(entry["change"])
+        (with_write if chosen or entry["verdict"] == "orphaned" else others).append(entry)
     return with_write, others
 
 

@@ -36,7 +36,6 @@ from ansible_collections.osops.placement.tests.unit.plugins.module_utils.judging
 from ansible_collections.osops.placement.tests.unit.plugins.module_utils.world import (
     PLENTY,
     World,
-    answer,
 )
 from ansible_collections.osops.placement.tests.unit.plugins.plugin_utils.hostile import (
     HOSTILE,
@@ -112,30 +111,6 @@ def test_hostile_name_adds_no_lines(name: str) -> None:
 @pytest.mark.parametrize("name", ["template", "quotes", "script", "formula"])
 def test_harmless_characters_are_shown_unchanged(name: str) -> None:
     assert sum(HOSTILE[name] in line for line in _lines(_found(hostile(HOSTILE[name])))) >= 4
-
-
-@pytest.mark.parametrize("width", [79, 80, 100, 120])
-@pytest.mark.parametrize("name", HOSTILE)
-def test_no_line_is_wider_than_the_terminal(name: str, width: int) -> None:
-    world = hostile(HOSTILE[name])
-    silent = answer(
-        "GET /os-services",
-        200,
-        tuple(d.replace(service, status="UNKNOWN") for service in world.services),
-    )
-
-    assert max(map(len, _lines(_found(world, services_after=silent), width=width))) <= width
-
-
-def test_explanations_are_wrapped_on_a_narrow_terminal() -> None:
-    explaining = [
-        line
-        for line in _lines(_found(hostile("x" * 255)), width=80)
-        if line.startswith((" ", "Total"))
-    ]
-
-    assert len(explaining) > 10
-    assert max(map(len, explaining)) <= 80
 
 
 def test_path_is_never_cut() -> None:
