@@ -25,6 +25,9 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from ..._common.times import UTC, format_time
 
+if t.TYPE_CHECKING:  # pragma: no cover
+    _Stream = t.IO[bytes] | gzip.GzipFile
+
 _UUID = r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"
 _INSTANCE = rf"Instance (?P<instance>{_UUID})"
 # A dict as Python prints it, in older releases as Python 2 did. Anything else is left out, because
@@ -120,16 +123,6 @@ _CHUNK_BYTES = 256 * 1024
 _MAX_LINE_BYTES = 64 * 1024
 _GZIP_MAGIC = b"\x1f\x8b"
 _MAX_ERROR_BYTES = 300
-# What a line raises that is not an entry of oslo.log's JSON formatter.
-_NOT_JSON = (
-    AttributeError,
-    LookupError,
-    OSError,
-    OverflowError,
-    RecursionError,
-    TypeError,
-    ValueError,
-)
 
 
 class _LogEntry(t.NamedTuple):
@@ -208,14 +201,15 @@ class Complaints:
         if key not in self._seen and len(self._seen) >= self.limit:
             self.truncated = True
             return
-        if key not in self._seen:
-            self._seen[key] = {
+        record = self._seen.setdefault(
+            key,
+            {
                 "kind": kind,
                 "host": host,
                 **_extract_facts(match.groupdict()),
                 **{"count": 0, "first_seen": None, "last_seen": None, "source": source},
-            }
-        record = self._seen[key]
+            },
+        )
         record["count"] += 1
         if entry.at is None:
             return
@@ -310,10 +304,7 @@ def _open_nonblocking(path: str, flags: int) -> int:
 
 
 def _read_stream(
-    stream: t.IO[bytes] | gzip.GzipFile,
-    source: Source,
-    complaints: Complaints,
-    journal: bool = False,
+    stream: _Stream, source: Source, complaints: Complaints, journal: bool = False
 ) -> None:
     for piece in read_chunks(stream):
         source.bytes += len(piece)
@@ -331,7 +322,7 @@ def may_contain_complaint(text: bytes) -> bool:
     return any(needle in text for needle in _NEEDLES)
 
 
-def read_chunks(stream: t.IO[bytes] | gzip.GzipFile) -> Iterator[bytes]:
+def read_chunks(stream: _Stream) -> Iterator[bytes]:
     """Yield the contents of `stream` in pieces of whole lines.
 
     Of a line that is longer than a piece, parts may be missing, but never its beginning.
@@ -370,11 +361,12 @@ def _parse_json_line(text: str) -> _LogEntry | None:
         entry = json.loads(text)
         texts = [entry["message"], entry["name"]]
         texts += [entry.get("hostname") or "", entry.get("traceback") or ""]
-        # JSON allows halves of surrogate pairs, and UTF-8 does not.
-        message, logger, host, trace = [text.encode("utf-8", "replace").decode() for text in texts]
         created = entry.get("created")
         at = None if created is None else datetime.datetime.fromtimestamp(created, UTC)
-    except _NOT_JSON:
+        # JSON allows halves of surrogate pairs, and UTF-8 does not.
+        message, logger, host, trace = [text.encode("utf-8", "replace").decode() for text in texts]
+    except Exception:
+        # A log can have anything in it, and what is no such entry is text.
         return None
     return _LogEntry(f"{message}\n{trace}", logger, host[:255] or None, at)
 
