@@ -73,41 +73,6 @@ def test_each_finding_has_one_line(width: int) -> None:
     assert all("1 VCPU, 512 MiB, 1 GiB disk" in row for row in rows) is (width > 80)
 
 
-def test_screen_of_120_columns() -> None:
-    found = _nine()
-    lines = [str(line) for line in _draw(found, 120)]
-    ids = [entry["consumer"] for entry in found["findings"]]
-    start = lines.index("") + 2
-
-    assert lines[start + 1].split() == [
-        "KIND",
-        "HOST",
-        "FREES",
-        "AGE",
-        "SERVER",
-        "CONSUMER",
-        "CHANGE",
-    ]
-    first = lines[start + 2]
-    assert first.startswith("deleted_server  compute-1  1 VCPU, 512 MiB, 1 GiB disk ")
-    assert first.endswith("removes all of it") and any(uuid[:8] in first for uuid in ids)
-    assert "keeps compute-1" in lines[start + 10]
-    assert lines[start + 11] == "Whole ids: /out/findings.json, or a wider terminal."
-    after = lines[start + 12 :]
-    assert after[:3] == [
-        "",
-        "deleted_server  6  Nova deleted the server, but its allocation remains",
-        "extra_host      3  The server has an allocation on its own host and on "
-        "another one as well",
-    ]
-    assert [line.split()[0] for line in after[4:8]] == [
-        "HOST",
-        "compute-1",
-        "compute-2",
-        "compute-3",
-    ]
-
-
 @pytest.mark.parametrize("name", [*HOSTILE, "wide"])
 def test_no_line_is_wider_than_the_terminal(name: str) -> None:
     hostile = HOSTILE.get(name, "\u6771\u4eac" * 20)
