@@ -38,6 +38,9 @@ MAX_IN_FULL = 5
 # The widest line of a sentence; a table may be wider.
 MAX_PROSE = 120
 
+# Stands behind a wide character, and is never printed.
+_FILLER = "\0"
+
 # The longest label has 7 characters.
 _LABEL_WIDTH = 9
 
@@ -174,33 +177,15 @@ def wrap(text: str, width: int, first: str = "", others: str = "") -> list[str]:
 
     first, others: what precedes the first line, and what precedes all others.
     """
-    if measure_width(text) == len(text):
-        return textwrap.wrap(
-            text, width, initial_indent=first, subsequent_indent=others, break_on_hyphens=False
-        )
-    lines: list[str] = []
-    line = first
-    for word in _split_words(text, width - max(len(first), len(others))):
-        indent = others if lines else first
-        if line != indent and measure_width(f"{line} {word}") > width:
-            lines.append(line)
-            line = others
-        line += word if line in (first, others) else f" {word}"
-    return [*lines, line]
-
-
-def _split_words(text: str, room: int) -> list[str]:
-    """Return the words of a text with wide characters, those that are too long in parts."""
-    words: list[str] = []
-    for word in text.split():
-        part = ""
-        for character in word:
-            if measure_width(part + character) > room:
-                words.append(part)
-                part = ""
-            part += character
-        words.append(part)
-    return words
+    padded = text
+    if measure_width(text) != len(text):
+        # A line is as long as it is wide, but for the filler that can go to the next line.
+        padded = "".join(char + _FILLER * (measure_width(char) - 1) for char in text)
+        width -= 1
+    lines = textwrap.wrap(
+        padded, width, initial_indent=first, subsequent_indent=others, break_on_hyphens=False
+    )
+    return [line.replace(_FILLER, "") for line in lines]
 
 
 def get_prose_width(width: int) -> int:
