@@ -31,56 +31,7 @@ _VIRTUAL_DISKS = frozenset({"block", "dir", "file", "network", "volume"})
 # With it, a domain can have devices that its other elements do not show.
 _QEMU_COMMAND_LINE = "{http://libvirt.org/schemas/domain/qemu/1.0}commandline"
 _PCI_ADDRESS = re.compile(r"[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]")
-_ADDRESS_PARTS = (("domain", 4), ("bus", 2), ("slot", 2), ("function", 1))
-
-
-@d.dataclass(frozen=True)
-class PciDevice:
-    """A PCI device of the host that a domain uses.
-
-    address: as in `0000:84:00.1`.
-    present: whether the host has such a device now.
-    physical_function: the address of its physical function; None for a device that is not a virtual
-        function, and for one that is not present.
-    """
-
-    address: str
-    present: bool
-    physical_function: str | None
-
-
-@d.dataclass(frozen=True)
-class MediatedDevice:
-    """A mediated device that a domain uses, such as a virtual GPU.
-
-    parent: the address of the PCI device that it is a part of; None where the host does not show
-        that, as after it was started again and before the guest was.
-    physical_function: that of the parent, if it is a virtual function.
-    """
-
-    uuid: str
-    parent: str | None
-    physical_function: str | None
-
-
-@d.dataclass(frozen=True)
-class HostDevices:
-    """All devices of the host that a domain uses.
-
-    others: what may be such a device and cannot be identified, as the XML calls it.
-    """
-
-    pci: tuple[PciDevice, ...] = ()
-    mediated: tuple[MediatedDevice, ...] = ()
-    others: tuple[str, ...] = ()
-
-    def as_fields(self) -> dict[str, t.Any]:
-        """Return them as `hypervisor_guest_info` does."""
-        return {
-            "hostdevs": [d.asdict(device) for device in self.pci],
-            "mdevs": [d.asdict(device) for device in self.mediated],
-            "other_devices": list(self.others),
-        }
+_ADDRESS_PARTS = ("domain", "bus", "slot", "function")
 
 
 @d.dataclass(frozen=True)
@@ -88,8 +39,8 @@ class Domain:
     """A domain as libvirt describes it.
 
     nova: its metadata of Nova; None for a domain without them, which does not belong to Nova.
-    devices: the devices of the host that it uses; of a domain that is shut off, those that it gets
-        when it starts.
+    devices: the devices of the host that it uses, by the fields of `hypervisor_guest_info`; of a
+        domain that is shut off, those that it gets when it starts.
     """
 
     uuid: str
@@ -105,13 +56,13 @@ class Domain:
     tpm: bool
     nova: t.Mapping[str, str | None] | None
     disks: tuple[str, ...]
-    devices: HostDevices
+    devices: t.Mapping[str, list[t.Any]]
 
     def as_dict(self) -> dict[str, t.Any]:
         """Return the domain as the modules return it."""
         fields = {**d.asdict(self), "disks": list(self.disks)}
         del fields["firmware"], fields["devices"]
-        return {**fields, **self.devices.as_fields()}
+        return {**fields, **self.devices}
 
     def __str__(self) -> str:
         return f"domain {self.name!r} ({self.uuid})"
@@ -212,25 +163,23 @@ def _get_attribute(element: ET.Element | None, name: str) -> str | None:
     return None if element is None else element.get(name)
 
 
-def read_host_devices(domain: ET.Element, sysfs: str = SYSFS) -> HostDevices:
+def read_host_devices(domain: ET.Element, sysfs: str = SYSFS) -> dict[str, list[t.Any]]:
     """Return the devices that the XML of a domain names, and what the host shows of them.
 
     What is not certain to be no device of the host counts as one.
     """
-    pci: list[PciDevice] = []
-    mediated: list[MediatedDevice] = []
-    others: list[str] = []
+    devices: dict[str, list[t.Any]] = {"hostdevs": [], "mdevs": [], "other_devices": []}
     for element in _list_device_elements(domain):
+        field = "mdevs" if element.get("type") == "mdev" else "hostdevs"
         device = _identify(element, sysfs)
-        if isinstance(device, PciDevice):
-            pci.append(device)
-        elif isinstance(device, MediatedDevice):
-            mediated.append(device)
+        if device is None:
+            unknown = f"{element.tag} {element.get('type') or 'without a type'}"
+            devices["other_devices"].append(unknown)
         else:
-            others.append(f"{element.tag} {element.get('type') or 'without a type'}")
+            devices[field].append(device)
     if domain.find(_QEMU_COMMAND_LINE) is not None:
-        others.append("arguments for QEMU")
-    return HostDevices(tuple(pci), tuple(mediated), tuple(others))
+        devices["other_devices"].append("arguments for QEMU")
+    return devices
 
 
 def _list_device_elements(domain: ET.Element) -> t.Iterator[ET.Element]:
@@ -244,7 +193,7 @@ def _list_device_elements(domain: ET.Element) -> t.Iterator[ET.Element]:
             yield disk
 
 
-def _identify(element: ET.Element, sysfs: str) -> PciDevice | MediatedDevice | None:
+def _identify(element: ET.Element, sysfs: str) -> dict[str, t.Any] | None:
     """Return the device of an element; None where its XML does not identify it."""
     address = element.find("source/address")
     if address is None:
@@ -260,32 +209,34 @@ def _identify(element: ET.Element, sysfs: str) -> PciDevice | MediatedDevice | N
     return _read_pci_device(address, sysfs)
 
 
-def _read_pci_device(address: ET.Element, sysfs: str) -> PciDevice | None:
-    numbers = []
-    for name, width in _ADDRESS_PARTS:
-        try:
-            numbers.append(f"{int(address.get(name, ''), 0):0{width}x}")
-        except ValueError:
-            return None
-    text = f"{numbers[0]}:{numbers[1]}:{numbers[2]}.{numbers[3]}"
-    if not _PCI_ADDRESS.fullmatch(text):
+def _read_pci_device(element: ET.Element, sysfs: str) -> dict[str, t.Any] | None:
+    try:
+        numbers = [int(element.get(name, ""), 0) for name in _ADDRESS_PARTS]
+    except ValueError:
         return None
-    present = os.path.isdir(_get_pci_folder(text, sysfs))
-    return PciDevice(text, present, _read_physical_function(text, sysfs))
+    address = "{:04x}:{:02x}:{:02x}.{:x}".format(*numbers)
+    if not _PCI_ADDRESS.fullmatch(address):
+        return None
+    return {
+        "address": address,
+        "present": os.path.isdir(_get_pci_folder(address, sysfs)),
+        "physical_function": _read_physical_function(address, sysfs),
+    }
 
 
-def _read_mediated_device(address: ET.Element, sysfs: str) -> MediatedDevice | None:
-    uuid = normalize_uuid(address.get("uuid", ""))
+def _read_mediated_device(element: ET.Element, sysfs: str) -> dict[str, t.Any] | None:
+    uuid = normalize_uuid(element.get("uuid", ""))
     if uuid is None:
         return None
     folder = os.path.join(sysfs, "bus", "mdev", "devices", uuid)
-    if not os.path.isdir(folder):
-        return MediatedDevice(uuid, None, None)
-    # The folder is a link into that of the device which it is a part of.
-    parent = os.path.basename(os.path.dirname(os.path.realpath(folder)))
-    if not _PCI_ADDRESS.fullmatch(parent):
-        return MediatedDevice(uuid, None, None)
-    return MediatedDevice(uuid, parent, _read_physical_function(parent, sysfs))
+    parent = None
+    if os.path.isdir(folder):
+        # The folder is a link into that of the device which it is a part of.
+        parent = os.path.basename(os.path.dirname(os.path.realpath(folder)))
+    if parent is None or not _PCI_ADDRESS.fullmatch(parent):
+        return {"uuid": uuid, "parent": None, "physical_function": None}
+    function = _read_physical_function(parent, sysfs)
+    return {"uuid": uuid, "parent": parent, "physical_function": function}
 
 
 def _read_physical_function(address: str, sysfs: str) -> str | None:

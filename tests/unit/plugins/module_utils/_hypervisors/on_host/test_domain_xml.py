@@ -15,9 +15,6 @@ import xml.etree.ElementTree as ET
 import pytest
 
 from ansible_collections.osops.placement.plugins.module_utils._hypervisors.on_host.domain_xml import (  # noqa: E501
-    HostDevices,
-    MediatedDevice,
-    PciDevice,
     parse_domain,
     read_host_devices,
 )
@@ -47,13 +44,24 @@ def _sysfs(tmp_path: Path) -> str:
     return str(tmp_path)
 
 
-def read(inside: str, sysfs: str, after: str = "") -> HostDevices:
-    return read_host_devices(
+def read(inside: str, sysfs: str, after: str = "") -> dict[str, list[t.Any]]:
+    """Return the fields that are not empty."""
+    devices = read_host_devices(
         ET.fromstring(f"<domain><devices>{inside}</devices>{after}</domain>"), sysfs
     )
+    assert list(devices) == ["hostdevs", "mdevs", "other_devices"]
+    return {name: found for name, found in devices.items() if found}
 
 
-VIRTUAL_FUNCTION = PciDevice(VIRTUAL, True, PHYSICAL)
+def pci(address: str, present: bool, function: str | None) -> dict[str, t.Any]:
+    device = {"address": address, "present": present, "physical_function": function}
+    return {"hostdevs": [device]}
+
+
+def mediated(uuid: str, parent: str | None, function: str | None) -> dict[str, t.Any]:
+    return {"mdevs": [{"uuid": uuid, "parent": parent, "physical_function": function}]}
+
+
 OF_PCI = {
     "a device": f"<hostdev mode='subsystem' type='pci'><source><address {ADDRESS}/></source>"
     "</hostdev>",
@@ -68,17 +76,17 @@ OF_PCI = {
 
 @pytest.mark.parametrize("xml", OF_PCI.values(), ids=OF_PCI)
 def test_pci_device_is_named_with_its_physical_function(xml: str, sysfs: str) -> None:
-    assert read(xml, sysfs) == HostDevices(pci=(VIRTUAL_FUNCTION,))
+    assert read(xml, sysfs) == pci(VIRTUAL, True, PHYSICAL)
 
 
 def test_physical_device_has_no_physical_function(sysfs: str) -> None:
     xml = OF_PCI["a device"].replace("slot='0x10' function='0x1'", "slot='0x00' function='0x0'")
-    assert read(xml, sysfs).pci == (PciDevice(PHYSICAL, True, None),)
+    assert read(xml, sysfs) == pci(PHYSICAL, True, None)
 
 
 def test_device_that_the_host_does_not_have_is_not_present(sysfs: str) -> None:
     xml = OF_PCI["a device"].replace("bus='0x84'", "bus='0x85'")
-    assert read(xml, sysfs).pci == (PciDevice("0000:85:10.1", False, None),)
+    assert read(xml, sysfs) == pci("0000:85:10.1", False, None)
 
 
 def mdev(uuid: str) -> str:
@@ -89,7 +97,7 @@ def mdev(uuid: str) -> str:
 
 
 def test_mediated_device_is_named_with_its_parent(sysfs: str) -> None:
-    assert read(mdev(MDEV), sysfs) == HostDevices(mediated=(MediatedDevice(MDEV, GPU, None),))
+    assert read(mdev(MDEV), sysfs) == mediated(MDEV, GPU, None)
 
 
 def test_parent_of_a_mediated_device_may_be_a_virtual_function(sysfs: str, tmp_path: Path) -> None:
@@ -97,12 +105,12 @@ def test_parent_of_a_mediated_device_may_be_a_virtual_function(sysfs: str, tmp_p
     folder = tmp_path / "devices" / "pci0000:3a" / VIRTUAL / other
     folder.mkdir()
     (tmp_path / "bus" / "mdev" / "devices" / other).symlink_to(folder)
-    assert read(mdev(other), sysfs).mediated == (MediatedDevice(other, VIRTUAL, PHYSICAL),)
+    assert read(mdev(other), sysfs) == mediated(other, VIRTUAL, PHYSICAL)
 
 
 def test_mediated_device_that_does_not_exist_yet_has_no_parent(sysfs: str) -> None:
     gone = MDEV.replace("1c1c", "2d2d")
-    assert read(mdev(gone), sysfs).mediated == (MediatedDevice(gone, None, None),)
+    assert read(mdev(gone), sysfs) == mediated(gone, None, None)
 
 
 NO_DEVICES = {
@@ -121,7 +129,7 @@ NO_DEVICES = {
 
 @pytest.mark.parametrize("xml", NO_DEVICES.values(), ids=NO_DEVICES)
 def test_what_is_virtual_is_no_device_of_the_host(xml: str, sysfs: str) -> None:
-    assert read(xml, sysfs) == HostDevices()
+    assert read(xml, sysfs) == {}
 
 
 OTHERS = {
@@ -169,7 +177,7 @@ OTHERS = {
 
 @pytest.mark.parametrize(("xml", "other"), OTHERS.values(), ids=OTHERS)
 def test_what_cannot_be_identified_is_not_forgotten(xml: str, other: str, sysfs: str) -> None:
-    assert read(xml, sysfs) == HostDevices(others=(other,))
+    assert read(xml, sysfs) == {"other_devices": [other]}
 
 
 def test_arguments_for_qemu_may_be_devices(sysfs: str) -> None:
@@ -177,16 +185,13 @@ def test_arguments_for_qemu_may_be_devices(sysfs: str) -> None:
         "<q:commandline xmlns:q='http://libvirt.org/schemas/domain/qemu/1.0'>"
         "<q:arg value='-device'/></q:commandline>"
     )
-    assert read("", sysfs, arguments).others == ("arguments for QEMU",)
+    assert read("", sysfs, arguments) == {"other_devices": ["arguments for QEMU"]}
 
 
-def test_fields_are_those_of_the_module(sysfs: str) -> None:
-    fields = read(OF_PCI["a device"] + mdev(MDEV) + "<interface type='vdpa'/>", sysfs).as_fields()
-    assert fields == {
-        "hostdevs": [{"address": VIRTUAL, "present": True, "physical_function": PHYSICAL}],
-        "mdevs": [{"uuid": MDEV, "parent": GPU, "physical_function": None}],
-        "other_devices": ["interface vdpa"],
-    }
+def test_devices_of_each_kind_are_together(sysfs: str) -> None:
+    devices = read(OF_PCI["a device"] + mdev(MDEV) + "<interface type='vdpa'/>", sysfs)
+    others = {"other_devices": ["interface vdpa"]}
+    assert devices == pci(VIRTUAL, True, PHYSICAL) | mediated(MDEV, GPU, None) | others
 
 
 DISK = "/var/lib/nova/instances/6f7a1f5c-2a2c-4f0c-8f07-0d3a6d6f1c12/disk"
