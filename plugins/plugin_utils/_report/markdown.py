@@ -40,8 +40,7 @@ _REFERENCE = re.compile(r"[@#!%^&](?=\S)|:(?=[^\s\d])|/(?=/)|(?<=www)\.")
 def render(report: Report) -> str:
     """Return the summary, what went wrong, tables of the entries, and the outcomes."""
     findings, summary = report.findings, report.findings["summary"]
-    coverage, items = summary["coverage"], list_items(report)
-    overcommit = summary.get("overcommit", {})
+    coverage, overcommit = summary["coverage"], summary.get("overcommit", {})
     text = _load_template().render(
         report=report,
         findings=findings,
@@ -55,16 +54,12 @@ def render(report: Report) -> str:
         quota=list_quota_lines(summary["stranded"]),
         overcommit={cls: each for cls, each in overcommit.items() if each["overcommitted"]},
         lists=[
-            ("Findings", _select_items(items, "orphaned", "drifted")),
-            ("Undecided, not changed", _select_items(items, "undecided")),
-            ("Protected, not changed", _select_items(items, "protected")),
+            ("Findings", list_items(report, "findings")),
+            ("Undecided, not changed", list_items(report, "undecided")),
+            ("Protected, not changed", list_items(report, "protected")),
         ],
     )
     return re.sub(r"\n{3,}", "\n\n", text).strip("\n") + "\n"
-
-
-def _select_items(items: Iterable[Item], *verdicts: str) -> list[Item]:
-    return [item for item in items if item.entry["verdict"] in verdicts]
 
 
 def _list_commands(items: Iterable[Item]) -> list[tuple[Item, str]]:

@@ -10,7 +10,7 @@ import re
 import typing as t
 from collections.abc import Iterable, Mapping
 
-from ...module_utils._core.findings.entries import ENTRY_LISTS, Entry, FindingsDocument
+from ...module_utils._core.findings.entries import Entry
 from ...module_utils._core.models.kinds import KINDS
 from .phrases import list_hosts
 
@@ -28,14 +28,6 @@ def sort_entries(entries: Iterable[Entry]) -> list[Entry]:
     order of their names.
     """
     return sorted(entries, key=_make_sort_key)
-
-
-def list_sorted_entries(findings: FindingsDocument) -> list[Entry]:
-    """Return all entries: the findings, then what is undecided, then what is protected."""
-    entries: list[Entry] = []
-    for key in ENTRY_LISTS:
-        entries += sort_entries(findings[key])
-    return entries
 
 
 def sort_kinds(counts: Mapping[str, int]) -> list[tuple[str, int]]:

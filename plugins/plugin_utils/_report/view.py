@@ -11,10 +11,11 @@ from __future__ import annotations
 
 import dataclasses as d
 import typing as t
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 
 from ...module_utils._core.findings.entries import (
+    ENTRY_LISTS,
     Entry,
     FindingsDocument,
     Stranded,
@@ -25,9 +26,11 @@ from ...module_utils._core.models.change import OUTCOME_BY_ACTION
 from ...module_utils._core.models.documents import OutcomeDocument
 from ...module_utils._core.models.outcomes import FAILED, SKIPPED
 from ...module_utils._core.models.placement import add_amounts
-from .order import list_sorted_entries
+from .order import sort_entries
 from .phrases import explain_unchanged, get_server_name, label_project, list_hosts, sum_freed
 from .report import Report
+
+EntryList = t.Literal["findings", "undecided", "protected"]
 
 # The templates of the formats.
 TEMPLATES = Path(__file__).with_name("_templates")
@@ -52,6 +55,7 @@ class State:
 class Item:
     """An entry with its texts.
 
+    left: why its change is not made; empty if it is made, or if there is none.
     outcome: that of its change, or in check mode the expected one; empty if it was not tried.
     """
 
@@ -60,6 +64,7 @@ class Item:
     server: str
     hosts: list[str]
     frees: Mapping[str, int]
+    left: str
     state: State
     outcome: str
 
@@ -72,35 +77,38 @@ class Total(t.NamedTuple):
     allocated: Mapping[str, int]
 
 
-def list_items(report: Report) -> list[Item]:
-    """Return all entries in the order of the terminal."""
+def list_items(report: Report, *keys: EntryList) -> list[Item]:
+    """Return the entries of some lists, or of all, in the order of the terminal."""
     planned = None
     if report.plan is not None:
         planned = {change["finding"] for change in report.plan["changes"]}
     outcomes: dict[str, OutcomeDocument] = {}
+    check_mode = False
     if report.remediation is not None:
+        check_mode = report.remediation["check_mode"]
         outcomes = {outcome["finding"]: outcome for outcome in report.remediation["outcomes"]}
     items = []
-    for entry in list_sorted_entries(report.findings):
-        outcome = outcomes.get(entry["id"])
-        if outcome:
-            check_mode = report.remediation is not None and report.remediation["check_mode"]
-            state = _describe_outcome(outcome, check_mode)
-        else:
-            state = _describe_plan(entry, planned, report.kinds)
-        items.append(_build_item(entry, state, bool(outcome)))
+    for key in keys or ENTRY_LISTS:
+        for entry in sort_entries(report.findings[key]):
+            left = explain_unchanged(entry, report.kinds) if entry["change"] else ""
+            state = _describe_plan(entry, planned, left)
+            tried = outcomes.get(entry["id"])
+            if tried:
+                state = _describe_outcome(tried, check_mode)
+            items.append(_build_item(entry, left, state, state.text if tried else ""))
     return items
 
 
-def _build_item(entry: Entry, state: State, tried: bool) -> Item:
+def _build_item(entry: Entry, left: str, state: State, outcome: str) -> Item:
     return Item(
-        entry,
-        get_subject(entry),
-        get_server_name(entry),
-        list_hosts(entry),
-        sum_freed(entry),
-        state,
-        state.text if tried else "",
+        entry=entry,
+        subject=get_subject(entry),
+        server=get_server_name(entry),
+        hosts=list_hosts(entry),
+        frees=sum_freed(entry),
+        left=left,
+        state=state,
+        outcome=outcome,
     )
 
 
@@ -114,10 +122,11 @@ def _describe_outcome(outcome: OutcomeDocument, check_mode: bool) -> State:
     return State(name, "done", reason)
 
 
-def _describe_plan(entry: Entry, planned: set[str] | None, kinds: Collection[str] | None) -> State:
+def _describe_plan(entry: Entry, planned: set[str] | None, left: str) -> State:
     """Return the state of an entry whose change was not tried.
 
     planned: the ids of the findings in the plan; None without a plan.
+    left: why its change is not made now.
     """
     change = entry["change"]
     if not change:
@@ -125,7 +134,6 @@ def _describe_plan(entry: Entry, planned: set[str] | None, kinds: Collection[str
     done = OUTCOME_BY_ACTION[change["action"]]
     if planned is not None and entry["id"] in planned:
         return State(f"would be {done}", "planned")
-    left = explain_unchanged(entry, kinds)
     # A reviewed plan may leave out what these options would change.
     if not left and planned is not None:
         left = "it is not in the plan"

@@ -6,7 +6,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping
+import typing as t
+from collections.abc import Callable, Iterable, Mapping
 
 from ...module_utils._common.text import format_count, make_printable
 from ...module_utils._core.findings.entries import Entry, get_subject
@@ -18,7 +19,7 @@ from ...module_utils._core.models.documents import (
     StepDocument,
     TreeStepDocument,
 )
-from .._report.phrases import MAX_NAME, explain_kind, explain_unchanged
+from .._report.phrases import MAX_NAME, explain_kind
 from .._report.units import humanize_amounts
 from .lines import (
     CHANGED,
@@ -30,6 +31,9 @@ from .lines import (
     format_server,
     format_write,
 )
+
+if t.TYPE_CHECKING:  # pragma: no cover
+    from .._report.view import Item
 
 # What a change does to its consumer; what the consumer has after it follows.
 _VERBS = {"reduce": "keeps", "rewrite": "gives it", "create": "gives it"}
@@ -47,8 +51,9 @@ def format_drifted(entry: Entry, width: int, log: Callable[[Entry], list[str]]) 
     return lines
 
 
-def format_with_write(entry: Entry, kinds: Collection[str] | None, width: int) -> list[str]:
-    """Return an entry with the write that would be made."""
+def format_with_write(item: Item, width: int) -> list[str]:
+    """Return a finding with the write that would be made."""
+    entry = item.entry
     change, names = entry["change"], map_names(entry)
     fields: list[tuple[str, str]] = []
     write = ""
@@ -64,7 +69,7 @@ def format_with_write(entry: Entry, kinds: Collection[str] | None, width: int) -
         write = _format_post(change, names)
     lines = ["", *format_entry(entry, width, CHANGED, fields)]
     if write:
-        lines += format_write(write, explain_unchanged(entry, kinds), width)
+        lines += format_write(write, item.left, width)
     return lines
 
 

@@ -29,17 +29,16 @@ from ...module_utils._core.models.change import DELETE_PROVIDERS
 from ...module_utils._core.models.kinds import KINDS
 from ...module_utils._core.models.placement import add_amounts
 from .._report.log_correlation import Complaint, correlate_records, get_record_subject
-from .._report.order import make_natural_key, sort_entries
+from .._report.order import make_natural_key
 from .._report.phrases import (
     MAX_NAME,
     describe_complaint,
-    explain_unchanged,
     get_server_name,
-    list_hosts,
     list_quota_lines,
-    sum_freed,
 )
+from .._report.report import Report
 from .._report.units import humanize_amounts
+from .._report.view import Item, list_items
 from .details import describe_effect, format_drifted, format_entry, format_with_write, map_names
 from .lines import (
     CHANGED,
@@ -119,13 +118,13 @@ def format_findings(
     endpoint = make_printable(findings["cloud"]["placement_endpoint"])
     title = f"Orphaned allocations in {endpoint} at {findings['finished_at']}"
     lines = ["", *wrap_text(title + _format_version(findings), prose)]
-    with_write, others = _split_findings(findings["findings"], kinds)
+    with_write, others = _split_items(list_items(Report(findings, kinds), "findings"), kinds)
     if verbose or len(findings["findings"]) <= MAX_IN_FULL:
-        lines += _format_in_full(with_write, others, path, kinds, prose, log)
+        lines += _format_in_full(with_write, others, path, prose, log)
     else:
-        lines += _format_overview([*with_write, *others], path, kinds, width)
-        for entry in [*with_write, *others][:MAX_ROWS]:
-            lines += log(entry)
+        lines += _format_overview([*with_write, *others], path, width)
+        for item in [*with_write, *others][:MAX_ROWS]:
+            lines += log(item.entry)
     for title, entries, tone in (
         ("Undecided, not changed:", findings["undecided"], WARNING),
         ("Protected, not changed:", findings["protected"], SKIPPED),
@@ -145,40 +144,34 @@ def _format_version(findings: FindingsDocument) -> str:
     return f", by osops.placement {make_printable(version)}" if version else ""
 
 
-def _split_findings(
-    entries: Iterable[Entry], kinds: Collection[str] | None
-) -> tuple[list[Entry], list[Entry]]:
+def _split_items(
+    items: Iterable[Item], kinds: Collection[str] | None
+) -> tuple[list[Item], list[Item]]:
     """Return the findings that are shown with the write that would be made, and the others.
 
     The first are all orphans, and of the drift what a user chose to remediate.
     """
-    with_write: list[Entry] = []
-    others: list[Entry] = []
-    for entry in sort_entries(entries):
-        chosen = entry["kind"] in (kinds or ()) and bool(entry["change"])
-        (with_write if chosen or entry["verdict"] == "orphaned" else others).append(entry)
+    with_write: list[Item] = []
+    others: list[Item] = []
+    for item in items:
+        chosen = item.entry["kind"] in (kinds or ()) and bool(item.entry["change"])
+        (with_write if chosen or item.entry["verdict"] == "orphaned" else others).append(item)
     return with_write, others
 
 
 def _format_in_full(
-    with_write: Sequence[Entry],
-    others: Sequence[Entry],
-    path: str,
-    kinds: Collection[str] | None,
-    width: int,
-    log: _Log,
+    with_write: Sequence[Item], others: Sequence[Item], path: str, width: int, log: _Log
 ) -> list[str]:
     lines: list[str] = []
     if with_write:
         lines += ["", format_row("KIND", "CONSUMER", "SERVER")]
-    for entry in with_write[:MAX_ROWS]:
-        lines += format_with_write(entry, kinds, width)
-        lines += log(entry)
+    for item in with_write[:MAX_ROWS]:
+        lines += [*format_with_write(item, width), *log(item.entry)]
     lines += format_omitted(with_write, MAX_ROWS, path, width)
     if others:
         lines += ["", "Drifted, not changed:"]
-    for entry in others[:MAX_ROWS]:
-        lines += format_drifted(entry, width, log)
+    for item in others[:MAX_ROWS]:
+        lines += format_drifted(item.entry, width, log)
     return lines + format_omitted(others, MAX_ROWS, path, width)
 
 
@@ -192,53 +185,40 @@ def _format_unchanged(
     return lines + format_omitted(entries, MAX_UNCHANGED_ROWS, path, width)
 
 
-def _format_overview(
-    entries: Sequence[Entry], path: str, kinds: Collection[str] | None, width: int
-) -> list[str]:
-    """Return a line for each finding, and what they add up to by kind and by host.
-
-    kinds: those that may be changed; None for any.
-    """
-    prose = get_prose_width(width)
-    shown = entries[:MAX_ROWS]
-    rows = [_make_row(entry, kinds) for entry in shown]
+def _format_overview(items: Sequence[Item], path: str, width: int) -> list[str]:
+    """Return a line for each finding, and what they add up to by kind and by host."""
+    prose, shown_path = get_prose_width(width), make_printable(path)
+    rows = [_make_row(item) for item in items[:MAX_ROWS]]
     lines = ["", *format_table(_COLUMNS, rows, width)]
-    lines += format_omitted(entries, MAX_ROWS, path, prose)
+    lines += format_omitted(items, MAX_ROWS, path, prose)
     if is_cut(_COLUMNS, rows, width, _SUBJECT):
-        lines += wrap_path(f"Whole ids: {make_printable(path)}, or a wider terminal.", prose)
-    mended = sum(bool(entry.get("commands")) for entry in entries)
+        lines += wrap_path(f"Whole ids: {shown_path}, or a wider terminal.", prose)
+    mended = sum(bool(item.entry.get("commands")) for item in items)
     if mended:
         count = format_count(mended, "finding", "findings")
-        text = f"Commands that fix {count}: {make_printable(path)}, or -v."
-        lines += wrap_path(text, prose)
-    unmade = [explain_unchanged(entry, kinds) for entry in entries if entry["change"]]
-    lines += format_left_alone(unmade, prose)
+        lines += wrap_path(f"Commands that fix {count}: {shown_path}, or -v.", prose)
+    lines += format_left_alone([item.left for item in items], prose)
+    entries = [item.entry for item in items]
     return lines + _format_kinds(entries, prose) + _format_hosts(entries, width)
 
 
-def _make_row(entry: Entry, kinds: Collection[str] | None) -> Row:
-    hosts = ", ".join(make_printable(host, MAX_NAME) for host in list_hosts(entry))
-    subject = make_printable(get_subject(entry), MAX_NAME)
+def _make_row(item: Item) -> Row:
+    hosts = ", ".join(make_printable(host, MAX_NAME) for host in item.hosts)
+    subject = make_printable(item.subject, MAX_NAME)
+    change = "none"
+    if item.entry["change"]:
+        change = describe_effect(item.entry["change"], map_names(item.entry))
     cells = (
-        make_printable(entry["kind"]),
+        make_printable(item.entry["kind"]),
         hosts or "-",
-        humanize_amounts(sum_freed(entry)) or "-",
-        _describe_age(entry["age_seconds"]),
-        make_printable(get_server_name(entry), MAX_NAME) or "-",
+        humanize_amounts(item.frees) or "-",
+        _describe_age(item.entry["age_seconds"]),
+        make_printable(item.server, MAX_NAME) or "-",
         # What is not about a consumer, such as a service, has the name of its host.
         "-" if subject == hosts else subject,
-        _describe_change(entry, kinds),
+        "not now" if item.left else change,
     )
     return Row(cells, CHANGED)
-
-
-def _describe_change(entry: Entry, kinds: Collection[str] | None) -> str:
-    change = entry["change"]
-    if not change:
-        return "none"
-    if explain_unchanged(entry, kinds):
-        return "not now"
-    return describe_effect(change, map_names(entry))
 
 
 def _format_kinds(entries: Iterable[Entry], width: int) -> list[str]:

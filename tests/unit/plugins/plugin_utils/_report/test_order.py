@@ -21,10 +21,10 @@ from ansible_collections.osops.placement.plugins.plugin_utils._report import (
     markdown,
 )
 from ansible_collections.osops.placement.plugins.plugin_utils._report.order import (
-    list_sorted_entries,
     sort_entries,
     sort_kinds,
 )
+from ansible_collections.osops.placement.plugins.plugin_utils._report.view import list_items
 from ansible_collections.osops.placement.tests.browser import reports
 
 
@@ -64,7 +64,7 @@ def test_kinds_are_in_the_order_of_their_table() -> None:
 
 def test_all_formats_have_the_same_order() -> None:
     report = reports.remediated()
-    ids = [entry["id"] for entry in list_sorted_entries(report.findings)]
+    ids = [item.entry["id"] for item in list_items(report)]
     subjects = [identity.partition("/")[2] for identity in ids]
 
     page = html_page.render(report)
