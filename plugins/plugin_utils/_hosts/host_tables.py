@@ -10,8 +10,8 @@ import typing as t
 from collections.abc import Collection, Sequence
 
 from ...module_utils._common.text import make_printable
-from .._report.order import make_natural_key
 from .._report.phrases import MAX_NAME, explain_kind
+from .._report.view import make_natural_key
 from .._terminal.lines import (
     CHANGED,
     ERROR,

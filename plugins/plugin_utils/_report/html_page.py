@@ -49,7 +49,6 @@ from ...module_utils._core.models.documents import (
 from ...module_utils._core.models.kind import OPT_IN, REMEDIATE, REPORT
 from ...module_utils._core.models.kinds import KINDS
 from .log_correlation import Correlation, correlate_records, get_record_subject
-from .order import sort_kinds
 from .phrases import UUID, describe_complaint
 from .proposed_commands import build_cleanup, build_restore, keep_safe, list_safe_hosts
 from .report import Report
@@ -61,7 +60,7 @@ from .units import (
     humanize_amounts,
     sort_resource_classes,
 )
-from .view import RESOURCE_COLUMNS, TEMPLATES, Item, list_items, sum_hosts, sum_projects
+from .view import RESOURCE_COLUMNS, TEMPLATES, Item, list_items, sort_kinds, sum_hosts, sum_projects
 
 # How many rows have their details in one piece of JSON, which is parsed when the first of them is
 # unfolded.

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""What a report says, whatever its format: each entry once, and what is stranded where.
+"""What a report says, whatever its format: the entries in their order, and what is stranded where.
 
 Data only: nothing here is escaped yet. Where there is nothing, a text is empty.
 """
@@ -10,8 +10,9 @@ Data only: nothing here is escaped yet. Where there is nothing, a text is empty.
 from __future__ import annotations
 
 import dataclasses as d
+import re
 import typing as t
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from ...module_utils._core.findings.entries import (
@@ -24,13 +25,17 @@ from ...module_utils._core.findings.entries import (
 )
 from ...module_utils._core.models.change import OUTCOME_BY_ACTION
 from ...module_utils._core.models.documents import OutcomeDocument
+from ...module_utils._core.models.kinds import KINDS
 from ...module_utils._core.models.outcomes import FAILED, SKIPPED
 from ...module_utils._core.models.placement import add_amounts
-from .order import sort_entries
 from .phrases import explain_unchanged, get_server_name, label_project, list_hosts, sum_freed
 from .report import Report
 
 EntryList = t.Literal["findings", "undecided", "protected"]
+
+# Texts and numbers that compare as a reader expects: compute-9 comes before compute-10.
+_NaturalKey = list[tuple[str, int]]
+_RANKS = {kind.name: rank for rank, kind in enumerate(KINDS)}
 
 # The templates of the formats.
 TEMPLATES = Path(__file__).with_name("_templates")
@@ -175,8 +180,40 @@ def sum_projects(stranded: Stranded) -> list[Total]:
 
 
 def _sort_totals(totals: list[Total]) -> list[Total]:
-    return sorted(totals, key=_make_sort_key)
+    return sorted(totals, key=_rank_total)
 
 
-def _make_sort_key(total: Total) -> tuple[list[int], str]:
+def _rank_total(total: Total) -> tuple[list[int], str]:
     return [-total.stranded.get(cls, 0) for cls in RESOURCE_COLUMNS], total.name
+
+
+def sort_entries(entries: Iterable[Entry]) -> list[Entry]:
+    """Return entries by kind, in the order of the table of kinds, then by host, the oldest first.
+
+    What an entry is protected or undecided for is not in that table: such kinds come last, in the
+    order of their names.
+    """
+    return sorted(entries, key=_rank_entry)
+
+
+def sort_kinds(counts: Mapping[str, int]) -> list[tuple[str, int]]:
+    """Return kinds with their numbers in the order of the table of kinds."""
+    return sorted(counts.items(), key=lambda pair: _rank_kind(pair[0]))
+
+
+def _rank_entry(entry: Entry) -> tuple[tuple[int, str], list[_NaturalKey], int, str]:
+    hosts = [make_natural_key(host) for host in list_hosts(entry)]
+    return _rank_kind(entry["kind"]), hosts, -(entry["age_seconds"] or 0), entry["id"]
+
+
+def _rank_kind(kind: str) -> tuple[int, str]:
+    return _RANKS.get(kind, len(_RANKS)), kind
+
+
+def make_natural_key(name: str) -> _NaturalKey:
+    """Return a key by which numbers in names are compared as numbers."""
+    key = []
+    for text, digits in re.findall(r"([^0-9]*)([0-9]*)", name):
+        # Python limits how long a text may be that it reads as a number.
+        key.append((text, int(digits[:18] or 0)))
+    return key

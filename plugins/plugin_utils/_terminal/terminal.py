@@ -29,7 +29,6 @@ from ...module_utils._core.models.change import DELETE_PROVIDERS
 from ...module_utils._core.models.kinds import KINDS
 from ...module_utils._core.models.placement import add_amounts
 from .._report.log_correlation import Complaint, correlate_records, get_record_subject
-from .._report.order import make_natural_key
 from .._report.phrases import (
     MAX_NAME,
     describe_complaint,
@@ -38,7 +37,7 @@ from .._report.phrases import (
 )
 from .._report.report import Report
 from .._report.units import humanize_amounts
-from .._report.view import Item, list_items
+from .._report.view import Item, list_items, make_natural_key
 from .details import describe_effect, format_drifted, format_entry, format_with_write, map_names
 from .lines import (
     CHANGED,

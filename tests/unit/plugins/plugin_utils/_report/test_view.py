@@ -20,11 +20,11 @@ from ansible_collections.osops.placement.plugins.plugin_utils._report import (
     html_page,
     markdown,
 )
-from ansible_collections.osops.placement.plugins.plugin_utils._report.order import (
+from ansible_collections.osops.placement.plugins.plugin_utils._report.view import (
+    list_items,
     sort_entries,
     sort_kinds,
 )
-from ansible_collections.osops.placement.plugins.plugin_utils._report.view import list_items
 from ansible_collections.osops.placement.tests.browser import reports
 
 
