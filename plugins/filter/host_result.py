@@ -32,31 +32,16 @@ options:
     description: The host as it was checked immediately before the changes.
     type: dict
   disabling:
-    description: The result of M(osops.placement.compute_service) that disabled its service.
+    description: The result of M(osops.placement.compute_host) that disabled its service.
     type: dict
   remediation:
     description: The result of M(osops.placement.orphan_remediate) on the host.
     type: dict
-  service:
-    description: The result of M(osops.placement.compute_service) that deleted its service.
+  deletion:
+    description: The result of M(osops.placement.compute_host) that deleted it.
     type: dict
-  providers:
-    description: The result of the loop of M(osops.placement.placement_provider) over its providers.
-    type: dict
-  agents:
-    description: The result of the loop of M(osops.placement.network_agent) over its network agents.
-    type: dict
-  removed_agents:
-    description: Which of its network agents must be gone at the end. V(all), V(none), or only those
-      that are V(dead).
-    type: str
-    default: all
   after:
     description: The result of M(osops.placement.compute_host_info) after the changes.
-    type: dict
-  named:
-    description: The result of M(osops.placement.placement_provider_info) about the providers that
-      have one of its names after the changes.
     type: dict
 seealso:
   - module: osops.placement.orphan_report
@@ -115,14 +100,13 @@ def host_result(
     stages: Collection[str],
     check_mode: bool,
     now: Mapping[str, t.Any] | None = None,
-    removed_agents: str = "all",
     **tasks: Mapping[str, t.Any],
 ) -> dict[str, t.Any]:
     # Ansible reads all filters of a collection in each task that uses one of them.
     from ..plugin_utils._hosts.host_results import HostTasks, describe_host_result
 
     done = HostTasks(now=now or {}, **tasks)
-    result = describe_host_result(before, done, stages, check_mode, removed_agents)
+    result = describe_host_result(before, done, stages, check_mode)
     return d.asdict(result)
 
 

@@ -62,7 +62,6 @@ _value:
     on_host: true
 """
 
-import dataclasses as d
 import typing as t
 
 
@@ -70,9 +69,9 @@ def leftover_changes(
     detected: t.Mapping[str, t.Any], kinds: t.Collection[str], host: str
 ) -> dict[str, t.Any]:
     # Ansible reads all filters of a collection in each task that uses one of them.
-    from ..plugin_utils._hosts.host_tasks import select_leftover_changes
+    from ..plugin_utils._hypervisors.guest_results import select_leftover_changes
 
-    return d.asdict(select_leftover_changes(detected, kinds, host))
+    return select_leftover_changes(detected, kinds, host)
 
 
 class FilterModule:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: compute_host_info
-short_description: Show what blocks the decommissioning of compute hosts
+short_description: Show compute hosts, and what blocks their decommissioning
 version_added: 1.0.0
 description:
   - Reads everything that Nova and Placement have about compute hosts, and returns what must be
@@ -21,6 +21,7 @@ author:
 extends_documentation_fragment:
   - osops.placement._connection
   - osops.placement._policy
+  - osops.placement._retirement
   - osops.placement._attributes
   - osops.placement._attributes.read_only
   - osops.placement._attributes.action_group
@@ -31,39 +32,9 @@ options:
         UUID of its only compute node.
       - 'If a service has several compute nodes, as with ironic, they can only be decommissioned
         together: name the host of the service.'
+      - Required, unless O(services_only=true).
     type: list
     elements: str
-    required: true
-  kinds:
-    description:
-      - The kinds of findings that count as left over, see
-        O(osops.placement.orphan_plan#module:kinds). Findings of other kinds are blockers.
-    type: list
-    elements: str
-    choices:
-      - deleted_server
-      - ended_migration
-      - deleted_migration
-      - evacuated_source
-      - extra_host
-      - unhosted_server
-      - unknown_consumer
-      - unreverted_allocation
-      - former_provider
-      - misplaced_allocation
-      - missing_allocation
-      - leaked_port
-      - wrong_amount
-      - wrong_owner
-      - leaked_child
-    default:
-      - deleted_server
-      - ended_migration
-      - deleted_migration
-      - evacuated_source
-      - extra_host
-      - unhosted_server
-      - unreverted_allocation
   providers:
     description:
       - UUIDs of root providers that an earlier task returned. Those that still exist are returned
@@ -96,53 +67,25 @@ options:
         module fails if one of them has no name that the host had, or no trait that Nova sets.
     type: path
     version_added: 2.0.0
-  begin:
+  assume_drained:
     description:
-      - Whether the deletion of the hosts follows this task, if nothing blocks it. A later task with
-        this one's O(dest) as O(earlier) then knows what an interrupted deletion has removed. Not in
-        check mode.
-    type: bool
-    default: false
-    version_added: 2.0.0
-  disabled_reasons:
-    description:
-      - The reasons with which earlier tasks disable a compute service. The RV(hosts[].record) of a
-        service that is disabled for one of these has its state of O(earlier).
-    type: list
-    elements: str
-    default: []
-    version_added: 3.0.0
-  ignore_other_regions:
-    description:
-      - Whether former providers of the hosts are to be deleted although other regions have a Nova
-        of their own on the same Placement. Otherwise these are blockers, see
-        O(osops.placement.placement_provider#module:ignore_other_regions).
+      - Whether a later task moves the servers away. Servers, migrations and resizes are then no
+        reason in RV(hosts[].refusal).
     type: bool
     default: false
     version_added: 3.0.0
-  delete_agents:
+  services_only:
     description:
-      - Whether the network agents of the hosts are to be deleted with them. Otherwise they block
-        nothing.
-    type: bool
-    default: true
-    version_added: 2.0.0
-  delete_running_agents:
-    description:
-      - Whether that includes the network agents that are alive. Otherwise these are blockers.
+      - Whether to read only the compute services of O(hosts), with one request. Each host then has
+        only its name and RV(hosts[].service), and hosts without a compute service are left out.
+        Without O(hosts), all compute services are returned.
+      - It names the services of a cell that is down, which have the status V(UNKNOWN) and hardly
+        anything else.
     type: bool
     default: false
-    version_added: 2.0.0
-  allow_empty_zone:
-    description:
-      - Whether an availability zone may be left without a host. Otherwise its last host is blocked.
-    type: bool
-    default: false
-    version_added: 2.0.0
+    version_added: 3.0.0
 seealso:
-  - module: osops.placement.compute_service
-  - module: osops.placement.network_agent
-  - module: osops.placement.aggregate_host
+  - module: osops.placement.compute_host
   - module: osops.placement.orphan_detect
 """
 
@@ -158,11 +101,23 @@ EXAMPLES = r"""
 - name: Show the blockers
   ansible.builtin.debug:
     msg: "{{ found.hosts[0].blockers | map(attribute='reason') }}"
+
+- name: List the compute services
+  osops.placement.compute_host_info:
+    cloud: admin
+    services_only: true
+  register: compute
+
+- name: Show the hosts whose service is disabled and down
+  ansible.builtin.debug:
+    msg: >-
+      {{ compute.hosts | selectattr('service.status', '==', 'disabled')
+      | selectattr('service.state', '==', 'down') | map(attribute='host') }}
 """
 
 RETURN = r"""
 hosts:
-  description: The hosts, in the order of O(hosts).
+  description: The hosts, in the order of O(hosts); with O(services_only=true), sorted by name.
   returned: success
   type: list
   elements: dict
@@ -800,6 +755,37 @@ hosts:
           returned: success
           type: str
           sample: disable
+    refusal:
+      description: A sentence that says why nothing may be changed on the host, with the first of
+        the RV(hosts[].blockers) that stop the stage V(disable); empty without such blockers.
+      returned: success
+      type: str
+      sample: ''
+      version_added: 3.0.0
+    removal:
+      description: Whether anything remains of the host, of which O(earlier) can have more than its
+        name.
+      returned: success
+      type: dict
+      version_added: 3.0.0
+      contains:
+        complete:
+          description: Whether nothing remains. Network agents do not matter with
+            O(delete_agents=false), and those that are alive do not with
+            O(delete_running_agents=true), because they may have registered themselves again.
+          returned: success
+          type: bool
+          sample: true
+        message:
+          description: A sentence that names everything that remains, or says that nothing remains.
+          returned: success
+          type: str
+          sample: 'compute-17 is gone: no service, no compute node, no provider, and its name is
+            free.'
+      sample:
+        complete: true
+        message: 'compute-17 is gone: no service, no compute node, no provider, and its name is
+          free.'
 dest:
   description: Path of the file with all results, or V(null).
   returned: success
@@ -807,92 +793,107 @@ dest:
   sample: /var/lib/placement/hosts.json
 """
 
-import os
+import dataclasses as d
 import typing as t
-from collections.abc import Sequence
 
 from ansible.module_utils.basic import AnsibleModule
 
 from ..module_utils._common.errors import InvalidInput
-from ..module_utils._common.folders import require_private_file
-from ..module_utils._common.json_files import read_json, write_json
 from ..module_utils._core.clients.argspec import connection_options, run
-from ..module_utils._core.findings.entries import FORMAT
-from ..module_utils._core.models.host_documents import HostDocument
-from ..module_utils._core.models.kind import REMEDIATE
-from ..module_utils._core.models.kinds import CONSUMER_KINDS
-from ..module_utils._core.options.policy import (
-    parse_policy,
-    policy_options,
-    warn_ended_exclusions,
+from ..module_utils._core.clients.nova import NovaReader
+from ..module_utils._core.clients.session import Session
+from ..module_utils._core.facts.services import (
+    COMPUTE,
+    describe_services,
+    filter_services,
+    get_listed_services,
 )
-from ..module_utils._hosts.host_info import HostReader
-from ..module_utils._hosts.parts import PartPolicy
+from ..module_utils._core.options.policy import policy_options
+from ..module_utils._hosts.blockers import DISABLE, DRAINABLE, explain_refusal
+from ..module_utils._hosts.host_info import HostReport
+from ..module_utils._hosts.options import (
+    make_host_reader,
+    parse_part_policy,
+    read_host_file,
+    retirement_options,
+    write_host_file,
+)
+from ..module_utils._hosts.removal import describe_removal
 
 if t.TYPE_CHECKING:  # pragma: no cover
     from ..module_utils._core.clients.argspec import Connect
 
 
 def work(module: AnsibleModule, connect: Connect) -> dict[str, t.Any]:
+    """Return what the services have of the hosts, and what blocks them."""
     options = module.params
-    if not options["hosts"] or not all(name.strip() for name in options["hosts"]):
-        raise InvalidInput("hosts must name at least one host, and no name may be empty.")
+    names = options["hosts"] or []
+    if not all(name.strip() for name in names):
+        raise InvalidInput("hosts: no name may be empty.")
+    if options["services_only"]:
+        return {"changed": False, "hosts": _read_services(connect(), names), "dest": None}
+    if not names:
+        raise InvalidInput("hosts must name at least one host.")
     # Which of several hosts they belonged to would be a guess.
-    if options["providers"] and len(options["hosts"]) > 1:
+    if options["providers"] and len(names) > 1:
         raise InvalidInput("providers belong to one host: name only that host in hosts.")
-    policy = parse_policy(options)
-    warn_ended_exclusions(module, policy)
-    earlier = _read_earlier(options["earlier"])
-    part_policy = PartPolicy(
-        delete_agents=options["delete_agents"],
-        delete_running_agents=options["delete_running_agents"],
-        allow_empty_zone=options["allow_empty_zone"],
-    )
-    reader = HostReader(
-        connect(), policy, options["kinds"], part_policy, options["ignore_other_regions"]
-    )
-    hosts: Sequence[HostDocument] = reader.read_hosts(
-        options["hosts"], options["providers"], options["allow_unknown"], earlier
-    )
+    earlier = read_host_file(options["earlier"])
+    reader = make_host_reader(module, connect())
+    reports = reader.read_hosts(names, options["providers"], options["allow_unknown"], earlier)
     # Each sentence once.
-    for sentence in dict.fromkeys(text for host in hosts for text in host["unread"]):
+    for sentence in dict.fromkeys(text for report in reports for text in report.parts.unread):
         module.warn(sentence)
+    documents: list[t.Any] = [report.describe() for report in reports]
     if options["dest"]:
-        is_deleting = options["begin"] and not module.check_mode
         reasons = options["disabled_reasons"]
-        hosts = [reader.record_host(host, earlier, is_deleting, reasons) for host in hosts]
-        write_json(options["dest"], {"format": FORMAT, "hosts": hosts})
+        documents = [reader.record_host(report, False, reasons) for report in reports]
+        write_host_file(options["dest"], documents)
+    hosts = [
+        {**document, **_judge(report, options)}
+        for report, document in zip(reports, documents, strict=True)
+    ]
     return {"changed": False, "hosts": hosts, "dest": options["dest"]}
 
 
-def _read_earlier(path: str | None) -> t.Any:
-    if not path or not os.path.exists(path):
-        return None
-    require_private_file(path)
-    return read_json(path)
+def _read_services(session: Session, hosts: list[str]) -> list[dict[str, t.Any]]:
+    """Return the hosts of compute services with their service alone."""
+    services = get_listed_services(NovaReader(session.compute).list_services())
+    selected = filter_services(services, hosts or None, [COMPUTE])
+    described = describe_services(selected)
+    return [
+        {"name": service["host"], "host": service["host"], "known": True, "service": service}
+        for service in described
+    ]
+
+
+def _judge(report: HostReport, options: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
+    """Return what the blockers of a host come to, and what remains of it."""
+    drained = DRAINABLE if options["assume_drained"] else ()
+    blockers = [
+        blocker
+        for blocker in report.blockers
+        if blocker.stops == DISABLE and blocker.kind not in drained
+    ]
+    where = f"see {options['dest']}" if options["dest"] else ""
+    what = "decommissioned, and nothing more is changed on it"
+    return {
+        "refusal": explain_refusal(report.name, blockers, what, where),
+        "removal": d.asdict(describe_removal(report, parse_part_policy(options))),
+    }
 
 
 def main() -> None:
     argument_spec = {
         **connection_options(),
         **policy_options(),
-        "hosts": {"type": "list", "elements": "str", "required": True},
-        "kinds": {
-            "type": "list",
-            "elements": "str",
-            "choices": [kind.name for kind in CONSUMER_KINDS],
-            "default": [kind.name for kind in CONSUMER_KINDS if kind.by_default == REMEDIATE],
-        },
+        **retirement_options(),
+        "hosts": {"type": "list", "elements": "str"},
         "providers": {"type": "list", "elements": "str", "default": []},
         "allow_unknown": {"type": "bool", "default": False},
         "dest": {"type": "path"},
         "earlier": {"type": "path"},
-        "begin": {"type": "bool", "default": False},
-        "disabled_reasons": {"type": "list", "elements": "str", "default": []},
-        "ignore_other_regions": {"type": "bool", "default": False},
-        "delete_agents": {"type": "bool", "default": True},
-        "delete_running_agents": {"type": "bool", "default": False},
-        "allow_empty_zone": {"type": "bool", "default": False},
+        "assume_drained": {"type": "bool", "default": False},
+        "services_only": {"type": "bool", "default": False},
     }
     run(AnsibleModule(argument_spec, supports_check_mode=True), work)
 

@@ -2,10 +2,11 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""`placement_provider`, `compute_service` and `compute_service_info` against the real services."""
+"""`compute_host` and the services of `compute_host_info` against the real services."""
 
 from __future__ import annotations
 
+import json
 import typing as t
 import uuid
 
@@ -26,7 +27,6 @@ if t.TYPE_CHECKING:
     )
     from ansible_collections.osops.placement.tests.integration.world import World
 
-NOBODY = "11111111-2222-4333-8444-555555555555"
 STOCK = {"VCPU": {"total": 8}}
 UP = {"status": "enabled", "forced_down": False}
 RUSTY = {"status": "disabled", "disabled_reason": "rusty"}
@@ -86,31 +86,28 @@ def _service(world: World, host: str) -> dict[str, t.Any]:
     return world.cloud.compute_services()[host]
 
 
+def _uuids(entries: list[dict[str, str]]) -> list[str]:
+    return [entry["uuid"] for entry in entries]
+
+
 @pytest.mark.parametrize("named_by", ["name", long("root")])
-def test_module_deletes_a_tree_once_children_first(
+def test_the_tree_of_a_former_host_is_deleted_once_children_first(
     ansible: Ansible, placement: Placement, tree: dict[str, str], named_by: str
 ) -> None:
     before = placement.providers()
-    wish = {"name": tree[named_by], **ABSENT}
+    wish = {"host": tree[named_by], **ABSENT}
 
-    foretold = ansible.module("placement_provider", "--check", "--diff", **wish)
+    foretold = ansible.module("compute_host", "--check", "--diff", **wish)
     assert placement.providers() == before
-    done = ansible.module("placement_provider", **wish)
-    again = ansible.module("placement_provider", **wish)
+    done = ansible.module("compute_host", **wish)
+    again = ansible.module("compute_host", **wish)
 
-    assert [provider["uuid"] for provider in done["providers"]] == [
-        tree["leaf"],
-        tree["child"],
-        tree["root"],
-    ]
-    assert foretold["providers"] == done["providers"]
+    order = [tree["leaf"], tree["child"], tree["root"]]
+    assert _uuids(done["deleted"]["providers"]) == order
+    assert foretold["deleted"] == done["deleted"]
     assert f'-            "name": "{tree["name"]} port"' in foretold["printed_diff"]
-    assert (foretold["changed"], done["changed"], again["changed"], again["providers"]) == (
-        True,
-        True,
-        False,
-        [],
-    )
+    assert (foretold["changed"], done["changed"], again["changed"]) == (True, True, False)
+    assert again["deleted"]["providers"] == []
     assert set(before.items()) - set(placement.providers().items()) == {
         (tree["name"], tree["root"]),
         (f"{tree['name']} agent", tree["child"]),
@@ -119,26 +116,20 @@ def test_module_deletes_a_tree_once_children_first(
 
 
 @pytest.mark.long
-def test_module_keeps_a_tree_with_allocations(
+def test_a_tree_with_allocations_is_kept(
     ansible: Ansible, placement: Placement, tree: dict[str, str], claim: t.Callable[[str], str]
 ) -> None:
-    consumers = sorted(
-        [claim(tree["leaf"]), claim(tree["leaf"]), claim(tree["root"]), claim(tree["root"])]
-    )
+    consumers = sorted([claim(tree["leaf"]), claim(tree["leaf"]), claim(tree["root"])])
     before = placement.providers()
 
-    result = ansible.module("placement_provider", name=tree["root"], **ABSENT)
+    result = ansible.module("compute_host", host=tree["root"], **ABSENT)
 
-    assert result["failed"]
-    assert result["consumers"] == consumers
-    assert (
-        f"4 consumers still have allocations on the tree of {tree['name']}: "
-        f"{', '.join(consumers[:3])} and 1 more."
-    ) in result["msg"]
+    assert result["failed"] and not result["changed"]
+    assert sorted(blocker["subject"] for blocker in result["blockers"]) == consumers
     assert placement.providers() == before
 
 
-def test_module_keeps_a_provider_allocated_at_the_last_moment(
+def test_a_provider_allocated_at_the_last_moment_is_kept(
     ansible: Ansible,
     placement: Placement,
     wires: Wires,
@@ -150,11 +141,11 @@ def test_module_keeps_a_provider_allocated_at_the_last_moment(
         "DELETE", tree["leaf"], after=lambda: consumer.append(claim(tree["root"]))
     )
 
-    result = ansible.module("placement_provider", name=tree["root"], **ABSENT)
+    result = ansible.module("compute_host", host=tree["root"], **ABSENT)
 
     assert hook.ran and result["failed"] and result["changed"]
     assert "has allocations" in result["msg"]
-    assert [provider["uuid"] for provider in result["providers"]] == [tree["leaf"], tree["child"]]
+    assert _uuids(result["deleted"]["providers"]) == [tree["leaf"], tree["child"]]
     assert list(placement.held(consumer[0])) == [tree["root"]]
 
 
@@ -163,40 +154,19 @@ def test_lost_answer_to_a_provider_deletion_is_no_failure(
 ) -> None:
     lost = wires.placement.on("DELETE", tree["root"], after=lambda: Fault.NO_ANSWER)
 
-    result = ansible.module("placement_provider", name=tree["root"], **ABSENT)
+    result = ansible.module("compute_host", host=tree["root"], **ABSENT)
 
     assert lost.ran and not result["failed"]
     assert tree["root"] not in placement.providers().values()
 
 
 @pytest.mark.long
-def test_module_refuses_to_delete_part_of_a_tree(
-    ansible: Ansible, placement: Placement, tree: dict[str, str]
-) -> None:
-    result = ansible.module("placement_provider", name=tree["child"], **ABSENT)
-
-    assert result["failed"]
-    assert f"is in the tree of {tree['name']} ({tree['root']})" in result["msg"]
-    assert tree["child"] in placement.providers().values()
-
-
-def test_module_never_deletes_the_tree_of_a_compute_node(
-    ansible: Ansible, placement: Placement, dead: str
-) -> None:
-    result = ansible.module("placement_provider", name=dead, **ABSENT)
-
-    assert result["failed"]
-    assert f"is a compute node of {dead} that Nova lists" in result["msg"]
-    assert dead in placement.providers()
-
-
-@pytest.mark.long
-def test_module_deletes_nothing_without_the_list_of_compute_nodes(
+def test_nothing_is_deleted_without_the_list_of_compute_nodes(
     ansible: Ansible, placement: Placement, wires: Wires, tree: dict[str, str]
 ) -> None:
     wires.nova.on("GET", "/os-hypervisors", nth=0, before=lambda: Fault.UNAVAILABLE)
 
-    result = ansible.module("placement_provider", name=tree["root"], **ABSENT)
+    result = ansible.module("compute_host", host=tree["root"], **ABSENT)
 
     assert result["failed"]
     assert "Nova answered 503 when asked for its compute nodes" in result["msg"]
@@ -212,98 +182,91 @@ def dead_cell(minicloud: Minicloud) -> Iterator[str]:
 
 
 @pytest.mark.long
-def test_module_deletes_nothing_while_a_cell_is_down(
+def test_nothing_is_deleted_while_a_cell_is_down(
     ansible: Ansible, placement: Placement, tree: dict[str, str], dead_cell: str
 ) -> None:
     before = placement.providers()
 
-    shown = ansible.module("compute_service_info", host=dead_cell)["services"]
-    theirs = ansible.module("compute_service", host=dead_cell, state="absent")
-    nobodys = ansible.module("compute_service", id=NOBODY, state="absent")
-    others = ansible.module(
-        "compute_service", host="compute-1", state="absent", force_residual=True
-    )
-    empty = ansible.module("placement_provider", name=tree["root"], **ABSENT)
-
-    assert [(service["id"], service["status"], service["state"]) for service in shown] == [
-        (None, "UNKNOWN", None)
+    shown = ansible.module("compute_host_info", hosts=dead_cell, services_only=True)["hosts"]
+    refused = [
+        ansible.module("compute_host", host=host, **ABSENT)
+        for host in (dead_cell, "compute-1", "nonesuch", tree["root"])
     ]
-    assert all(result["failed"] for result in (theirs, nobodys, others, empty))
-    assert f"Nova returned nothing about {dead_cell}" in theirs["msg"]
-    assert f"Nova returned nothing about {dead_cell}" in nobodys["msg"]
-    assert "Nova answered 500 when asked for its compute nodes" in others["msg"]
-    assert "Nova answered 500 when asked for its compute nodes" in empty["msg"]
+    disabled = ansible.module("compute_host", host=dead_cell, state="disabled")
+
+    (service,) = [host["service"] for host in shown]
+    assert (service["id"], service["status"], service["state"]) == (None, "UNKNOWN", None)
+    for result in refused:
+        assert "Nova answered 500 when asked for its compute nodes" in result["msg"]
+    assert f"Nova returned nothing about {dead_cell}" in disabled["msg"]
+    assert all(result["failed"] for result in (*refused, disabled))
     assert placement.providers() == before
 
 
 @pytest.mark.long
-def test_module_deletes_a_tree_beside_another_nova_only_when_allowed(
+def test_a_tree_beside_another_nova_is_deleted_only_when_allowed(
     ansible: Ansible, placement: Placement, minicloud: Minicloud, tree: dict[str, str]
 ) -> None:
     minicloud.scenario("second_nova")
     node = minicloud.truth("second_nova")["allocations"][0]["provider"]
 
-    unsure = ansible.module("placement_provider", name=tree["root"], state="absent")
-    others = ansible.module("placement_provider", name=node, **ABSENT)
-    told = ansible.module("placement_provider", name=tree["root"], **ABSENT)
+    unsure = ansible.module("compute_host", host=tree["root"], state="absent")
+    others = ansible.module("compute_host", host=node, **ABSENT)
+    told = ansible.module("compute_host", host=tree["root"], **ABSENT)
 
+    assert [blocker["kind"] for blocker in unsure["blockers"]] == ["provider_in_use"]
     assert "Region RegionTwo has its own Nova on the same Placement" in unsure["msg"]
-    assert others["failed"] and others["consumers"] == [minicloud.truth("second_nova")["server"]]
+    server = minicloud.truth("second_nova")["server"]
+    assert others["failed"] and server in [one["subject"] for one in others["blockers"]]
     assert told["changed"]
     assert node in placement.providers().values()
 
 
-@pytest.mark.parametrize("name", ["nonesuch", NOBODY])
-def test_missing_tree_is_absent(ansible: Ansible, name: str) -> None:
-    result = ansible.module("placement_provider", name=name, **ABSENT)
+@pytest.mark.parametrize("name", ["nonesuch", "11111111-2222-4333-8444-555555555555"])
+def test_a_host_of_which_there_is_nothing_is_absent(ansible: Ansible, name: str) -> None:
+    result = ansible.module("compute_host", host=name, **ABSENT)
 
-    assert (result["failed"], result["changed"], result["providers"]) == (False, False, [])
+    assert (result["failed"], result["changed"]) == (False, False)
+    assert not any(result["deleted"].values())
 
 
-def test_info_shows_services_as_nova_has_them(ansible: Ansible, world: World, host: str) -> None:
+def test_info_shows_compute_services_as_nova_has_them(
+    ansible: Ansible, world: World, host: str
+) -> None:
     raw = {
-        service["id"]: service for service in world.cloud.nova("GET", "/os-services")["services"]
+        service["id"]: service
+        for service in world.cloud.nova("GET", "/os-services")["services"]
+        if service["binary"] == "nova-compute"
     }
 
-    every = ansible.module("compute_service_info")["services"]
-    some = ansible.module("compute_service_info", host=host, binary=["nova-compute"])["services"]
+    every = ansible.module("compute_host_info", services_only=True)["hosts"]
+    some = ansible.module("compute_host_info", hosts=[host, "nonesuch"], services_only=True)
 
-    assert {service["id"] for service in every} == set(raw)
+    assert {entry["service"]["id"] for entry in every} == set(raw)
     steady = ("id", "host", "binary", "zone", "status", "forced_down", "disabled_reason")
-    assert [{key: service[key] for key in steady} for service in every] == [
-        {key: raw[service["id"]][key] for key in steady} for service in every
+    assert [{key: entry["service"][key] for key in steady} for entry in every] == [
+        {key: raw[entry["service"]["id"]][key] for key in steady} for entry in every
     ]
-    assert [(service["host"], service["binary"], service["state"]) for service in some] == [
-        (host, "nova-compute", "up")
-    ]
-
-
-@pytest.mark.long
-def test_info_omits_services_that_do_not_exist(ansible: Ansible, host: str) -> None:
-    assert ansible.module("compute_service_info", host=["nonesuch"])["services"] == []
-    assert (
-        ansible.module("compute_service_info", host=[host], binary=["nova-conductor"])["services"]
-        == []
-    )
+    assert [(entry["name"], entry["service"]["state"]) for entry in some["hosts"]] == [(host, "up")]
 
 
 @pytest.mark.parametrize(
     ("given", "wish", "becomes"),
     [
-        long(UP, {"enabled": False}, {"status": "disabled", "disabled_reason": None}),
+        long(UP, {"state": "disabled"}, {"status": "disabled", "disabled_reason": None}),
         (
             UP,
-            {"enabled": False, "disabled_reason": "rusty: 1"},
+            {"state": "disabled", "disabled_reason": "rusty: 1"},
             {"status": "disabled", "disabled_reason": "rusty: 1"},
         ),
         long(
             RUSTY,
-            {"enabled": False, "disabled_reason": "gone"},
+            {"state": "disabled", "disabled_reason": "gone"},
             {"status": "disabled", "disabled_reason": "gone"},
         ),
         long(
             RUSTY,
-            {"forced_down": True},
+            {"state": "disabled", "forced_down": True},
             {
                 "forced_down": True,
                 "state": "down",
@@ -313,12 +276,12 @@ def test_info_omits_services_that_do_not_exist(ansible: Ansible, host: str) -> N
         ),
         (
             {**RUSTY, "forced_down": True},
-            {"enabled": True, "forced_down": False},
+            {"state": "enabled", "forced_down": False},
             {"forced_down": False, "status": "enabled", "disabled_reason": None},
         ),
     ],
 )
-def test_module_changes_a_service_once(
+def test_a_service_is_changed_once(
     ansible: Ansible,
     world: World,
     host: str,
@@ -330,10 +293,10 @@ def test_module_changes_a_service_once(
         servers.update_service(world.cloud, host, body)
     before = _service(world, host)
 
-    foretold = ansible.module("compute_service", "--check", "--diff", host=host, **wish)
+    foretold = ansible.module("compute_host", "--check", "--diff", host=host, **wish)
     assert {**_service(world, host), "updated_at": before["updated_at"]} == before
-    done = ansible.module("compute_service", host=host, **wish)
-    again = ansible.module("compute_service", id=before["id"], **wish)
+    done = ansible.module("compute_host", host=host, **wish)
+    again = ansible.module("compute_host", host=host, **wish)
 
     assert (foretold["changed"], done["changed"], again["changed"]) == (True, True, False)
     for shown in (foretold["service"], done["service"], again["service"], _service(world, host)):
@@ -346,96 +309,95 @@ def test_module_changes_a_service_once(
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        ({"host": "nonesuch"}, "Nova has no service nova-compute on nonesuch"),
-        ({"id": NOBODY, "enabled": False}, f"Nova has no service {NOBODY}"),
-        ({"host": "compute-1", "disabled_reason": "rusty"}, "enabled=false"),
+        ({"host": "nonesuch", "state": "enabled"}, "Nova has no compute service on 'nonesuch'"),
+        ({"state": "enabled", "disabled_reason": "rusty"}, "disabled_reason requires"),
+        ({"state": "absent", "forced_down": True}, "forced_down is for"),
+        ({"host": " ", "state": "absent"}, "host must not be empty"),
     ],
 )
 def test_module_fails_with_the_reason_for_an_impossible_state(
     ansible: Ansible, arguments: dict[str, t.Any], said: str
 ) -> None:
-    result = ansible.module("compute_service", **arguments)
+    result = ansible.module("compute_host", **{"host": "compute-1", **arguments})
 
     assert result["failed"]
     assert said in result["msg"]
 
 
-def test_module_changes_only_compute_services(ansible: Ansible) -> None:
-    scheduler = ansible.module("compute_service_info", binary="nova-scheduler")["services"][0]
-
-    result = ansible.module(
-        "compute_service", host=scheduler["host"], binary="nova-scheduler", enabled=False
-    )
-
-    assert result["failed"]
-    assert "Updating a nova-scheduler service is not supported" in result["msg"]
-
-
-def test_module_deletes_a_service_with_its_host_once(
+def test_a_host_is_deleted_once_and_its_record_says_what_it_had(
     ansible: Ansible, world: World, placement: Placement, dead: str
 ) -> None:
-    service = _service(world, dead)
-    assert dead in placement.providers()
+    service, provider = _service(world, dead), world.provider(dead)
+    path = ansible.folder / "host.json"
+    wish = {"host": dead, "record": str(path), **ABSENT}
 
-    foretold = ansible.module("compute_service", "--check", "--diff", host=dead, state="absent")
-    assert _service(world, dead)["id"] == service["id"]
-    done = ansible.module("compute_service", host=dead, state="absent")
-    again = ansible.module("compute_service", host=dead, state="absent")
+    foretold = ansible.module("compute_host", "--check", "--diff", **wish)
+    assert _service(world, dead)["id"] == service["id"] and not path.exists()
+    done = ansible.module("compute_host", **wish)
+    again = ansible.module("compute_host", **wish)
 
     assert (foretold["changed"], done["changed"], again["changed"]) == (True, True, False)
-    assert f'-    "id": "{service["id"]}"' in foretold["printed_diff"]
-    assert (done["service"], done["left_providers"]) == (None, [])
+    assert f'-    "service": "{service["id"]}"' in foretold["printed_diff"]
+    assert foretold["deleted"] == done["deleted"]
+    assert done["deleted"]["service"] == service["id"]
+    assert _uuids(done["deleted"]["providers"]) == [provider]
     assert dead not in world.cloud.compute_services()
     assert dead not in world.cloud.hypervisors()
     assert dead not in placement.providers()
+    record = json.loads(path.read_text())["hosts"][0]["record"]
+    assert record["begun"] and record["service"]["id"] == service["id"]
+    assert _uuids(record["providers"]) == [provider]
 
 
-def test_module_keeps_a_service_that_is_up(ansible: Ansible, world: World, host: str) -> None:
-    result = ansible.module("compute_service", id=_service(world, host)["id"], state="absent")
+def test_a_host_whose_nova_compute_is_up_is_kept(ansible: Ansible, world: World, host: str) -> None:
+    refused = ansible.module("compute_host", host=host, **ABSENT)
+    foretold = ansible.module("compute_host", "--check", host=host, assume_stopped=True, **ABSENT)
+    again = ansible.module("compute_host", host=host, assume_stopped=True, **ABSENT)
 
-    assert result["failed"]
-    assert f"The nova-compute of {host} is up" in result["msg"]
-    assert host in world.cloud.compute_services()
+    for result in (refused, again):
+        assert result["failed"] and "service_up" in [one["kind"] for one in result["blockers"]]
+    assert foretold["changed"] and host in world.cloud.compute_services()
 
 
 @pytest.mark.long
-def test_module_keeps_a_service_with_servers_even_by_force(
-    ansible: Ansible, world: World, placement: Placement
-) -> None:
+def test_a_host_with_servers_is_kept(ansible: Ansible, world: World, placement: Placement) -> None:
     name = _new_host(world)
     server = world.boot(name)
     world.kill(name)
 
-    asked = ansible.module("compute_service", host=name, state="absent")
-    forced = ansible.module("compute_service", host=name, state="absent", force_residual=True)
+    result = ansible.module("compute_host", host=name, **ABSENT)
 
-    assert asked["failed"] and forced["failed"]
-    assert asked["consumers"] == [server]
-    assert (
-        f"1 consumer still has an allocation on the providers of {name}: {server}." in asked["msg"]
-    )
-    assert "answered 409" in forced["msg"] and "hosting instances" in forced["msg"]
+    assert result["failed"]
+    assert [(one["kind"], one["subject"]) for one in result["blockers"]] == [("server", server)]
     assert name in world.cloud.compute_services()
     assert name in placement.providers()
 
 
-def test_module_reports_what_nova_leaves_behind_so_that_it_can_be_deleted(
-    ansible: Ansible, world: World, placement: Placement, dead: str, claim: t.Callable[[str], str]
+def test_a_host_is_kept_when_something_comes_to_it_at_the_last_moment(
+    ansible: Ansible,
+    world: World,
+    wires: Wires,
+    dead: str,
+    claim: t.Callable[[str], str],
 ) -> None:
+    """Nova would delete the service, and leave the provider behind."""
     provider = world.provider(dead)
-    consumer = claim(provider)
+    body = {"aggregate": {"name": dead, "availability_zone": None}}
+    aggregate = world.cloud.nova("POST", "/os-aggregates", body)["aggregate"]["id"]
+    path = f"/os-aggregates/{aggregate}"
+    world.cloud.nova("POST", f"{path}/action", {"add_host": {"host": dead}})
+    consumer: list[str] = []
+    hook = wires.nova.on("POST", f"{path}/action", after=lambda: consumer.append(claim(provider)))
 
-    asked = ansible.module("compute_service", host=dead, state="absent")
-    forced = ansible.module("compute_service", host=dead, state="absent", force_residual=True)
-    held = ansible.module("placement_provider", name=dead, **ABSENT)
-    world.hold(consumer, {})
-    free = ansible.module("placement_provider", name=dead, **ABSENT)
+    result = ansible.module("compute_host", host=dead, **ABSENT)
 
-    assert asked["failed"] and asked["consumers"] == [consumer]
-    assert forced["changed"] and forced["left_providers"] == [provider]
-    assert held["failed"] and held["consumers"] == [consumer]
-    assert free["changed"]
-    assert dead not in placement.providers()
+    world.cloud.nova("DELETE", path)
+    assert hook.ran and result["failed"]
+    assert consumer[0] in result["msg"]
+    # What was changed by then is returned.
+    assert result["changed"] and [one["name"] for one in result["deleted"]["aggregates"]] == [dead]
+    assert result["deleted"]["service"] is None
+    assert dead in world.cloud.compute_services()
 
 
 @pytest.mark.long
@@ -444,7 +406,7 @@ def test_lost_answer_to_a_service_deletion_is_no_failure(
 ) -> None:
     lost = wires.nova.on("DELETE", "/os-services/", after=lambda: Fault.NO_ANSWER)
 
-    result = ansible.module("compute_service", host=dead, state="absent")
+    result = ansible.module("compute_host", host=dead, **ABSENT)
 
     assert lost.ran and not result["failed"]
     assert dead not in world.cloud.compute_services()

@@ -52,7 +52,7 @@ BARE = "bare-host"
 # host behind a provider.
 ASKED_BY = {
     "os_compute_api:os-aggregates:index": "compute_host_info",
-    "os_compute_api:os-hosts:show": "placement_provider",
+    "os_compute_api:os-hosts:show": "compute_host",
     "os_compute_api:os-hypervisors:show": "compute_host_info",
     "placement:allocation_candidates:list": "allocation_candidate_info",
     "placement:resource_providers:usages": "placement_provider_info",
@@ -194,7 +194,7 @@ def test_every_policy_rule_is_needed_and_a_missing_one_creates_no_orphan(
     auditor = office.log_in("placement_auditor")
     asked = {
         "compute_host_info": {"hosts": ["compute-1"]},
-        "placement_provider": {"name": BARE, "ignore_other_regions": True},
+        "compute_host": {"host": BARE, "state": "absent", "ignore_other_regions": True},
         "allocation_candidate_info": {"resources": {"VCPU": 1}},
     }
     office.enforce(READING, without=rule)
@@ -398,7 +398,9 @@ def test_remediator_without_permission_to_decommission_gets_a_clear_error(
     world.kill(host)
     remediator = office.log_in("placement_remediator")
 
-    refused = ansible.direct("compute_service", cloud=remediator, host=host, state="absent")
+    refused = ansible.direct(
+        "compute_host", cloud=remediator, host=host, state="absent", ignore_other_regions=True
+    )
     assert refused["failed"] and "os_compute_api:os-services:delete" in refused["msg"], refused
     assert host in placement.providers()
 
@@ -423,11 +425,11 @@ def test_decommissioner_may_delete_a_leftover_provider(
     remediator = office.log_in("placement_remediator")
     arguments = {"cloud": remediator, "state": "absent", "ignore_other_regions": True}
 
-    refused = ansible.module("placement_provider", name=name, **arguments)
+    refused = ansible.module("compute_host", host=name, **arguments)
     assert refused["failed"] and "placement:resource_providers:delete" in refused["msg"], refused
 
     office.enforce(READING, DECOMMISSIONING)
-    assert ansible.module("placement_provider", name=name, **arguments)["changed"]
+    assert ansible.module("compute_host", host=name, **arguments)["changed"]
     assert provider not in placement.providers().values()
 
 

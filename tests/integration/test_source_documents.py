@@ -42,6 +42,7 @@ DELETED_BY_HAND = (
 )
 
 OWN_CLOUD = True
+ABSENT: dict[str, t.Any] = {"state": "absent", "ignore_other_regions": True}
 pytestmark = pytest.mark.long
 
 
@@ -62,6 +63,17 @@ class Operator:
         result = self._ansible.module(name, **arguments)
         assert result["failed"] and not result.get("changed"), result
         return result
+
+    def services(self, *hosts: str) -> list[dict[str, t.Any]]:
+        """Return the compute services of hosts, or all of them."""
+        found = self.module("compute_host_info", hosts=list(hosts), services_only=True)["hosts"]
+        return [host["service"] for host in found]
+
+    def keeps(self, host: str) -> list[str]:
+        """Return because of whom a host must not be deleted."""
+        refused = self.refused("compute_host", host=host, **ABSENT)
+        subjects = {blocker["subject"] for blocker in refused["blockers"]}
+        return sorted(subjects | {leftover["consumer"] for leftover in refused["left_over"]})
 
     def playbook(self, name: str, host: str, **variables: t.Any) -> Run:
         """Run a playbook on one host."""
@@ -107,8 +119,8 @@ def _new_host(world: World, driver: str = "") -> str:
 
 def _decommission(operator: Operator, world: World, placement: Placement, host: str) -> None:
     """Delete the service, which must remove everything of the host."""
-    assert operator.module("compute_service", host=host, state="absent")["left_providers"] == []
-    assert operator.module("compute_service_info", host=host)["services"] == []
+    assert operator.module("compute_host", host=host, **ABSENT)["deleted"]["service"]
+    assert operator.services(host) == []
     assert host not in placement.providers()
     assert host not in world.cloud.hypervisors()
 
@@ -191,9 +203,7 @@ def test_001_5c03795a902544a6_evacuated_source_host_is_decommissioned(
     migration = servers.evacuate(world.cloud, server, destination)
 
     # Problem: the source is down, and the server has allocations on both hosts.
-    services = operator.module(
-        "compute_service_info", host=[source, destination], binary="nova-compute"
-    )["services"]
+    services = operator.services(source, destination)
     assert {service["host"]: service["state"] for service in services} == {
         source: "down",
         destination: "up",
@@ -207,8 +217,7 @@ def test_001_5c03795a902544a6_evacuated_source_host_is_decommissioned(
     assert (found["kind"], found["migration"]["uuid"]) == ("evacuated_source", migration)
     refusal = world.cloud.placement_call("DELETE", f"/resource_providers/{world.provider(source)}")
     assert refusal.status == 409 and "has allocations" in str(refusal.body)
-    operator.refused("placement_provider", name=source, state="absent")
-    assert operator.refused("compute_service", host=source, state="absent")["consumers"] == [server]
+    assert operator.keeps(source) == [server]
 
     # Solution
     if solution == "unset":
@@ -229,12 +238,7 @@ def test_001_5c03795a902544a6_evacuated_source_host_is_decommissioned(
     assert {held["name"]: held["resources"] for held in left["providers"]} == {destination: CLAIM}
     assert (left["project"], left["user"]) == (noted["project"], noted["user"])
 
-    # The document deletes provider and service one after the other; while Nova has the service, the
-    # provider must not be deleted.
-    assert (
-        "compute_service"
-        in operator.refused("placement_provider", name=source, state="absent")["msg"]
-    )
+    # The document deletes provider and service one after the other.
     _decommission(operator, world, placement, source)
     assert placement.held(server) == {world.provider(destination): CLAIM}
 
@@ -328,15 +332,7 @@ def _migrations_leftover(operator: Operator, world: World) -> tuple[str, str, st
     # "For migrations, that seems pretty simple - wait for the migration to complete and confirm
     # it". Today Nova requires it, and so do we.
     assert world.cloud.nova_call("DELETE", f"/os-services/{service}").status == 409
-    assert operator.refused("compute_service", host=source, state="absent")["consumers"] == [
-        migration
-    ]
-    assert (
-        "in-progress migrations"
-        in operator.refused("compute_service", host=source, state="absent", force_residual=True)[
-            "msg"
-        ]
-    )
+    assert migration in operator.keeps(source)
     servers.confirm(world.cloud, server)
     holdings.await_providers(world.cloud, migration)
     holdings.write_back(world.cloud, migration, held)
@@ -360,18 +356,15 @@ def test_003_0faa89b690f7b7c2_nova_alone_leaves_an_orphaned_provider_that_can_be
 
     world.delete_service(source)
 
-    assert operator.module("compute_service_info", host=source)["services"] == []
+    assert operator.services(source) == []
     assert placement.providers()[source] == provider
     assert provider in placement.held(consumer)
-    unsettled = operator.refused(
-        "placement_provider", name=source, state="absent", ignore_other_regions=True
-    )
-    assert unsettled["consumers"] == [consumer]
+    assert operator.keeps(source) == [consumer]
 
     assert operator.playbook("detect_orphans", source).entry(consumer)["kind"] == kind
     operator.playbook("cleanup_orphans", source)
     assert placement.held(consumer) == others
-    operator.module("placement_provider", name=source, state="absent", ignore_other_regions=True)
+    operator.module("compute_host", host=source, **ABSENT)
     assert source not in placement.providers()
 
 
@@ -383,8 +376,7 @@ def test_003_0faa89b690f7b7c2_service_is_not_deleted_before_everything_else(
     provider = world.provider(source)
     others = {held: share for held, share in placement.held(consumer).items() if held != provider}
 
-    refusal = operator.refused("compute_service", host=source, state="absent")
-    assert refusal["consumers"] == [consumer] and consumer in refusal["msg"]
+    assert operator.keeps(source) == [consumer]
     assert source in world.cloud.compute_services()
 
     assert operator.playbook("detect_orphans", source).entry(consumer)["kind"] == kind
@@ -436,26 +428,26 @@ def test_004_07799cc69980f59e_old_disabled_service_limits_the_rpc_version(
     operator: Operator, world: World, placement: Placement
 ) -> None:
     host = _new_host(world)
-    operator.module("compute_service", host=host, enabled=False, disabled_reason="not upgraded")
+    wish = {"state": "disabled", "disabled_reason": "not upgraded"}
+    operator.module("compute_host", host=host, **wish)
     world.kill(host)
     current = _oldest(world)
     world.sql(CELL1, "UPDATE services SET version = version - 1 WHERE host = ?", host)
     # "Disabled services in the Nova database are still considered."
     assert _oldest(world) == current - 1
 
-    services = operator.module("compute_service_info", binary="nova-compute")["services"]
     old = [
         service
-        for service in services
+        for service in operator.services()
         if service["status"] == "disabled"
         and service["state"] == "down"
         and service["host"] == host
     ]
     assert [service["disabled_reason"] for service in old] == ["not upgraded"]
-    assert operator.module("compute_service", id=old[0]["id"], state="absent")["changed"]
+    assert operator.module("compute_host", host=host, **ABSENT)["changed"]
 
     assert _oldest(world) == current
-    assert operator.module("compute_service_info", host=host)["services"] == []
+    assert operator.services(host) == []
     assert host not in placement.providers()
 
 

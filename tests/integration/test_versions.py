@@ -171,7 +171,7 @@ def test_documentation_is_found_in_the_root_of_a_clone(ansible: Ansible, clone: 
     for arguments in (
         ["ansible-doc", "osops.placement.orphan_detect"],
         ["ansible-doc", "-t", "role", "osops.placement.orphan_cleanup"],
-        ["ansible", "localhost", "-m", "osops.placement.compute_service_info"],
+        ["ansible", "localhost", "-m", "osops.placement.migration_info"],
     ):
         done = subprocess.run(
             [ansible.program(arguments[0]), *arguments[1:]],

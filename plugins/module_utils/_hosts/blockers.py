@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 import dataclasses as d
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 from .._common.errors import InvalidInput
 from .._common.text import summarize_names
@@ -26,6 +26,12 @@ from .migrations import get_advice
 # The first stage that a blocker stops. With only `delete` blockers the host can still be prepared
 # for the deletion of its service.
 DISABLE, DELETE = "disable", "delete"
+
+# The kinds of blockers that a drain takes away.
+DRAINABLE = frozenset({"server", "migration", "resize"})
+
+# How many reasons a refusal has in full.
+_MAX_REASONS = 10
 
 
 @d.dataclass(frozen=True)
@@ -124,7 +130,7 @@ def _find_compute_service(host: str, services: Iterable[Service]) -> Service | N
         raise InvalidInput(
             f"{host} has {len(found)} services {COMPUTE}, in different cells ({ids}), and its "
             "compute nodes and aggregates do not say whose they are: delete the service that is "
-            "not in use, with compute_service and its id."
+            "not in use (openstack compute service delete ID)."
         )
     return next(iter(found.values()), None)
 
@@ -187,6 +193,20 @@ def find_blockers(
         blockers.append(_make_allocation_blocker(consumer, finding, kinds))
     blockers += _find_service_blockers(host)
     return tuple(blockers)
+
+
+def explain_refusal(
+    subject: str, blockers: Sequence[Blocker | Finding], what: str, where: str = ""
+) -> str:
+    """Return why something is not done to a host or agent; empty if nothing blocks it.
+
+    what: what is refused. where: where all of the blockers are. Both as parts of a sentence.
+    """
+    if not blockers:
+        return ""
+    count = ", ".join(filter(None, (f"blockers: {len(blockers)}", where)))
+    reasons = " ".join(blocker.reason for blocker in blockers[:_MAX_REASONS])
+    return f"{subject} cannot be {what} ({count}). {reasons}"
 
 
 def find_hidden_usages(

@@ -20,12 +20,17 @@ from .._common.progress import PROGRESS
 from .._common.text import format_count, make_printable, summarize_names
 from .._common.times import format_duration
 from .._core.clients.session import Session
-from .._core.facts.services import apply_update, build_update, describe_services
+from .._core.facts.services import (
+    apply_update,
+    build_update,
+    describe_services,
+    require_service,
+)
 from .._core.models.host_documents import HostMigrationDocument
 from .._core.models.nova import Migration, Service
 from .blockers import Blocker
 from .drain_plan import build_drain_plan, is_selectable
-from .drain_reader import DrainReader, require_service
+from .drain_reader import DrainReader
 from .draining import (
     EVACUATION,
     FAILED,

@@ -14,13 +14,12 @@ import dataclasses as d
 import functools
 from collections.abc import Iterable, Sequence
 
-from .._common.errors import InvalidInput
 from .._common.parallel import map_parallel
 from .._core.clients.neutron import NeutronReader
 from .._core.clients.nova import NovaReader
 from .._core.clients.placement import PlacementReader
 from .._core.clients.session import Session
-from .._core.facts.services import COMPUTE, find_service, get_listed_services, require_answer
+from .._core.facts.services import COMPUTE, get_listed_services, require_answer, require_service
 from .._core.facts.trees import require_compute_nodes
 from .._core.models.nova import Hypervisor, Migration, Service
 from .._core.models.placement import AllocationCandidates, Allocations
@@ -270,14 +269,3 @@ class DrainReader:
             if not any(reading.nodes.get(root) in others for root in roots):
                 last[trait] = flavors[trait]
         return last
-
-
-def require_service(host: str, services: Iterable[Service]) -> Service:
-    """Return the compute service of a host. Raises InvalidInput if Nova has none."""
-    service = find_service(services, {"id": None, "host": host, "binary": COMPUTE})
-    if service is None:
-        raise InvalidInput(
-            f"Nova has no compute service on {host!r}: check host and the region. "
-            "`openstack compute service list` shows the names."
-        )
-    return service

@@ -2,13 +2,13 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Reads everything about the compute hosts to decommission, from Placement and Nova."""
+"""Reads everything about the compute hosts to decommission, from Placement, Nova and Neutron."""
 
 from __future__ import annotations
 
 import dataclasses as d
 import typing as t
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 from .._common.clock import get_utc_now
 from .._common.errors import InvalidInput, UnsoundReading
@@ -37,9 +37,10 @@ from .._core.models.host_documents import (
 from .._core.models.host_parts import HostParts
 from .._core.models.kind import REMEDIATE
 from .._core.models.kinds import CONSUMER_KINDS
-from .._core.models.nova import Hypervisor, Service
+from .._core.models.nova import Hypervisor, Migration, Server, Service
 from .._core.models.placement import Provider
 from .._core.models.snapshot import NOT_ASKED, Answer, Scope
+from .._core.models.verdict import Finding
 from .._core.options.policy import Policy
 from .._core.reading.collector import Collector
 from .blockers import (
@@ -66,6 +67,51 @@ from .parts import (
 
 # How often usages and allocations are read until they agree. Others change them in between.
 _ATTEMPTS = 3
+
+
+@d.dataclass(frozen=True)
+class HostReport:
+    """Everything about one host.
+
+    name: as the user named it; a host in another spelling is found too.
+    migrations: those from and to it that have not ended, with when Nova listed them.
+    namesakes: the providers of others that have one of its names.
+    records: what earlier looks have kept of it.
+    """
+
+    name: str
+    host: Host
+    parts: HostParts
+    records: HostRecords
+    namesakes: tuple[Provider, ...] = ()
+    providers: tuple[Provider, ...] = ()
+    servers: tuple[Server, ...] = ()
+    migrations: tuple[Migration, ...] = ()
+    migrations_at: str = ""
+    leftovers: tuple[Finding, ...] = ()
+    blockers: tuple[Blocker, ...] = ()
+
+    def describe(self) -> HostDocument:
+        """Return the host as `compute_host_info` returns it."""
+        migrations = [describe_migration(row, self.migrations_at) for row in self.migrations]
+        return {
+            "name": self.name,
+            "host": self.host.name,
+            "known": self.host.exists,
+            "service": convert_to_json(self.host.service),
+            "nodes": [pick_fields(NodeDocument, node) for node in self.host.nodes],
+            "providers": [pick_fields(HostProviderDocument, one) for one in self.providers],
+            "aggregates": [pick_fields(AggregateDocument, one) for one in self.parts.aggregates],
+            "servers": [pick_fields(HostServerDocument, one) for one in self.servers],
+            "migrations": migrations,
+            "left_over": [pick_fields(HostLeftoverDocument, one) for one in self.leftovers],
+            "blockers": list(map(convert_to_json, self.blockers)),
+            "agents": list(map(convert_to_json, self.parts.network.agents)),
+            "ports": list(map(convert_to_json, self.parts.network.ports)),
+            "other_services": list(map(describe_other_service, self.parts.services)),
+            "warnings": list(list_part_warnings(self.host.name, self.parts)),
+            "unread": list(self.parts.unread),
+        }
 
 
 class HostReader:
@@ -98,8 +144,8 @@ class HostReader:
         remembered: Collection[str] = (),
         allow_unknown: bool = False,
         earlier: t.Any = None,
-    ) -> list[HostDocument]:
-        """Return everything about the hosts `names`, as `compute_host_info` returns it.
+    ) -> list[HostReport]:
+        """Return everything about the hosts `names`.
 
         remembered: uuids of root providers that belong to the one host in `names`.
         allow_unknown: whether a host of which nothing exists is not most likely misspelt.
@@ -112,34 +158,29 @@ class HostReader:
         self._nodes = self._nova.list_hypervisors(with_servers=False)
         nodes = require_compute_nodes(self._nodes)
         providers = self._placement.list_providers()
-        records = [self._read_earlier(earlier, name) for name in names]
-        hosts = []
-        for name, record in zip(names, records, strict=True):
-            former = self._list_former_roots(record, nodes, providers)
-            hosts.append(find_host(name, services, nodes, providers, {*remembered, *former}))
-        all_parts = []
-        for host, record in zip(hosts, records, strict=True):
-            zone = _find_zone(host, record)
-            all_parts.append(self._parts.read_parts(host.name, zone, services))
+        reports = []
+        for name in names:
+            records = HostRecords()
+            if earlier is not None:
+                records = read_records(earlier, name, self._cloud)
+            former = self._list_former_roots(records, nodes, providers)
+            host = find_host(name, services, nodes, providers, {*remembered, *former})
+            parts = self._parts.read_parts(host.name, _find_zone(host, records), services)
+            reports.append(HostReport(name, host, parts, records))
         if not remembered:
             labels = _list_host_labels(services, nodes, providers)
-            self._check_known(hosts, all_parts, records, labels, allow_unknown)
-        found = zip(names, hosts, all_parts, strict=True)
-        return [self._describe_host(*each, providers) for each in found]
+            for report in reports:
+                self._check_known(report, labels, allow_unknown)
+        return [self._complete(report, providers) for report in reports]
 
     def record_host(
-        self,
-        document: HostDocument,
-        earlier: t.Any,
-        is_deleting: bool,
-        own_reasons: Collection[str],
+        self, report: HostReport, is_deleting: bool, own_reasons: Collection[str]
     ) -> RecordedHostDocument:
         """Return a host as a file keeps it, with its record. See `choose_records`.
 
-        earlier: the contents of the file of an earlier run.
-        is_deleting: whether the host is to be deleted now, if nothing blocks it.
+        is_deleting: whether the host is to be deleted now.
         """
-        records = self._read_earlier(earlier, document["name"])
+        document, records = report.describe(), report.records
         if document["known"]:
             providers = map_parallel(self._record_provider, document["providers"])
             present = [provider for provider in providers if provider is not None]
@@ -149,11 +190,6 @@ class HostReader:
             "RecordedHostDocument",
             {**document, "record": records.record, "former_record": records.former},
         )
-
-    def _read_earlier(self, earlier: t.Any, name: str) -> HostRecords:
-        if earlier is None:
-            return HostRecords()
-        return read_records(earlier, name, self._cloud)
 
     def _list_former_roots(
         self, record: HostRecords, nodes: Sequence[Hypervisor], providers: Mapping[str, Provider]
@@ -174,74 +210,53 @@ class HostReader:
         return t.cast("ProviderRecord", {**provider, **state.as_dict()})
 
     def _check_known(
-        self,
-        hosts: Sequence[Host],
-        all_parts: Sequence[HostParts],
-        records: Sequence[HostRecords],
-        labels: Collection[str],
-        allow_unknown: bool,
+        self, report: HostReport, labels: Collection[str], allow_unknown: bool
     ) -> None:
-        """Raise InvalidInput for hosts of which there is nothing, not even a migration.
+        """Raise InvalidInput for a host of which there is nothing, not even a migration.
 
-        allow_unknown: whether only those are refused that another spelling of the name has.
+        allow_unknown: whether it is refused only if another spelling of its name is in use.
         """
-        for host, parts, record in zip(hosts, all_parts, records, strict=True):
-            if record.record or record.roots or host.exists:
-                continue
-            is_known = allow_unknown or parts.network.agents or parts.services
-            # The host would look gone while it is up.
-            if not list_other_spellings(host.name, labels) and (
-                is_known or self._nova.list_migrations_of_host(host.name).value
-            ):
-                continue
-            raise InvalidInput(
-                f"hosts: neither Nova nor Placement knows {make_printable(host.name, 100)}. "
-                f"{suggest_names(host.name, labels)}".rstrip()
-            )
+        host, parts, records = report.host, report.parts, report.records
+        if records.record or records.roots or host.exists:
+            return
+        is_known = allow_unknown or parts.network.agents or parts.services
+        # The host would look gone while it is up.
+        if not list_other_spellings(host.name, labels) and (
+            is_known or self._nova.list_migrations_of_host(host.name).value
+        ):
+            return
+        raise InvalidInput(
+            f"hosts: neither Nova nor Placement knows {make_printable(host.name, 100)}. "
+            f"{suggest_names(host.name, labels)}".rstrip()
+        )
 
-    def _describe_host(
-        self, name: str, host: Host, parts: HostParts, providers: Mapping[str, Provider]
-    ) -> HostDocument:
-        """Return what is reported about one host; only its name if nothing of it exists."""
-        # A host in another spelling is found too, so the name in the request comes back with it.
-        document: HostDocument = {
-            "name": name,
-            "host": host.name,
-            "known": host.exists,
-            "service": convert_to_json(host.service),
-            "nodes": [],
-            "providers": [],
-            "aggregates": [pick_fields(AggregateDocument, entry) for entry in parts.aggregates],
-            "servers": [],
-            "migrations": [],
-            "left_over": [],
-            "blockers": [],
-            "agents": list(map(convert_to_json, parts.network.agents)),
-            "ports": list(map(convert_to_json, parts.network.ports)),
-            "other_services": list(map(describe_other_service, parts.services)),
-            "warnings": list(list_part_warnings(host.name, parts)),
-            "unread": list(parts.unread),
-        }
-        part_blockers = find_part_blockers(host.name, parts, self._part_policy)
+    def _complete(self, report: HostReport, providers: Mapping[str, Provider]) -> HostReport:
+        """Return a report with what is on its host, and what blocks its decommissioning."""
+        host = report.host
+        part_blockers = tuple(find_part_blockers(host.name, report.parts, self._part_policy))
+        namesakes = _find_namesakes(report, providers)
         if not host.exists:
-            document["blockers"] += map(convert_to_json, part_blockers)
-            return document
+            return d.replace(report, blockers=part_blockers, namesakes=namesakes)
         # From here on the snapshot counts: the first listing only showed which providers to read.
         host, details, index = self._read_contents(host)
-        migrations = [row for row in details.migrations.value or () if not row.ended]
-        leftovers = find_leftovers(host, index, self._policy, self._kinds)
-        blockers = find_blockers(host, details, index, self._policy, self._kinds)
-        host_providers = list_host_providers(host, index.providers or providers)
-        blockers += tuple(self._find_hidden_usages(host_providers))
-        blockers += tuple(self._find_providers_in_use(host, providers))
-        document["nodes"] = [pick_fields(NodeDocument, node) for node in host.nodes]
-        document["providers"] = [pick_fields(HostProviderDocument, one) for one in host_providers]
-        document["servers"] = [pick_fields(HostServerDocument, one) for one in details.servers]
-        at = details.migrations.at
-        document["migrations"] = [describe_migration(row, at) for row in migrations]
-        document["left_over"] = [pick_fields(HostLeftoverDocument, one) for one in leftovers]
-        document["blockers"] += map(convert_to_json, (*blockers, *part_blockers))
-        return document
+        own = list_host_providers(host, index.providers or providers)
+        blockers = (
+            *find_blockers(host, details, index, self._policy, self._kinds),
+            *self._find_hidden_usages(own),
+            *self._find_providers_in_use(host, providers),
+            *part_blockers,
+        )
+        return d.replace(
+            report,
+            host=host,
+            namesakes=namesakes,
+            providers=tuple(own),
+            servers=details.servers,
+            migrations=tuple(row for row in details.migrations.value or () if not row.ended),
+            migrations_at=details.migrations.at,
+            leftovers=tuple(find_leftovers(host, index, self._policy, self._kinds)),
+            blockers=blockers,
+        )
 
     def find_blockers(self, name: str) -> tuple[Blocker, ...]:
         """Return what blocks the decommissioning of a host, without its other parts."""
@@ -284,6 +299,7 @@ class HostReader:
 
         They are asked for as they will be then: without the service and its compute nodes.
         """
+        nodes, services = _leave_out(self._nodes, host.name), _leave_out(self._services, host.name)
         own = {node.uuid for node in host.nodes}
         for root in host.roots:
             # Nova deletes the providers of its compute nodes itself.
@@ -291,16 +307,39 @@ class HostReader:
                 continue
             names = [name for name in list_host_names(root.name) if name != host.name]
             try:
-                check_no_compute_node(
-                    root,
-                    providers,
-                    _leave_out(self._nodes, host.name),
-                    _leave_out(self._services, host.name),
-                    self._other_novas,
-                    {name: self._nova.get_host(name) for name in names},
-                )
+                self._check_no_compute_node(root, providers, nodes, services, names)
             except UnsoundReading as error:
                 yield Blocker("provider_in_use", root.uuid, root.name, str(error), DELETE)
+
+    def require_no_compute_node(
+        self, root: Provider, host: Host, providers: Mapping[str, Provider]
+    ) -> None:
+        """Raise UnsoundReading if the provider of a host without a service may be another host's.
+
+        host: as it was. The compute nodes that this Nova had are no other region's.
+        """
+        is_own = any(node.uuid == root.uuid for node in host.nodes)
+        self._check_no_compute_node(
+            root,
+            providers,
+            self._nova.list_hypervisors(with_servers=False),
+            self._nova.list_services(),
+            list_host_names(root.name),
+            is_own,
+        )
+
+    def _check_no_compute_node(
+        self,
+        root: Provider,
+        providers: Mapping[str, Provider],
+        nodes: Answer[tuple[Hypervisor, ...]],
+        services: Answer[tuple[Service, ...]],
+        names: Iterable[str],
+        is_own: bool = False,
+    ) -> None:
+        other_novas = () if is_own else self._other_novas
+        lookups = {name: self._nova.get_host(name) for name in names}
+        check_no_compute_node(root, providers, nodes, services, other_novas, lookups)
 
     def _read_details(self, host: Host) -> HostDetails:
         """Return the servers and migrations of a host.
@@ -330,6 +369,17 @@ def read_blockers(session: Session, name: str) -> tuple[Blocker, ...]:
 
 def _leave_out(answer: Answer[t.Any], host: str) -> Answer[t.Any]:
     return d.replace(answer, value=tuple(row for row in answer.value or () if row.host != host))
+
+
+def _find_namesakes(report: HostReport, providers: Mapping[str, Provider]) -> tuple[Provider, ...]:
+    """Return the providers that are not of the host and would keep its names in use."""
+    host, record = report.host, report.records.record
+    names = {report.name, host.name, *(node.name for node in host.nodes)}
+    if record is not None:
+        names.update((record["host"], *(node["name"] for node in record["nodes"])))
+    roots = {root.uuid for root in host.roots}
+    named = (provider for provider in providers.values() if provider.name in names)
+    return tuple(provider for provider in named if provider.root not in roots)
 
 
 def _find_zone(host: Host, records: HostRecords) -> str | None:

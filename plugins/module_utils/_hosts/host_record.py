@@ -30,12 +30,18 @@ class HostRecords:
     """The records of one name of a host.
 
     record: of the host, or of the last one of that name. former: of the one before.
-    seen: its service at the last look, as Nova listed it.
+    name: as the user named the host at the last look.
+    existed: whether anything of it was there then, or before. had_agents: whether it had network
+        agents then.
+    seen: its service then, as Nova listed it.
     names: those that the host and its compute nodes had. roots: the uuids of its root providers.
     """
 
     record: HostRecord | None = None
     former: HostRecord | None = None
+    name: str = ""
+    existed: bool = False
+    had_agents: bool = False
     seen: ServiceDocument | None = None
     names: frozenset[str] = frozenset()
     roots: frozenset[str] = frozenset()
@@ -85,17 +91,18 @@ def choose_records(
     """
     before, service = earlier.record, current["service"]
     if before is None:
-        return HostRecords(current, earlier.former)
+        return d.replace(earlier, record=current)
     if service is None or service["id"] is None:
         has_all = _list_uuids(before["providers"]) <= _list_uuids(current["providers"])
         if before["service"] is None and has_all:
-            return HostRecords(current, earlier.former)
+            return d.replace(earlier, record=current)
         # Only a part of the host is left or can be seen: the earlier record has all of it.
         return earlier
     if not _is_same_service(before["service"], service):
         # Another machine has the name now.
-        return HostRecords(current, before)
-    return HostRecords(_add_own_changes(earlier, before, current, own_reasons), earlier.former)
+        return d.replace(earlier, record=current, former=before)
+    record = _add_own_changes(earlier, before, current, own_reasons)
+    return d.replace(earlier, record=record)
 
 
 def _add_own_changes(
@@ -164,12 +171,12 @@ def build_record(
 ) -> HostRecord:
     """Return the record of a host as it is now.
 
-    is_deleting: whether the host is to be deleted now, if nothing blocks it.
+    is_deleting: whether the host is to be deleted now.
     """
     return {
         "taken_at": taken_at,
         "cloud": cloud,
-        "begun": is_deleting and not document["blockers"] and not document["left_over"],
+        "begun": is_deleting,
         "host": document["host"],
         "service": document["service"],
         "nodes": [{"uuid": node["uuid"], "name": node["name"]} for node in document["nodes"]],
@@ -181,32 +188,43 @@ def build_record(
 def read_records(document: t.Any, name: str, cloud: RecordedCloud) -> HostRecords:
     """Return the records of a host in the file of an earlier task.
 
-    name: as the user named the host. A file of another host, or of an older version, has none.
+    name: as the user named the host, or that of its compute service. A file of another host, or of
+        an older version, has none.
     Raises InvalidInput for anything else than such a file, and for one of another cloud.
     """
     try:
-        hosts = [host for host in document["hosts"] if host["name"] == name]
-    except (KeyError, TypeError) as error:
+        hosts = [host for host in document["hosts"] if name in (host["name"], host.get("host"))]
+    except (AttributeError, KeyError, TypeError) as error:
         raise _refuse() from error
     if not hosts:
         return HostRecords()
-    seen = hosts[0].get("service")
+    host = hosts[0]
+    seen = host.get("service")
     if not _has_keys(seen, _SEEN_KEYS):
         seen = None
-    former = _check_record(hosts[0].get("former_record"))
-    record = _check_record(hosts[0].get("record"))
+    former = _check_record(host.get("former_record"))
+    record = _check_record(host.get("record"))
     for entry in (record, former):
         require_same_cloud(entry, cloud)
     # The records keep the names and providers that a host without its service has lost. A former
     # host of that name may be another machine, with other providers.
-    lives = [life for life in (hosts[0], record, former) if life and "host" in life]
+    lives = [life for life in (host, record, former) if life and "host" in life]
     try:
         names = {node["name"] for life in lives for node in life["nodes"]}
         names.update(life["host"] for life in lives)
         roots = {root["root"] for life in lives if life != former for root in life["providers"]}
     except (KeyError, TypeError) as error:
         raise _refuse() from error
-    return HostRecords(record, former, seen, frozenset(names), frozenset(roots))
+    return HostRecords(
+        record=record,
+        former=former,
+        name=host["name"],
+        existed=bool(host.get("known")) or record is not None,
+        had_agents=bool(host.get("agents")),
+        seen=seen,
+        names=frozenset(names),
+        roots=frozenset(roots),
+    )
 
 
 def _check_record(record: t.Any) -> HostRecord | None:

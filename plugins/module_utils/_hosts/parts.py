@@ -142,9 +142,7 @@ def find_part_blockers(host: str, parts: HostParts, policy: PartPolicy) -> Itera
     """Yield what must not be deleted with a host, or only after it was moved or allowed."""
     if policy.delete_agents:
         for agent in parts.network.agents:
-            yield from find_agent_blockers(
-                agent, policy.delete_running_agents, "host_decommission_delete_running_agents"
-            )
+            yield from find_agent_blockers(agent, policy.delete_running_agents)
         if parts.network.agents:
             yield from map(make_port_blocker, parts.network.ports)
     # An empty tuple is known to be empty; None is a host without a zone to lose.
@@ -161,18 +159,16 @@ def find_part_blockers(host: str, parts: HostParts, policy: PartPolicy) -> Itera
         )
 
 
-def find_agent_blockers(agent: Agent, delete_running: bool, option: str) -> Iterator[Blocker]:
-    """Yield why an agent must not be deleted now.
-
-    option: the name of what sets `delete_running`.
-    """
+def find_agent_blockers(agent: Agent, delete_running: bool) -> Iterator[Blocker]:
+    """Yield why an agent must not be deleted now."""
     if agent.alive and not delete_running:
         yield Blocker(
             "agent_up",
             agent.uuid,
             agent.type,
             f"The {agent.type} of {agent.host} is alive, and would register itself again: stop "
-            f"{agent.binary} before it is deleted. To delete it anyway, set {option}.",
+            f"{agent.binary} before it is deleted. To delete it anyway, set "
+            "host_decommission_delete_running_agents.",
             DELETE,
         )
     if agent.resources is None:

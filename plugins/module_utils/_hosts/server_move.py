@@ -17,10 +17,16 @@ from .._common.errors import CloudError
 from .._common.times import is_earlier, seconds_between
 from .._core.clients.nova import NovaReader
 from .._core.clients.session import Session
-from .._core.facts.services import COMPUTE, filter_services, get_listed_services, require_answer
+from .._core.facts.services import (
+    COMPUTE,
+    filter_services,
+    get_listed_services,
+    require_answer,
+    require_service,
+)
 from .._core.models.nova import STARTING_ACTIONS, Action, Migration, Service
 from .drain_plan import is_selectable, is_up
-from .drain_reader import DrainReader, require_service
+from .drain_reader import DrainReader
 from .draining import (
     EVACUATION,
     FAILED,

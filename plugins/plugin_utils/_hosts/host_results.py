@@ -13,7 +13,6 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from ...module_utils._common.text import format_count
 from ...module_utils._core.models.outcomes import FAILED, READY, SKIPPED, WITHOUT_CHECK
-from .host_tasks import ALL_AGENTS, HostRemoval, describe_host_removal
 
 _BLOCKED, _GONE = "blocked", "gone"
 
@@ -49,41 +48,31 @@ class HostTasks:
     now: the host as it was checked right before the changes.
     disabling: the result of disabling its service.
     remediation: the result of the removal of its leftovers.
-    service, providers, agents: the results of their deletions.
-    after, named: the host and the providers with its names, as they were read at the end.
+    deletion: the result of its deletion.
+    after: the host as it was read at the end.
     """
 
     now: Mapping[str, t.Any] = d.field(default_factory=dict)
     disabling: Mapping[str, t.Any] = d.field(default_factory=dict)
     remediation: Mapping[str, t.Any] = d.field(default_factory=dict)
-    service: Mapping[str, t.Any] = d.field(default_factory=dict)
-    providers: Mapping[str, t.Any] = d.field(default_factory=dict)
-    agents: Mapping[str, t.Any] = d.field(default_factory=dict)
+    deletion: Mapping[str, t.Any] = d.field(default_factory=dict)
     after: Mapping[str, t.Any] = d.field(default_factory=dict)
-    named: Mapping[str, t.Any] = d.field(default_factory=dict)
 
 
 def describe_host_result(
-    before: Mapping[str, t.Any],
-    tasks: HostTasks,
-    stages: Collection[str],
-    check_mode: bool,
-    removed_agents: str = ALL_AGENTS,
+    before: Mapping[str, t.Any], tasks: HostTasks, stages: Collection[str], check_mode: bool
 ) -> HostResult:
     """Return what the stages of a run did on a host, or would do without check mode.
 
     before: the host as `compute_host_info` returned it at first.
-    removed_agents: which network agents must be gone, as in `describe_host_removal`.
     """
     name = before["name"]
-    failures = []
-    if not check_mode:
-        failures = _list_failures(before, tasks, stages, removed_agents)
+    failures = [] if check_mode else list(_list_failures(tasks, stages))
     if failures:
         return HostResult(FAILED, name, " ".join(failures))
     # Network agents of a host that is gone otherwise are deleted as well.
     if not before["known"] and not before.get("agents"):
-        return HostResult(_GONE, name, describe_host_removal(before, before, []).message)
+        return HostResult(_GONE, name, before["removal"]["message"])
     chosen = [stage for stage in _OUTCOMES if stage in stages]
     others = [stage for stage in stages if stage not in (*_OUTCOMES, *_READING)]
     # Nothing is verified in check mode.
@@ -94,7 +83,7 @@ def describe_host_result(
         return HostResult(READY, name, WITHOUT_CHECK + _join(done))
     if "verify" in stages:
         # With what else is to be done, such as a service of Cinder that is left alone.
-        verified = _verify(before, tasks, removed_agents).message
+        verified = tasks.after["hosts"][0]["removal"]["message"]
         return HostResult(_GONE, name, f"{_join(done)} {verified}" if done else verified)
     journal = ""
     # A provider that was deleted cannot have its allocations again.
@@ -135,13 +124,10 @@ def _list_done(
     if "delete" not in stages:
         return
     # Nothing can be said about the deletion before the servers are gone.
-    if check_mode and drained:
+    if check_mode and not tasks.deletion:
         yield "what remains checked again before it is deleted"
         return
-    if before.get("aggregates"):
-        count = format_count(len(before["aggregates"]), "aggregate", "aggregates")
-        yield f"host removed from {count}"
-    yield _describe_deletion(before, tasks)
+    yield from _describe_deletion(tasks.deletion.get("deleted") or {})
 
 
 def _describe_removal(tasks: HostTasks) -> str:
@@ -156,16 +142,16 @@ def _describe_removal(tasks: HostTasks) -> str:
     return text
 
 
-def _describe_deletion(before: Mapping[str, t.Any], tasks: HostTasks) -> str:
-    parts = []
-    if before["service"] is not None:
-        parts.append("service")
-    if before["providers"]:
-        parts.append(format_count(len(before["providers"]), "provider", "providers"))
-    agents = [each for each in tasks.agents.get("results", ()) if each.get("changed")]
-    if agents:
-        parts.append(format_count(len(agents), "network agent", "network agents"))
-    return f"{_join_words(parts) or 'nothing'} deleted"
+def _describe_deletion(deleted: Mapping[str, t.Any]) -> Iterator[str]:
+    if deleted.get("aggregates"):
+        count = format_count(len(deleted["aggregates"]), "aggregate", "aggregates")
+        yield f"host removed from {count}"
+    parts = ["service"] if deleted.get("service") else []
+    if deleted.get("providers"):
+        parts.append(format_count(len(deleted["providers"]), "provider", "providers"))
+    if deleted.get("agents"):
+        parts.append(format_count(len(deleted["agents"]), "network agent", "network agents"))
+    yield f"{_join_words(parts) or 'nothing'} deleted"
 
 
 def _join_words(parts: Sequence[str]) -> str:
@@ -174,31 +160,15 @@ def _join_words(parts: Sequence[str]) -> str:
     return f"{', '.join(parts[:-1])} and {parts[-1]}"
 
 
-def _verify(before: Mapping[str, t.Any], tasks: HostTasks, removed_agents: str) -> HostRemoval:
-    return describe_host_removal(
-        before, tasks.after["hosts"][0], tasks.named["providers"], removed_agents
-    )
-
-
-def _list_failures(
-    before: Mapping[str, t.Any], tasks: HostTasks, stages: Collection[str], removed_agents: str
-) -> list[str]:
-    """Return what a play that ignores errors has not stopped for."""
-    if "verify" in stages:
-        if "hosts" not in tasks.after or "providers" not in tasks.named:
-            return ["it could not be read again, so that nothing is known of what remains."]
-        removal = _verify(before, tasks, removed_agents)
-        return [] if removal.complete else [removal.message]
-    failures = list(_list_messages(tasks.disabling)) if "disable" in stages else []
-    if "delete" in stages:
-        for result in (tasks.service, tasks.providers, tasks.agents):
-            failures += _list_messages(result)
-    return failures
-
-
-def _list_messages(result: Mapping[str, t.Any]) -> Iterator[str]:
-    """Yield the messages of a task that failed, or of the rounds of its loop that did."""
-    rounds = [result, *result.get("results", ())]
-    for each in rounds:
-        if each.get("failed") and "results" not in each:
-            yield str(each.get("msg") or "a task failed.")
+def _list_failures(tasks: HostTasks, stages: Collection[str]) -> Iterator[str]:
+    """Yield what a play that ignores errors has not stopped for."""
+    if "verify" in stages and "hosts" not in tasks.after:
+        yield "it could not be read again, so that nothing is known of what remains."
+    elif "verify" in stages:
+        removal = tasks.after["hosts"][0]["removal"]
+        if not removal["complete"]:
+            yield removal["message"]
+    else:
+        for stage, result in (("disable", tasks.disabling), ("delete", tasks.deletion)):
+            if stage in stages and result.get("failed"):
+                yield str(result.get("msg") or "a task failed.")

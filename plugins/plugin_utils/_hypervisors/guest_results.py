@@ -263,3 +263,24 @@ def _list_restore_arguments(each: Round, options: Mapping[str, t.Any]) -> dict[s
         if value != _DEFAULTS[name]:
             arguments[name] = str(value)
     return arguments
+
+
+def select_leftover_changes(
+    detected: Mapping[str, t.Any], kinds: Collection[str], host: str
+) -> dict[str, t.Any]:
+    """Return the changes of the chosen kinds.
+
+    `count`: their number on all hypervisors together. `on_host`: whether any of them is, or may be,
+    on one particular hypervisor.
+
+    detected: what hypervisor_guest_detect returned, with the first of its findings only.
+    """
+    count = 0
+    for kind, number in detected["summary"]["kinds"].items():
+        if kind in kinds:
+            count += number
+    findings = detected["findings"]
+    is_named = any(finding["host"] == host for finding in findings)
+    # The findings that are not returned may be on any host.
+    is_cut_short = len(findings) < detected["summary"]["verdicts"]["orphaned"]
+    return {"count": count, "on_host": count > 0 and (is_named or is_cut_short)}

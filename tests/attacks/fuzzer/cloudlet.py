@@ -57,7 +57,7 @@ READERS: dict[str, dict[str, t.Any]] = {
     "migration_info": {},
     "placement_allocation_info": {"resource_provider": ["compute-1"]},
     "placement_provider_info": {},
-    "compute_service_info": {},
+    "compute_host": {"host": "compute-1", "state": "disabled", "_ansible_check_mode": True},
     "allocation_candidate_info": {"resources": {"VCPU": 1}},
 }
 

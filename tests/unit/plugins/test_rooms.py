@@ -19,18 +19,15 @@ PREFIX = "ansible_collections.osops.placement.plugins."
 # How many files of module_utils a module may ship to the host that it runs on. One of them is
 # `_common.progress` wherever requests are sent in parallel, because these calls are counted there.
 CEILINGS = {
-    "aggregate_host": 32,
     "allocation_candidate_info": 30,
-    "compute_host_info": 130,
+    "compute_host": 140,
+    "compute_host_info": 140,
     "compute_host_restore": 59,
-    "compute_service": 42,
-    "compute_service_info": 28,
     "host_drain": 152,
     "hypervisor_guest": 10,
     "hypervisor_guest_detect": 100,
     "hypervisor_guest_info": 11,
     "migration_info": 34,
-    "network_agent": 103,
     "nova_log_info": 4,
     "orphan_detect": 133,
     "orphan_notification": 0,
@@ -42,7 +39,6 @@ CEILINGS = {
     "orphan_summary": 15,
     "placement_allocation": 30,
     "placement_allocation_info": 28,
-    "placement_provider": 41,
     "placement_provider_info": 27,
     "validate_variables": 0,
 }

@@ -20,7 +20,7 @@ BEFORE, AFTER = "2026-11-20T12:00:00Z", "2026-11-20T12:00:10Z"
 
 def _service(**changes: t.Any) -> dict[str, t.Any]:
     up = {"state": "up", "status": "enabled", "forced_down": False, "updated_at": AFTER}
-    return {"services": [{**up, **changes}]}
+    return {"hosts": [{"service": {**up, **changes}}]}
 
 
 def _tasks(*busy: str, evacuations: tuple[str, ...] = ()) -> dict[str, t.Any]:
@@ -67,7 +67,7 @@ def test_service_that_reports_and_has_nothing_to_clean_up_is_restarted(
         ({"service_now": _service(status="UNKNOWN", state=None)}, "up and enabled"),
         ({"service_now": _service(forced_down=True)}, "up and enabled"),
         ({"service_now": _service(updated_at=BEFORE)}, "has not reported"),
-        ({"service_now": {"services": []}}, "does not list"),
+        ({"service_now": {"hosts": []}}, "does not list"),
         ({"service_now": {"failed": True, "msg": "Nova is away."}}, "Nova is away."),
         # As where its cell may not answer.
         ({"tasks": {"failed": True, "msg": "Nova is away."}}, "could not be read: Nova is away."),

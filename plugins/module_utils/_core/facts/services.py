@@ -12,7 +12,6 @@ from collections.abc import Collection, Iterable, Mapping
 
 from ..._common.errors import CloudError, InvalidInput
 from ..._common.text import summarize_names
-from ..._common.uuids import require_uuid
 from ..models.nova import Service
 from ..models.snapshot import Answer
 
@@ -60,39 +59,33 @@ def filter_services(
     return matches
 
 
-def find_service(services: Iterable[Service], params: Mapping[str, t.Any]) -> Service | None:
-    """Return the one service with the `id`, or the `host` and `binary`, of `params`.
+def require_service(host: str, services: Iterable[Service]) -> Service:
+    """Return the compute service of a host.
 
-    The result is None when there is no such service.
-
-    Raises CloudError when the service may be in a cell that does not answer. Raises InvalidInput
-    for a host that several cells have, and for an id that is not a UUID.
+    Raises CloudError when it may be in a cell that does not answer. Raises InvalidInput if Nova has
+    none, or several in different cells.
     """
     listed = list(services)
-    matches = _match_services(listed, params)
+    # Of a service in an unreachable cell, Nova shows little more than its host.
+    matches = [one for one in filter_services(listed, [host], [COMPUTE]) if one.id is not None]
     silent = sorted({service.host for service in listed if service.id is None})
     if not matches and silent:
         raise CloudError(
             "A cell does not answer, so Nova returned nothing about "
             f"{summarize_names(silent)}, and the service may be there."
         )
+    if not matches:
+        raise InvalidInput(
+            f"Nova has no compute service on {host!r}: check host and the region. "
+            "`openstack compute service list` shows the names."
+        )
     if len(matches) > 1:
         ids = summarize_names(service.id or "" for service in matches)
         raise InvalidInput(
-            f"{params['host']} has {len(matches)} services {params['binary']}, in different cells: "
-            f"give the id of one of them ({ids})."
+            f"{host} has {len(matches)} services {COMPUTE}, in different cells ({ids}): delete the "
+            "one that is not in use (openstack compute service delete ID)."
         )
-    return next(iter(matches), None)
-
-
-def _match_services(services: list[Service], params: Mapping[str, t.Any]) -> list[Service]:
-    """Return the services that `params` name, those of unreachable cells left out."""
-    if params["id"] is not None:
-        service_id = require_uuid(params["id"], "id")
-        return [service for service in services if service.id == service_id]
-    named = filter_services(services, [params["host"]], [params["binary"]])
-    # Of a service in an unreachable cell, Nova shows little more than its host.
-    return [service for service in named if service.id is not None]
+    return matches[0]
 
 
 def build_update(service: Service, params: Mapping[str, t.Any]) -> dict[str, t.Any]:
@@ -100,13 +93,13 @@ def build_update(service: Service, params: Mapping[str, t.Any]) -> dict[str, t.A
 
     The body is empty when the service is already so.
 
-    Raises InvalidInput for a reason without `enabled=false`.
+    Raises InvalidInput for a reason for a service that is not to be disabled.
     """
     enabled, reason = params["enabled"], params["disabled_reason"]
     forced_down = params["forced_down"]
     if reason is not None and enabled is not False:
         raise InvalidInput(
-            "disabled_reason requires enabled=false: only a disabled service has a reason."
+            "disabled_reason requires state=disabled: only a disabled service has a reason."
         )
     body: dict[str, t.Any] = {}
     if enabled is True and service.status != "enabled":

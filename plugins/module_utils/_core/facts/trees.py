@@ -142,18 +142,6 @@ def describe_consumers(allocations: Mapping[str, Allocations], what: str) -> str
     return f"{counted} on {what}: {summarize_names(sorted(allocations))}."
 
 
-def leave_out_consumers(
-    allocations: Mapping[str, Allocations], consumers: Collection[str]
-) -> dict[str, Allocations]:
-    """Return the allocations of all but these consumers.
-
-    In check mode these are assumed to be removed by an earlier task, which removed nothing.
-    """
-    return {
-        consumer: amounts for consumer, amounts in allocations.items() if consumer not in consumers
-    }
-
-
 def require_compute_nodes(answer: Answer[tuple[Hypervisor, ...]]) -> tuple[Hypervisor, ...]:
     """Return the compute nodes that Nova listed.
 
@@ -212,8 +200,7 @@ def _check_not_listed(root: Provider, nodes: Iterable[Hypervisor]) -> None:
         if node.uuid == root.uuid:
             raise UnsoundReading(
                 f"{root.name} ({root.uuid}) is a compute node of {node.host} that Nova lists. Its "
-                "provider is deleted together with its service: use "
-                "osops.placement.compute_service."
+                "provider is deleted together with its service: use osops.placement.compute_host."
             )
 
 
@@ -246,45 +233,3 @@ def _check_lookups(
             "may be its provider. If the API workers do not all know the same cells, restart every "
             "nova-api. If the host is gone, run nova-manage cell_v2 delete_host."
         )
-
-
-def find_service_providers(
-    service: Service, nodes: Iterable[Hypervisor], providers: Mapping[str, Provider]
-) -> dict[str, Provider]:
-    """Return by uuid the providers in the trees of the compute nodes of `service`.
-
-    Also those in trees that earlier compute nodes of the same name left behind.
-    """
-    all_nodes = tuple(nodes)
-    roots = {node.uuid for node in all_nodes if node.host == service.host}
-    names = {service.host, *(node.name for node in all_nodes if node.host == service.host)}
-    node_uuids = {node.uuid for node in all_nodes}
-    for provider in providers.values():
-        # The provider of another compute node was not left behind, whatever its name is.
-        if provider.name in names and provider.uuid not in node_uuids:
-            roots.add(provider.uuid)
-    return {uuid: provider for uuid, provider in providers.items() if provider.root in roots}
-
-
-def describe_service_blocker(service: Service, allocations: Mapping[str, Allocations]) -> str:
-    """Return what would stay behind if `service` were deleted now, and what to do about it.
-
-    Empty when nothing would.
-    """
-    # Nova only logs that Placement refuses to delete a provider in use
-    # (nova/api/openstack/compute/services.py, delete).
-    consumers = describe_consumers(allocations, f"the providers of {service.host}")
-    if consumers:
-        return (
-            f"{consumers} Nova would delete the service, but leave its resource providers behind. "
-            "Move or delete the servers, remove orphaned allocations "
-            "(osops.placement.cleanup_orphans), and run again. To delete the service anyway, set "
-            "force_residual."
-        )
-    if service.state == "up":
-        return (
-            f"The {service.binary} of {service.host} is up, and would create its service and a "
-            "part of its host again: stop it, set forced_down so that Nova notices this at once, "
-            "and run again. To delete the service anyway, set force_residual."
-        )
-    return ""

@@ -188,8 +188,8 @@ def test_the_resources_of_a_cloud_are_documented() -> None:
     migrations = [describe_migration(migration, "2026-11-20T03:04:05Z")]
     assert find_undocumented("migration_info", {"migrations": migrations}) == []
     (described,) = describe_services([service])
-    assert find_undocumented("compute_service_info", {"services": [described]}) == []
-    assert find_undocumented("compute_service", {"service": described}) == []
+    assert find_undocumented("compute_host_info", {"hosts": [{"service": described}]}) == []
+    assert find_undocumented("compute_host", {"service": described}) == []
 
 
 @pytest.mark.parametrize("module", sorted(path.stem for path in MODULES.glob("*.py")))

@@ -91,7 +91,7 @@ OTHER = _service("s-2")
 def test_the_record_that_counts(
     service: t.Any, begun: bool, now: t.Any, expected: tuple[str, str | None]
 ) -> None:
-    earlier = HostRecords(_record("then", service, begun), None, service)
+    earlier = HostRecords(_record("then", service, begun), seen=service)
     records = choose_records(earlier, _record("now", now), OWN)
 
     assert records.record is not None
@@ -117,7 +117,7 @@ def test_a_tree_that_is_partly_deleted_keeps_its_record() -> None:
     ],
 )
 def test_what_a_run_did_to_the_service_is_not_what_the_host_had(now: t.Any, status: str) -> None:
-    records = choose_records(HostRecords(_record("then", UP), None, UP), _record("now", now), OWN)
+    records = choose_records(HostRecords(_record("then", UP), seen=UP), _record("now", now), OWN)
 
     assert records.record is not None and records.record["service"] is not None
     assert (records.record["taken_at"], records.record["service"]["status"]) == ("now", status)
@@ -148,7 +148,7 @@ def test_only_an_interrupted_deletion_adds_to_the_present_state(
     current = _record("now", now, aggregates=_aggregates(*aggregates))
     current["providers"] = [{**root, "aggregates": aggregates}]
 
-    record = choose_records(HostRecords(before, None, DISABLED), current, OWN).record
+    record = choose_records(HostRecords(before, seen=DISABLED), current, OWN).record
 
     assert record is not None
     assert [entry["name"] for entry in record["aggregates"]] == expected
@@ -161,7 +161,7 @@ def test_a_record_of_2_0_0_began_with_the_first_check_and_adds_nothing() -> None
     before = _record("then", UP, begun=True, aggregates=_aggregates("ssd"))
     del before["cloud"]
 
-    record = choose_records(HostRecords(before, None, DISABLED), _record("now", DISABLED), OWN)
+    record = choose_records(HostRecords(before, seen=DISABLED), _record("now", DISABLED), OWN)
 
     assert record.record is not None and record.record["aggregates"] == []
 
@@ -175,32 +175,12 @@ def test_the_first_record_keeps_a_former_one() -> None:
     assert choose_records(HostRecords(_record("then", UP), former), _record("now", UP), OWN).former
 
 
-@pytest.mark.parametrize(
-    ("is_deleting", "changes", "begun"),
-    [
-        (False, {}, False),
-        (True, {}, True),
-        # Nothing of a blocked host is deleted, and nothing before its leftovers.
-        (True, {"blockers": [{"stops": "delete"}]}, False),
-        (True, {"blockers": [{"stops": "disable"}]}, False),
-        (True, {"left_over": [{"id": "deleted_server/x"}]}, False),
-    ],
-)
-def test_a_deletion_begins_when_nothing_blocks_it(
-    is_deleting: bool, changes: dict[str, t.Any], begun: bool
-) -> None:
-    document: t.Any = {
-        "host": "old",
-        "service": UP,
-        "nodes": [],
-        "aggregates": [],
-        "blockers": [],
-        "left_over": [],
-        **changes,
-    }
+@pytest.mark.parametrize("is_deleting", [True, False])
+def test_a_record_says_whether_the_deletion_begins(is_deleting: bool) -> None:
+    document: t.Any = {"host": "old", "service": UP, "nodes": [], "aggregates": []}
     record = build_record(document, [], "now", is_deleting, HERE)
 
-    assert (record["begun"], record["cloud"]) == (begun, HERE)
+    assert (record["begun"], record["cloud"]) == (is_deleting, HERE)
 
 
 @pytest.mark.parametrize("field", ["region", "placement_endpoint"])
@@ -236,10 +216,20 @@ def test_records_are_read_from_the_file_of_the_host() -> None:
     ]
 
     names = frozenset({"old"})
-    assert read_records({"hosts": hosts}, "old", HERE) == HostRecords(record, former, DOWN, names)
+    found = read_records({"hosts": hosts}, "old", HERE)
+    assert found == HostRecords(record, former, name="old", existed=True, seen=DOWN, names=names)
     # An older version, another host, and a host of which nothing was known.
-    assert read_records({"hosts": hosts}, "new", HERE) == HostRecords()
+    assert read_records({"hosts": hosts}, "new", HERE) == HostRecords(name="new")
     assert read_records({"hosts": []}, "old", HERE) == HostRecords()
+
+
+def test_records_are_found_by_the_name_of_the_service_too() -> None:
+    host = {"name": "old.example.org", "host": "old", "known": True, "agents": [{"uuid": "a"}]}
+    hosts = [{**host, "nodes": [], "providers": [], "record": _record("then", UP)}]
+
+    for name in ("old.example.org", "old"):
+        found = read_records({"hosts": hosts}, name, HERE)
+        assert (found.name, found.existed, found.had_agents) == ("old.example.org", True, True)
 
 
 def _read_roots(root: str, node: str = "old.example.org") -> HostRecords:

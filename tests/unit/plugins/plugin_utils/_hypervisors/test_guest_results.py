@@ -11,6 +11,9 @@ import typing as t
 import pytest
 
 from ansible_collections.osops.placement.plugins.filter.guest_results import guest_results
+from ansible_collections.osops.placement.plugins.plugin_utils._hypervisors.guest_results import (
+    select_leftover_changes,
+)
 
 BOTH = ("leftover_domain", "leftover_directory")
 UUID, OTHER = "6f7a1f5c-2a2c-4f0c-8f07-0d3a6d6f1c11", "0b6c0f3e-9a55-4c59-9d55-4f0a7a4b9f22"
@@ -239,3 +242,41 @@ def test_a_running_leftover_is_told_and_offered_to_no_command(rounds: t.Any, che
     assert line[1] == "compute-2" and OTHER in line[2]
     assert "clean" not in {outcome for outcome, _host, _reason in _list(told)}
     assert told["kinds"] == ["leftover_domain"]
+
+
+FOUND_KINDS = {"leftover_domain": 2, "leftover_directory": 3}
+
+
+def _left(hosts: t.Sequence[str], kinds: dict[str, int], orphaned: int) -> dict[str, t.Any]:
+    return {
+        "findings": [{"host": host} for host in hosts],
+        "summary": {"kinds": kinds, "verdicts": {"orphaned": orphaned}},
+    }
+
+
+@pytest.mark.parametrize(
+    ("hosts", "kinds", "orphaned", "chosen", "expected"),
+    [
+        ([], {}, 0, ["leftover_domain"], (0, False)),
+        (["here"], FOUND_KINDS, 1, [], (0, False)),
+        (["here"], FOUND_KINDS, 1, ["leftover_domain"], (2, True)),
+        (["here"], FOUND_KINDS, 1, ["leftover_domain", "leftover_directory"], (5, True)),
+        (["there"], FOUND_KINDS, 1, ["leftover_domain"], (2, False)),
+        (["there", "here"], FOUND_KINDS, 2, ["leftover_directory"], (3, True)),
+        # Not all findings are returned, and the others may be on any host.
+        (["there"], FOUND_KINDS, 2, ["leftover_domain"], (2, True)),
+        (["there"], FOUND_KINDS, 2, [], (0, False)),
+        (["here"], {"leftover_domain": 2}, 1, ["leftover_directory"], (0, False)),
+    ],
+)
+def test_a_host_without_a_chosen_leftover_is_left_alone(
+    hosts: list[str],
+    kinds: dict[str, int],
+    orphaned: int,
+    chosen: list[str],
+    expected: tuple[int, bool],
+) -> None:
+    left = _left(hosts, kinds, orphaned)
+
+    count, on_host = expected
+    assert select_leftover_changes(left, chosen, "here") == {"count": count, "on_host": on_host}

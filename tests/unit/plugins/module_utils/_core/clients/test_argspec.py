@@ -37,6 +37,9 @@ from ansible_collections.osops.placement.plugins.module_utils._core.plan.limits 
     failures_option,
     limits_options,
 )
+from ansible_collections.osops.placement.plugins.module_utils._hosts.options import (
+    retirement_options,
+)
 from ansible_collections.osops.placement.plugins.plugin_utils._report.notification import (
     NOTICE_FORMATTERS,
 )
@@ -164,6 +167,7 @@ def test_secrets_inside_a_whole_configuration_are_hidden_in_results() -> None:
         ("_limits", limits_options),
         ("_failures", failures_option),
         ("_policy", policy_options),
+        ("_retirement", retirement_options),
         ("_scope", scope_options),
     ],
 )
@@ -285,7 +289,7 @@ def test_role_connection_matches_the_modules(role: str, option: str) -> None:
 def test_decommission_role_offers_the_kinds_that_change_allocations() -> None:
     """Whole trees cannot be chosen there: the host's tree is deleted, and no other."""
     of_role = _role_options("host_decommission")["host_decommission_remediate_kinds"]
-    of_module = _documented("modules", "compute_host_info")["kinds"]
+    of_module = _documented("doc_fragments", "_retirement")["kinds"]
 
     assert (of_role["choices"], of_role["default"]) == (OF_CONSUMERS_NAMED, REMEDIATED)
     assert (of_module["choices"], of_module["default"]) == (OF_CONSUMERS_NAMED, REMEDIATED)
@@ -338,7 +342,7 @@ def test_decommission_role_policy_matches_the_modules(option: str) -> None:
 
 
 def test_decommission_role_limit_and_other_regions_match_the_modules() -> None:
-    ours, theirs = _role_options("host_decommission"), _documented("modules", "placement_provider")
+    ours, theirs = _role_options("host_decommission"), _documented("doc_fragments", "_retirement")
 
     assert _facts(ours["host_decommission_max_changes"]) == _facts(limits_options()["max_changes"])
     assert _facts(ours["host_decommission_ignore_other_regions"]) == _facts(

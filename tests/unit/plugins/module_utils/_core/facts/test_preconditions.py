@@ -6,7 +6,6 @@
 
 from __future__ import annotations
 
-import dataclasses as d
 import typing as t
 
 import pytest
@@ -19,8 +18,6 @@ from ansible_collections.osops.placement.plugins.module_utils._common.errors imp
 from ansible_collections.osops.placement.plugins.module_utils._core.facts.trees import (
     check_no_compute_node,
     describe_consumers,
-    describe_service_blocker,
-    find_service_providers,
     find_tree,
     require_compute_nodes,
 )
@@ -185,50 +182,6 @@ def test_missing_listing_of_services_keeps_the_tree() -> None:
 )
 def test_other_services_do_not_keep_a_tree(service: Service) -> None:
     _judge(services=_services(service))
-
-
-def test_service_has_the_trees_of_all_its_nodes() -> None:
-    providers = {**PROVIDERS, CHILD: Provider(CHILD, "an agent", 2, TWIN, TWIN)}
-
-    assert set(find_service_providers(SERVICE, NODES, providers)) == {HOST, TWIN, CHILD}
-
-
-@pytest.mark.parametrize(
-    ("host", "found"),
-    [
-        ("ghost.example.org", {GHOST, CHILD, GRANDCHILD}),
-        ("compute-1-twin", set()),
-        ("nonesuch", set()),
-    ],
-)
-def test_service_without_a_node_has_the_tree_of_its_name_unless_it_is_anothers(
-    host: str, found: set[str]
-) -> None:
-    assert set(find_service_providers(d.replace(SERVICE, host=host), NODES, PROVIDERS)) == found
-
-
-@pytest.mark.parametrize(
-    ("state", "holders", "said"),
-    [
-        ("down", (), ""),
-        (
-            "down",
-            ("a", "b"),
-            "2 consumers still have allocations on the providers of compute-1: a, b.",
-        ),
-        ("up", ("a",), "1 consumer still has"),
-        ("up", (), "The nova-compute of compute-1 is up"),
-    ],
-)
-def test_service_is_deletable_when_nothing_of_it_remains(
-    state: str, holders: tuple[str, ...], said: str
-) -> None:
-    told = describe_service_blocker(
-        d.replace(SERVICE, state=state), {holder: {} for holder in holders}
-    )
-
-    assert told.startswith(said)
-    assert bool(told) == bool(said)
 
 
 def test_failed_listing_of_nodes_is_not_an_empty_one() -> None:

@@ -19,8 +19,8 @@ from ansible_collections.osops.placement.plugins.module_utils._core.facts.servic
     build_update,
     describe_services,
     filter_services,
-    find_service,
     get_listed_services,
+    require_service,
 )
 from ansible_collections.osops.placement.plugins.module_utils._core.models.nova import Service
 from ansible_collections.osops.placement.plugins.module_utils._core.models.snapshot import Answer
@@ -73,45 +73,23 @@ def test_failed_listing_is_not_an_empty_one() -> None:
         get_listed_services(Answer("GET /os-services", "2.90", 500, ""))
 
 
-@pytest.mark.parametrize(
-    ("wish", "found"),
-    [
-        ({"host": "compute-1"}, ON),
-        ({"host": "compute-1", "binary": "nova-conductor"}, CONDUCTOR),
-        ({"id": TWO}, OFF),
-        ({"id": TWO.upper()}, OFF),
-        ({"host": "compute-3"}, None),
-    ],
-)
-def test_exactly_one_service_is_selected(wish: dict[str, str], found: Service | None) -> None:
-    assert find_service(ALL, _params(**wish)) == found
+def test_the_compute_service_of_a_host_is_selected() -> None:
+    assert require_service("compute-1", ALL) == ON
+    assert require_service("compute-1", (*ALL, SILENT)) == ON
+    with pytest.raises(InvalidInput, match="Nova has no compute service on 'compute-3'"):
+        require_service("compute-3", ALL)
 
 
-@pytest.mark.parametrize(
-    "wish",
-    [{"host": "compute-9"}, {"host": "compute-3"}, {"id": "0a000000-0000-4000-8000-00000000000f"}],
-)
-def test_no_service_is_absent_while_a_cell_is_down(wish: dict[str, str]) -> None:
+@pytest.mark.parametrize("host", ["compute-9", "compute-3"])
+def test_no_service_is_absent_while_a_cell_is_down(host: str) -> None:
     with pytest.raises(CloudError, match="Nova returned nothing about compute-9"):
-        find_service((*ALL, SILENT), _params(**wish))
-
-
-def test_answering_service_is_found_beside_a_silent_cell() -> None:
-    assert find_service((*ALL, SILENT), _params(host="compute-1")) == ON
-
-
-@pytest.mark.parametrize("id", ["42", "", "compute-1"])
-def test_id_without_a_match_names_no_service_of_a_silent_cell(id: str) -> None:
-    with pytest.raises(InvalidInput, match="is not a valid UUID"):
-        find_service([SILENT], _params(id=id))
+        require_service(host, (*ALL, SILENT))
 
 
 def test_host_in_two_cells_is_ambiguous() -> None:
-    with pytest.raises(InvalidInput, match=f"give the id of one of them .{ONE}, {TWO}"):
-        find_service(
-            (ON, Service("nova-compute", "compute-1", "enabled", "up", id=TWO)),
-            _params(host="compute-1"),
-        )
+    twin = Service("nova-compute", "compute-1", "enabled", "up", id=TWO)
+    with pytest.raises(InvalidInput, match=f"in different cells .{ONE}, {TWO}"):
+        require_service("compute-1", (ON, twin))
 
 
 @pytest.mark.parametrize(
@@ -146,7 +124,7 @@ def test_only_differences_are_changed(
 
 @pytest.mark.parametrize("enabled", [None, True])
 def test_reason_requires_a_disabled_service(enabled: bool | None) -> None:
-    with pytest.raises(InvalidInput, match="enabled=false"):
+    with pytest.raises(InvalidInput, match="state=disabled"):
         build_update(OFF, _params(enabled=enabled, disabled_reason="rusty"))
 
 

@@ -1,0 +1,74 @@
+# Copyright (c) 2026, osops.placement contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The options by which hosts are judged, and the file with what they had."""
+
+from __future__ import annotations
+
+import os
+import typing as t
+from collections.abc import Mapping, Sequence
+
+from ansible.module_utils.basic import AnsibleModule
+
+from .._common.folders import require_private_file
+from .._common.json_files import read_json, write_json
+from .._core.clients.session import Session
+from .._core.findings.entries import FORMAT
+from .._core.models.host_documents import RecordedHostDocument
+from .._core.models.kind import REMEDIATE
+from .._core.models.kinds import CONSUMER_KINDS
+from .._core.options.policy import parse_policy, warn_ended_exclusions
+from .host_info import HostReader
+from .parts import PartPolicy
+
+
+def retirement_options() -> dict[str, dict[str, t.Any]]:
+    """Return the options that `doc_fragments/_retirement.py` documents."""
+    return {
+        "kinds": {
+            "type": "list",
+            "elements": "str",
+            "choices": [kind.name for kind in CONSUMER_KINDS],
+            "default": [kind.name for kind in CONSUMER_KINDS if kind.by_default == REMEDIATE],
+        },
+        "disabled_reasons": {"type": "list", "elements": "str", "default": []},
+        "ignore_other_regions": {"type": "bool", "default": False},
+        "delete_agents": {"type": "bool", "default": True},
+        "delete_running_agents": {"type": "bool", "default": False},
+        "allow_empty_zone": {"type": "bool", "default": False},
+    }
+
+
+def parse_part_policy(options: Mapping[str, t.Any]) -> PartPolicy:
+    """Return what may happen to the parts of a host."""
+    return PartPolicy(
+        delete_agents=options["delete_agents"],
+        delete_running_agents=options["delete_running_agents"],
+        allow_empty_zone=options["allow_empty_zone"],
+    )
+
+
+def make_host_reader(module: AnsibleModule, session: Session) -> HostReader:
+    """Return a reader that judges hosts as the options say."""
+    options = module.params
+    policy = parse_policy(options)
+    warn_ended_exclusions(module, policy)
+    part_policy = parse_part_policy(options)
+    return HostReader(
+        session, policy, options["kinds"], part_policy, options["ignore_other_regions"]
+    )
+
+
+def read_host_file(path: str | None) -> t.Any:
+    """Return the contents of a file of an earlier task; None if there is none."""
+    if not path or not os.path.exists(path):
+        return None
+    require_private_file(path)
+    return read_json(path)
+
+
+def write_host_file(path: str, hosts: Sequence[RecordedHostDocument]) -> None:
+    """Write hosts with what each had."""
+    write_json(path, {"format": FORMAT, "hosts": hosts})
