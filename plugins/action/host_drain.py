@@ -10,7 +10,6 @@ from collections.abc import Iterable
 from ansible import context
 from ansible.module_utils.parsing.convert_bool import boolean
 
-from ..plugin_utils._hosts.drain_artifact import build_drain_artifact
 from ..plugin_utils._stage.progress import ProgressActionModule
 from ..plugin_utils._terminal.screen import measure_terminal, print_lines
 
@@ -34,7 +33,7 @@ class ActionModule(ProgressActionModule):
 
     def _draw(self, result: dict[str, t.Any], show: str, width: int) -> Iterable[str]:
         # Not above: the main process of Ansible reads this file too.
-        from ..plugin_utils._hosts import drain, drain_ending
+        from ..plugin_utils._hosts import drain
         from ..plugin_utils._terminal import changes, lines
 
         # A run that was refused has nothing but its message.
@@ -51,7 +50,7 @@ class ActionModule(ProgressActionModule):
             drawn += drain.format_drain_result(result, host, width)
         if show == "result":
             wants_check = bool(context.CLIARGS.get("check"))
-            drawn += drain_ending.format_drain_ending(result, host, wants_check)
+            drawn += drain.format_drain_ending(result, host, wants_check)
         return drawn
 
     def _draw_prediction(self, result: dict[str, t.Any], host: str, width: int) -> list[str]:
@@ -62,6 +61,8 @@ class ActionModule(ProgressActionModule):
         return drain.format_departures(result, host, width)
 
     def _build_stats(self, result: dict[str, t.Any]) -> dict[str, t.Any]:
-        data = build_drain_artifact(result, self._task.args["host"], self._task.check_mode)
+        from ..plugin_utils._hosts import drain
+
+        data = drain.build_drain_artifact(result, self._task.args["host"], self._task.check_mode)
         # Each host that is drained adds its own entry.
         return {"data": data, "per_host": False, "aggregate": True}

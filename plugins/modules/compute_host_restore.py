@@ -190,10 +190,8 @@ from ..module_utils._common.json_files import read_json_option
 from ..module_utils._core.clients.argspec import connection_options, run
 from ..module_utils._core.clients.groups import AggregateClient
 from ..module_utils._core.clients.provider_writer import ProviderWriter
-from ..module_utils._core.models.documents import pick_fields
-from ..module_utils._core.models.host_documents import RecordedCloud
 from ..module_utils._hosts.evacuations import UnfinishedEvacuations
-from ..module_utils._hosts.host_record import parse_former_host
+from ..module_utils._hosts.host_record import name_cloud, parse_former_host
 from ..module_utils._hosts.host_restoration import RESTORABLE, HostRestoration
 from ..module_utils._hosts.redeploy import (
     BAD_OUTCOMES,
@@ -225,8 +223,7 @@ def work(module: AnsibleModule, connect: Connect) -> dict[str, t.Any]:
     record = None
     if document is not None:
         service = host.service.id if host.service else None
-        cloud = pick_fields(RecordedCloud, session.cloud)
-        record = parse_former_host(document, host.name, service, cloud)
+        record = parse_former_host(document, host.name, service, name_cloud(session.cloud))
     restored = []
     if record is not None:
         restoration = HostRestoration(

@@ -27,7 +27,7 @@ from .._core.models.nova import Aggregate, Service
 from .._core.models.placement import Provider
 from .blockers import explain_refusal
 from .host_info import HostReader, HostReport
-from .network_agents import AgentWriter
+from .network_agents import Agent, AgentWriter
 from .parts import (
     PartPolicy,
     find_agent_blockers,
@@ -36,9 +36,6 @@ from .parts import (
     make_port_blocker,
 )
 from .service_writer import ServiceWriter
-
-if t.TYPE_CHECKING:  # pragma: no cover
-    from .._core.models.host_parts import Agent
 
 _WHAT = "deleted, and nothing of it was deleted"
 

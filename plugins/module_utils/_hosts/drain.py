@@ -26,7 +26,6 @@ from .._core.facts.services import (
     describe_services,
     require_service,
 )
-from .._core.models.host_documents import HostMigrationDocument
 from .._core.models.nova import Migration, Service
 from .blockers import Blocker
 from .drain_plan import build_drain_plan, is_selectable
@@ -364,7 +363,7 @@ class HostDrain:
         What cannot be read now does not lose what became of the servers.
         """
         host = self._options.host
-        migrations: list[HostMigrationDocument] = []
+        migrations: list[dict[str, t.Any]] = []
         try:
             listed, at = self._reader.list_open_migrations(host)
             migrations = [describe_migration(entry, at) for entry in listed]

@@ -22,19 +22,7 @@ from .._core.facts.agreement import list_host_names
 from .._core.facts.index import SnapshotIndex
 from .._core.facts.services import COMPUTE, get_listed_services, require_answer
 from .._core.facts.trees import check_no_compute_node, require_compute_nodes
-from .._core.models.documents import convert_to_json, pick_fields
-from .._core.models.host_documents import (
-    AggregateDocument,
-    HostDocument,
-    HostLeftoverDocument,
-    HostProviderDocument,
-    HostServerDocument,
-    NodeDocument,
-    ProviderRecord,
-    RecordedCloud,
-    RecordedHostDocument,
-)
-from .._core.models.host_parts import HostParts
+from .._core.models.documents import convert_to_json
 from .._core.models.kind import REMEDIATE
 from .._core.models.kinds import CONSUMER_KINDS
 from .._core.models.nova import Hypervisor, Migration, Server, Service
@@ -55,9 +43,10 @@ from .blockers import (
     list_host_providers,
     list_other_spellings,
 )
-from .host_record import HostRecords, build_record, choose_records, read_records
+from .host_record import HostRecords, build_record, choose_records, name_cloud, read_records
 from .migrations import describe_migration
 from .parts import (
+    HostParts,
     PartPolicy,
     PartReader,
     describe_other_service,
@@ -91,7 +80,7 @@ class HostReport:
     leftovers: tuple[Finding, ...] = ()
     blockers: tuple[Blocker, ...] = ()
 
-    def describe(self) -> HostDocument:
+    def describe(self) -> dict[str, t.Any]:
         """Return the host as `compute_host_info` returns it."""
         migrations = [describe_migration(row, self.migrations_at) for row in self.migrations]
         return {
@@ -99,12 +88,12 @@ class HostReport:
             "host": self.host.name,
             "known": self.host.exists,
             "service": convert_to_json(self.host.service),
-            "nodes": [pick_fields(NodeDocument, node) for node in self.host.nodes],
-            "providers": [pick_fields(HostProviderDocument, one) for one in self.providers],
-            "aggregates": [pick_fields(AggregateDocument, one) for one in self.parts.aggregates],
-            "servers": [pick_fields(HostServerDocument, one) for one in self.servers],
+            "nodes": _pick("uuid name state status running_vms", self.host.nodes),
+            "providers": _pick("uuid name root parent", self.providers),
+            "aggregates": _pick("id uuid name zone metadata", self.parts.aggregates),
+            "servers": _pick("uuid name status task_state", self.servers),
             "migrations": migrations,
-            "left_over": [pick_fields(HostLeftoverDocument, one) for one in self.leftovers],
+            "left_over": _pick("id kind consumer reason", self.leftovers),
             "blockers": list(map(convert_to_json, self.blockers)),
             "agents": list(map(convert_to_json, self.parts.network.agents)),
             "ports": list(map(convert_to_json, self.parts.network.ports)),
@@ -112,6 +101,11 @@ class HostReport:
             "warnings": list(list_part_warnings(self.host.name, self.parts)),
             "unread": list(self.parts.unread),
         }
+
+
+def _pick(names: str, models: Iterable[t.Any]) -> list[dict[str, t.Any]]:
+    """Return some fields of each of `models`."""
+    return [{name: getattr(model, name) for name in names.split()} for model in models]
 
 
 class HostReader:
@@ -133,7 +127,7 @@ class HostReader:
         self._policy = policy
         self._kinds = kinds
         self._part_policy = part_policy
-        self._cloud = pick_fields(RecordedCloud, session.cloud)
+        self._cloud = name_cloud(session.cloud)
         self._other_novas = () if ignore_other_regions else session.other_novas
         self._services: Answer[tuple[Service, ...]] = NOT_ASKED
         self._nodes: Answer[tuple[Hypervisor, ...]] = NOT_ASKED
@@ -175,7 +169,7 @@ class HostReader:
 
     def record_host(
         self, report: HostReport, is_deleting: bool, own_reasons: Collection[str]
-    ) -> RecordedHostDocument:
+    ) -> dict[str, t.Any]:
         """Return a host as a file keeps it, with its record. See `choose_records`.
 
         is_deleting: whether the host is to be deleted now.
@@ -186,10 +180,7 @@ class HostReader:
             present = [provider for provider in providers if provider is not None]
             current = build_record(document, present, get_utc_now(), is_deleting, self._cloud)
             records = choose_records(records, current, own_reasons)
-        return t.cast(
-            "RecordedHostDocument",
-            {**document, "record": records.record, "former_record": records.former},
-        )
+        return {**document, "record": records.record, "former_record": records.former}
 
     def _list_former_roots(
         self, record: HostRecords, nodes: Sequence[Hypervisor], providers: Mapping[str, Provider]
@@ -203,11 +194,11 @@ class HostReader:
                 roots.append(uuid)
         return roots
 
-    def _record_provider(self, provider: HostProviderDocument) -> ProviderRecord | None:
+    def _record_provider(self, provider: dict[str, t.Any]) -> dict[str, t.Any] | None:
         state = self._states.read(provider["uuid"])
         if state is None:
             return None
-        return t.cast("ProviderRecord", {**provider, **state.as_dict()})
+        return {**provider, **state.as_dict()}
 
     def _check_known(
         self, report: HostReport, labels: Collection[str], allow_unknown: bool

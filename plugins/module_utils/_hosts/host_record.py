@@ -14,10 +14,13 @@ from .._common.errors import InvalidInput
 from .._common.text import make_printable
 from .._core.clients.provider_state import ProviderState, parse_provider_state
 from .._core.findings.entries import FORMAT
-from .._core.models.documents import ServiceDocument, Unchecked
-from .._core.models.host_documents import HostDocument, HostRecord, ProviderRecord, RecordedCloud
+from .._core.models.documents import Unchecked
 from .._core.models.nova import Aggregate
 from .._core.models.placement import NOVA_TRAITS, Provider
+from .._core.models.snapshot import Cloud
+
+HostRecord = dict[str, t.Any]
+"""What a host had right before its deletion, as `compute_host_info` documents it."""
 
 _SEEN_KEYS = {"id", "status", "state", "disabled_reason"}
 # Stands for that of a record of version 2.0.0.
@@ -42,7 +45,7 @@ class HostRecords:
     name: str = ""
     existed: bool = False
     had_agents: bool = False
-    seen: ServiceDocument | None = None
+    seen: Unchecked | None = None
     names: frozenset[str] = frozenset()
     roots: frozenset[str] = frozenset()
 
@@ -61,7 +64,7 @@ class HostRecords:
             "out whose it is, and move the record away."
         )
 
-    def find_interrupted(self, service: ServiceDocument | None) -> HostRecord | None:
+    def find_interrupted(self, service: Unchecked | None) -> HostRecord | None:
         """Return the record if the deletion of the host with this service has begun and not ended.
 
         A service that was changed since, or that is in use, belongs to a host whose deletion was
@@ -112,7 +115,7 @@ def _add_own_changes(
     record = current
     service, now = before["service"], current["service"]
     if service is not None and now is not None and now["disabled_reason"] in own_reasons:
-        record = t.cast("HostRecord", {**record, "service": service})
+        record = {**record, "service": service}
     interrupted = earlier.find_interrupted(now)
     # A host with more than its record was in service since.
     if interrupted is None or not _list_uuids(current["aggregates"]) <= _list_uuids(
@@ -132,16 +135,21 @@ def _list_uuids(entries: Iterable[Mapping[str, t.Any]]) -> set[str]:
     return {entry["uuid"] for entry in entries}
 
 
-def _is_same_service(one: ServiceDocument | None, other: ServiceDocument | None) -> bool:
+def _is_same_service(one: Unchecked | None, other: Unchecked | None) -> bool:
     if one is None or other is None:
         return False
-    return one["id"] == other["id"]
+    return bool(one["id"] == other["id"])
 
 
-def require_same_cloud(record: Mapping[str, t.Any] | None, cloud: RecordedCloud) -> None:
+def name_cloud(cloud: Cloud) -> dict[str, t.Any]:
+    """Return what a record has of its cloud."""
+    return {name: getattr(cloud, name) for name in _NO_CLOUD}
+
+
+def require_same_cloud(record: Mapping[str, t.Any] | None, cloud: Unchecked) -> None:
     """Raise InvalidInput for a record of another cloud; one of 2.0.0 does not name its cloud."""
     there = (record or {}).get("cloud") or cloud
-    name: t.Literal["region", "compute_endpoint"] = "region"
+    name = "region"
     if there["region"] is None or cloud["region"] is None:
         # A connection that names no region has its only or first one. Several regions can have one
         # Placement, but not one Nova.
@@ -163,11 +171,11 @@ def _describe_cloud(cloud: Mapping[str, t.Any]) -> str:
 
 
 def build_record(
-    document: HostDocument,
-    providers: list[ProviderRecord],
+    document: Unchecked,
+    providers: list[dict[str, t.Any]],
     taken_at: str,
     is_deleting: bool,
-    cloud: RecordedCloud,
+    cloud: Unchecked,
 ) -> HostRecord:
     """Return the record of a host as it is now.
 
@@ -185,7 +193,7 @@ def build_record(
     }
 
 
-def read_records(document: t.Any, name: str, cloud: RecordedCloud) -> HostRecords:
+def read_records(document: t.Any, name: str, cloud: Unchecked) -> HostRecords:
     """Return the records of a host in the file of an earlier task.
 
     name: as the user named the host, or that of its compute service. A file of another host, or of
@@ -237,7 +245,8 @@ def _check_record(record: t.Any) -> HostRecord | None:
         raise _refuse()
     if not _has_keys(cloud, _NO_CLOUD.keys()):
         raise _refuse()
-    return t.cast("HostRecord", record)
+    found: HostRecord = record
+    return found
 
 
 def _has_keys(value: t.Any, keys: Iterable[str]) -> bool:
@@ -275,7 +284,7 @@ class FormerHost:
 
 
 def parse_former_host(
-    document: t.Any, name: str, service: str | None, cloud: RecordedCloud
+    document: t.Any, name: str, service: str | None, cloud: Unchecked
 ) -> FormerHost | None:
     """Return what the host `name` had when it was decommissioned; None if the file has no record.
 

@@ -9,21 +9,17 @@ from __future__ import annotations
 import typing as t
 
 from .._common.times import seconds_between
-from .._core.models.documents import MigrationDocument, convert_to_json
+from .._core.models.documents import convert_to_json
 from .._core.models.nova import Migration
 
-if t.TYPE_CHECKING:  # pragma: no cover
-    from .._core.models.host_documents import HostMigrationDocument
 
-
-def describe_migration(migration: Migration, at: str) -> HostMigrationDocument:
+def describe_migration(migration: Migration, at: str) -> dict[str, t.Any]:
     """Return a migration with its age in seconds and what can be done about it.
 
     at: the time of Nova's answer, by Nova's own clock.
     """
-    fields: MigrationDocument = convert_to_json(migration)
     return {
-        **fields,
+        **convert_to_json(migration),
         "age_seconds": seconds_between(migration.changed_at, at),
         "advice": get_advice(migration),
     }

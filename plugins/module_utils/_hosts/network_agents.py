@@ -18,8 +18,9 @@ from collections.abc import Collection, Mapping, Sequence
 from .._common.errors import CloudError
 from .._core.clients.api import Api, Reply
 from .._core.clients.neutron import ADMIN, SAMPLE, shows_other_projects
-from .._core.models.host_parts import NETWORK, ROUTER, Agent, AgentResource, BoundPort
 
+# The kinds of resources that Neutron schedules to one agent.
+NETWORK, ROUTER = "network", "router"
 # What Neutron schedules to the agents of a type: the path of the listing, its key and the kind.
 _SCHEDULED = {
     "DHCP agent": ("dhcp-networks", "networks", NETWORK),
@@ -33,6 +34,46 @@ _NO_RIGHTS = (
     "lists no network agent: these credentials may not see any. Use a role that may (get_agent in "
     "the policy of Neutron, admin by default)."
 )
+
+
+@d.dataclass(frozen=True)
+class AgentResource:
+    """A network or a router that Neutron has scheduled to an agent."""
+
+    kind: str
+    uuid: str
+    name: str
+
+
+@d.dataclass(frozen=True)
+class Agent:
+    """A network agent (`GET /v2.0/agents`).
+
+    alive: whether it has reported within Neutron's `agent_down_time`.
+    resources: what Neutron has scheduled to it; None where that is not known.
+    """
+
+    uuid: str
+    binary: str
+    type: str
+    host: str
+    alive: bool
+    admin_state_up: bool = True
+    heartbeat_at: str | None = None
+    description: str | None = None
+    resources: tuple[AgentResource, ...] | None = ()
+
+
+@d.dataclass(frozen=True)
+class BoundPort:
+    """A port that is bound to a host (`GET /v2.0/ports`).
+
+    device: the uuid of the server or router, or Neutron's own id of a DHCP server.
+    """
+
+    uuid: str
+    device_owner: str
+    device: str
 
 
 class AgentReader:

@@ -16,7 +16,6 @@ from .._common.folders import require_private_file
 from .._common.json_files import read_json, write_json
 from .._core.clients.session import Session
 from .._core.findings.entries import FORMAT
-from .._core.models.host_documents import RecordedHostDocument
 from .._core.models.kind import REMEDIATE
 from .._core.models.kinds import CONSUMER_KINDS
 from .._core.options.policy import parse_policy, warn_ended_exclusions
@@ -69,6 +68,6 @@ def read_host_file(path: str | None) -> t.Any:
     return read_json(path)
 
 
-def write_host_file(path: str, hosts: Sequence[RecordedHostDocument]) -> None:
+def write_host_file(path: str, hosts: Sequence[Mapping[str, t.Any]]) -> None:
     """Write hosts with what each had."""
     write_json(path, {"format": FORMAT, "hosts": hosts})

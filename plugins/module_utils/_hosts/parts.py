@@ -19,28 +19,46 @@ from .._core.clients.other_services import list_cinder_services
 from .._core.clients.session import Session
 from .._core.facts.services import COMPUTE
 from .._core.models.documents import convert_to_json
-from .._core.models.host_parts import (
-    BLOCK_STORAGE_API,
-    NETWORK,
-    Agent,
-    AgentResource,
-    BoundPort,
-    HostParts,
-    NetworkParts,
-    OtherService,
-)
 from .._core.models.nova import Aggregate, Service
+from .._core.models.surroundings import BLOCK_STORAGE_API, OtherService
 from .blockers import DELETE, Blocker
-from .network_agents import AgentReader
-
-if t.TYPE_CHECKING:  # pragma: no cover
-    from .._core.models.host_documents import OtherServiceDocument
-
+from .network_agents import NETWORK, Agent, AgentReader, AgentResource, BoundPort
 
 # The device that Neutron gives to the port of a DHCP server that it keeps for a later one.
 _RESERVED_DEVICE = "reserved_dhcp_port"
 # The owners of ports whose device is a server; the part behind the colon is a zone.
 _SERVER_OWNERS = ("compute:", "baremetal:")
+
+
+@d.dataclass(frozen=True)
+class NetworkParts:
+    """What Neutron has of a host.
+
+    unread: why that is not known, empty where it is, and in a cloud without a network service.
+    """
+
+    agents: tuple[Agent, ...] = ()
+    ports: tuple[BoundPort, ...] = ()
+    unread: str = ""
+
+
+@d.dataclass(frozen=True)
+class HostParts:
+    """What a host has in addition to its service, nodes, providers and servers.
+
+    zone: the availability zone that the host leaves.
+    zone_hosts: the other hosts with a nova-compute in that zone. None where the host has no
+        service, and so no zone that could lose it.
+    lonely_aggregates: the aggregates in which no other host has a nova-compute.
+    """
+
+    network: NetworkParts = NetworkParts()
+    services: tuple[OtherService, ...] = ()
+    aggregates: tuple[Aggregate, ...] = ()
+    zone: str | None = None
+    zone_hosts: tuple[str, ...] | None = None
+    lonely_aggregates: tuple[Aggregate, ...] = ()
+    unread: tuple[str, ...] = ()
 
 
 class PartReader:
@@ -258,9 +276,9 @@ def find_lonely_aggregates(
     return tuple(one for one in aggregates if not (hosts & set(one.hosts)) - {host})
 
 
-def describe_other_service(service: OtherService) -> OtherServiceDocument:
+def describe_other_service(service: OtherService) -> dict[str, t.Any]:
     """Return a service as `compute_host_info` returns it, with the command that removes it."""
     command = f"openstack compute service delete {service.id}"
     if service.api == BLOCK_STORAGE_API:
         command = f"cinder-manage service remove {service.binary} {service.host}"
-    return t.cast("OtherServiceDocument", {**convert_to_json(service), "command": command})
+    return {**convert_to_json(service), "command": command}

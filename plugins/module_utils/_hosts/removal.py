@@ -10,10 +10,10 @@ import dataclasses as d
 from collections.abc import Iterator
 
 from .._common.text import make_printable
-from .._core.models.host_parts import Agent
 from .._core.models.nova import Aggregate, Hypervisor
 from .._core.models.placement import Provider
 from .host_info import HostReport
+from .network_agents import Agent
 from .parts import PartPolicy, describe_other_service
 
 _MAX_NAME = 80

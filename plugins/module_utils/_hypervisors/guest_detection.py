@@ -29,7 +29,7 @@ from .guest_rules import GuestFinding, check_compute_hosts, judge_guests, list_s
 from .guests import LEFTOVER_DIRECTORY, LEFTOVER_DOMAIN, RUNNING_LEFTOVER, Guest
 
 if t.TYPE_CHECKING:  # pragma: no cover
-    from .._core.models.host_documents import GuestEntry, GuestsDocument
+    from .._core.models.guest_documents import GuestEntry, GuestsDocument
 
 
 class GuestDetector:

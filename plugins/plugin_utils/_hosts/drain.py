@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""How servers would leave a host, and what became of them, as lines for a terminal."""
+"""How servers would leave a host, and what became of them: on the terminal and for other jobs."""
 
 from __future__ import annotations
 
@@ -28,9 +28,14 @@ from ...module_utils._hosts.draining import (
     PredictionDocument,
 )
 from .._report.phrases import MAX_NAME
+from .._report.proposed_commands import Context, build_command, format_fields
 from .._terminal.lines import ERROR, OK, WARNING, Line, get_prose_width, wrap_item, wrap_text
 from .._terminal.table import SHORT_UUID, Column, Row, format_explained_table, format_table
+from .._variables.play_hosts import get_started_name
 
+ARTIFACT = "host_decommission_drained"
+_DRAIN, _DECOMMISSION = "drain_host", "decommission_host"
+_PREFIX = "host_decommission_"
 _NO_ROOM = "no room"
 _NO_ROOM_WARNING = "there is room for it alone, but not for all servers together"
 
@@ -230,3 +235,65 @@ def _describe_service(service: Mapping[str, t.Any], host: str) -> str:
         return f"{host} is in service."
     reason = make_printable(service["disabled_reason"] or "without a reason")
     return f"{host} stays disabled, because no drain has disabled it ({reason})."
+
+
+def format_drain_ending(result: Mapping[str, t.Any], host: str, check_mode: bool) -> list[str]:
+    """Return the last lines of a drain, or of its prediction.
+
+    result: as host_drain returned it. check_mode: whether the user wanted a prediction only.
+    """
+    journal = result.get("journal") or ""
+    fields = [("Journal", journal)]
+    # A return needs no undoing: the host can be drained again.
+    is_return = "departures" in result
+    if journal and not is_return:
+        back = {f"{_PREFIX}return": "true", f"{_PREFIX}move_back": "true"}
+        fields.append(("Undo", _build_command(_DRAIN, host, back)))
+    # As a stage of another playbook, it is followed by others.
+    if not is_return and get_started_name() != _DECOMMISSION:
+        fields.append(("Next", _suggest_next(result, host, check_mode)))
+    lines = format_fields(fields)
+    if check_mode:
+        lines.insert(0, "Check mode: nothing was changed.")
+    return ["", *lines] if lines else []
+
+
+def _suggest_next(result: Mapping[str, t.Any], host: str, check_mode: bool) -> str:
+    if result["empty"]:
+        return _build_command(_DECOMMISSION, host, {}, check=True)
+    # A prediction without a change would be followed by the same run again.
+    if not check_mode or result["changed"]:
+        return _build_command(_DRAIN, host, {})
+    return ""
+
+
+def _build_command(
+    playbook: str, host: str, variables: Mapping[str, str], check: bool = False
+) -> str:
+    """Return the command that runs a playbook of the collection for a host."""
+    named = {f"{_PREFIX}target": host, **variables}
+    # Only the playbook decommission_host has stages.
+    stages = [f"{_PREFIX}stages"]
+    return build_command(playbook, named, Context(), without=stages, check=check)
+
+
+def build_drain_artifact(
+    result: Mapping[str, t.Any], host: str, check_mode: bool
+) -> dict[str, t.Any]:
+    """Return the artifact of the drain of one host.
+
+    Numbers, UUIDs, paths and the name of the host: no text that somebody in the cloud chose. It is
+    a list, because a job over several hosts adds an entry for each.
+
+    result: as host_drain returned it; a drain that was refused has nothing but a message.
+    """
+    tally = result.get("tally") or {}
+    entry: dict[str, t.Any] = {
+        "host": str(host),
+        "check_mode": bool(check_mode),
+        "empty": bool(result.get("empty")),
+        "remaining": [str(uuid) for uuid in result.get("remaining") or ()],
+        "outcomes": {str(name): int(count) for name, count in tally.items()},
+        "journal": str(result.get("journal") or ""),
+    }
+    return {ARTIFACT: [entry]}

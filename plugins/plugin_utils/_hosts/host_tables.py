@@ -10,6 +10,7 @@ import typing as t
 from collections.abc import Collection, Sequence
 
 from ...module_utils._common.text import make_printable
+from ...module_utils._core.models.documents import Unchecked
 from .._report.phrases import MAX_NAME, explain_kind
 from .._report.view import make_natural_key
 from .._terminal.lines import (
@@ -25,11 +26,7 @@ from .._terminal.lines import (
 from .._terminal.table import SHORT_UUID, Column, Row, format_table, is_cut
 
 if t.TYPE_CHECKING:  # pragma: no cover
-    from ...module_utils._core.models.host_documents import (
-        BlockerDocument,
-        GuestEntry,
-        HostLeftoverDocument,
-    )
+    from ...module_utils._core.models.guest_documents import GuestEntry
 
 _UUID = "UUID"
 _BLOCKER_COLUMNS = (
@@ -60,7 +57,7 @@ _SEE_REASON = "see below"
 _CHANGES = {"leftover_domain": "undefine", "leftover_directory": "quarantine"}
 
 
-def format_blocker_table(blockers: Sequence[BlockerDocument], path: str, width: int) -> list[str]:
+def format_blocker_table(blockers: Sequence[Unchecked], path: str, width: int) -> list[str]:
     """Return a line for each blocker of a host, then the reasons that say what to do."""
     rows: list[Row] = []
     for blocker in blockers[:MAX_ROWS]:
@@ -78,13 +75,11 @@ def format_blocker_table(blockers: Sequence[BlockerDocument], path: str, width: 
     return lines + format_reasons(unexplained, get_blocker_name, get_prose_width(width))
 
 
-def get_blocker_name(blocker: BlockerDocument) -> str:
-    return blocker["name"] or blocker["subject"]
+def get_blocker_name(blocker: Unchecked) -> str:
+    return str(blocker["name"] or blocker["subject"])
 
 
-def format_leftover_table(
-    leftovers: Sequence[HostLeftoverDocument], path: str, width: int
-) -> list[str]:
+def format_leftover_table(leftovers: Sequence[Unchecked], path: str, width: int) -> list[str]:
     """Return a line for each removable leftover of a host, then the reasons."""
     rows: list[Row] = []
     for leftover in leftovers[:MAX_ROWS]:

@@ -10,7 +10,7 @@ import typing as t
 from collections.abc import Callable, Collection, Iterable, Sequence
 
 from ...module_utils._common.text import format_count, make_printable
-from ...module_utils._core.models.documents import ServiceDocument
+from ...module_utils._core.models.documents import Unchecked
 from .._report.phrases import MAX_NAME
 from .._terminal.lines import (
     ERROR,
@@ -31,7 +31,6 @@ from .._terminal.lines import (
     get_prose_width,
     wrap_text,
 )
-from .host_parts import format_host_parts
 from .host_tables import (
     describe_size,
     format_blocker_table,
@@ -42,16 +41,7 @@ from .host_tables import (
 )
 
 if t.TYPE_CHECKING:  # pragma: no cover
-    from ...module_utils._core.models.host_documents import (
-        AggregateDocument,
-        BlockerDocument,
-        GuestEntry,
-        GuestsDocument,
-        HostDocument,
-        HostLeftoverDocument,
-        HostProviderDocument,
-        NodeDocument,
-    )
+    from ...module_utils._core.models.guest_documents import GuestEntry, GuestsDocument
 
 _Entry = t.TypeVar("_Entry")
 
@@ -59,7 +49,7 @@ _BLOCKED, _LEFT_OVER = "Blocked by:", "Removable leftovers:"
 
 
 def format_host(
-    host: HostDocument, path: str, terminal_width: int, verbose: bool = False
+    host: Unchecked, path: str, terminal_width: int, verbose: bool = False
 ) -> list[str]:
     """Return what Nova and Placement have of a host, and what blocks its decommissioning.
 
@@ -71,7 +61,7 @@ def format_host(
     # Nothing else was read about it.
     if not host["known"]:
         lines = ["", f"{name}: neither Nova nor Placement knows it."]
-        lines += format_host_parts(host, width)
+        lines += _format_parts(host, width)
         blockers = host["blockers"] if host.get("agents") else []
         return lines + _format_list(_BLOCKED, blockers, _format_blocker, path, width)
     lines = ["", name]
@@ -79,7 +69,7 @@ def format_host(
     lines += format_field("nodes", _list_names(host["nodes"]), width)
     lines += format_field("tree", _list_names(host["providers"]), width)
     lines += format_field("in", _list_names(host["aggregates"]), width)
-    lines += format_host_parts(host, width)
+    lines += _format_parts(host, width)
     blockers, leftovers = host["blockers"], host["left_over"]
     if verbose or len(blockers) <= MAX_IN_FULL:
         lines += _format_list(_BLOCKED, blockers, _format_blocker, path, width)
@@ -95,14 +85,47 @@ def format_host(
     return lines
 
 
-def _format_blocker(blocker: BlockerDocument, width: int) -> list[str]:
+def _format_parts(host: Unchecked, width: int) -> list[str]:
+    """Return the network agents and the other services of a host, and what is worth a warning."""
+    lines: list[str] = []
+    # The file of an older version has none of them.
+    agents = host.get("agents", [])
+    if agents:
+        lines += format_field("agents", ", ".join(map(_describe_agent, agents)), width)
+    for service in host.get("other_services", []):
+        lines += format_field("also", _describe_other_service(service), width)
+        # On a line of its own, to be copied.
+        lines += format_field("", make_printable(service["command"]), width)
+    for sentence in host.get("warnings", []):
+        lines += format_field("note", make_printable(sentence), width)
+    return lines
+
+
+def _describe_agent(agent: Unchecked) -> str:
+    state = "alive" if agent["alive"] else "dead"
+    resources = agent["resources"] or []
+    if resources:
+        kind = resources[0]["kind"]
+        state += f", serves {format_count(len(resources), kind, f'{kind}s')}"
+    return f"{make_printable(agent['type'], MAX_NAME)} ({state})"
+
+
+def _describe_other_service(service: Unchecked) -> str:
+    return (
+        f"{make_printable(service['binary'], MAX_NAME)} of "
+        f"{make_printable(service['host'], MAX_NAME)} ({service['status']}, {service['state']}) is "
+        "left alone. To remove it:"
+    )
+
+
+def _format_blocker(blocker: Unchecked, width: int) -> list[str]:
     about = format_second_column(blocker["subject"])
     name = format_third_column(blocker["name"], width)
     heading = format_row(blocker["kind"], about, name)
     return [heading, *format_field("why", blocker["reason"], width)]
 
 
-def _format_leftover(leftover: HostLeftoverDocument, width: int) -> list[str]:
+def _format_leftover(leftover: Unchecked, width: int) -> list[str]:
     heading = format_row(leftover["kind"], format_second_column(leftover["consumer"]), "")
     return [heading, *format_field("why", leftover["reason"], width)]
 
@@ -122,7 +145,7 @@ def _format_list(
     return lines + format_omitted(entries, most, path, width)
 
 
-def _describe_service(service: ServiceDocument | None) -> str:
+def _describe_service(service: Unchecked | None) -> str:
     if not service:
         return "none"
     state = f"{service['status']}, {service['state']}"
@@ -132,7 +155,7 @@ def _describe_service(service: ServiceDocument | None) -> str:
 
 
 def _list_names(
-    parts: Iterable[NodeDocument | HostProviderDocument | AggregateDocument],
+    parts: Iterable[Unchecked],
 ) -> str:
     return ", ".join(f"{make_printable(part['name'], MAX_NAME)} ({part['uuid']})" for part in parts)
 

@@ -18,7 +18,7 @@ from ...module_utils._common.errors import InvalidInput
 from ...module_utils._core.findings.entries import Entry, FindingsDocument, iterate_entries
 
 if t.TYPE_CHECKING:  # pragma: no cover
-    from ...module_utils._core.models.host_documents import GuestEntry, GuestsDocument
+    from ...module_utils._core.models.guest_documents import GuestEntry, GuestsDocument
 
 
 class ComplaintProvider(t.TypedDict, total=False):

@@ -20,7 +20,7 @@ from .._report.phrases import MAX_NAME, UUID
 
 if t.TYPE_CHECKING:  # pragma: no cover
     from ...module_utils._core.findings.entries import Entry
-    from ...module_utils._core.models.host_documents import GuestEntry
+    from ...module_utils._core.models.guest_documents import GuestEntry
 
 # The longest kind has 21 characters, and a UUID has 36.
 KIND_COLUMN = 23

@@ -63,7 +63,7 @@ from .lines import (
 from .table import SHORT_UUID, Column, Row, format_table, is_cut
 
 if t.TYPE_CHECKING:  # pragma: no cover
-    from ...module_utils._core.models.host_documents import GuestsDocument
+    from ...module_utils._core.models.guest_documents import GuestsDocument
 
     # Returns the lines with what hosts said of an entry.
     _Log = Callable[[Entry], list[str]]

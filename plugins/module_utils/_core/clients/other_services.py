@@ -24,10 +24,9 @@ from collections.abc import Mapping
 from ..._common.clock import get_utc_now
 from ..._common.errors import CloudError
 from ..._common.text import make_printable
-from ..models.host_parts import BLOCK_STORAGE_API, OtherService
 from ..models.resource_request import AcceleratorRequest, DeviceProfile, RootVolume
 from ..models.snapshot import NOT_ASKED, Answer
-from ..models.surroundings import BareMetalNode, Project
+from ..models.surroundings import BLOCK_STORAGE_API, BareMetalNode, OtherService, Project
 from .api import Api, Reply, format_microversion
 
 

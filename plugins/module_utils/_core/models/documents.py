@@ -17,8 +17,6 @@ import typing as t
 Unchecked = t.Mapping[str, t.Any]
 """A JSON object from a file, whose keys and values are not checked yet."""
 
-_Document = t.TypeVar("_Document")
-
 Amounts = dict[str, dict[str, int]]
 """Amounts by provider uuid and resource class."""
 
@@ -31,12 +29,6 @@ def convert_to_json(value: t.Any) -> t.Any:
     if d.is_dataclass(value) and not isinstance(value, type):
         return d.asdict(value, dict_factory=_sort_sets)
     return value
-
-
-def pick_fields(document: type[_Document], model: t.Any) -> _Document:
-    """Return `model` as the TypedDict `document`, whose keys are names of its fields."""
-    fields = {name: getattr(model, name) for name in document.__annotations__}
-    return t.cast("_Document", fields)
 
 
 def _sort_sets(items: list[tuple[str, t.Any]]) -> dict[str, t.Any]:

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""What Ironic and Keystone say, and what Nova says of servers that are being deleted.
+"""What Ironic, Keystone and Cinder say, and what Nova says of servers that are being deleted.
 
 The classes are frozen, and made of JSON's types.
 """
@@ -96,3 +96,22 @@ class Deletion:
 
     action: Action | None
     is_newest: bool
+
+
+BLOCK_STORAGE_API = "block-storage"
+"""The service type of Cinder in the catalogue."""
+
+
+@d.dataclass(frozen=True)
+class OtherService:
+    """A service other than nova-compute with the name of a host.
+
+    api: the service type in the catalogue. id: None for services of block storage.
+    """
+
+    api: str
+    id: str | None
+    binary: str
+    host: str
+    status: str
+    state: str | None

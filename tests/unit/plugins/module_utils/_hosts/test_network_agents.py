@@ -16,15 +16,13 @@ from ansible_collections.osops.placement.plugins.module_utils._core.clients.api 
 from ansible_collections.osops.placement.plugins.module_utils._core.clients.other_services import (
     list_cinder_services,
 )
-from ansible_collections.osops.placement.plugins.module_utils._core.models.host_parts import (
-    Agent,
-    AgentResource,
-    BoundPort,
-)
 from ansible_collections.osops.placement.plugins.module_utils._hosts import network_agents
 from ansible_collections.osops.placement.plugins.module_utils._hosts.network_agents import (
+    Agent,
     AgentReader,
+    AgentResource,
     AgentWriter,
+    BoundPort,
 )
 
 GONE = (404, {"NeutronError": {"type": "AgentNotFound", "message": "no agent"}})

@@ -11,12 +11,12 @@ import typing as t
 import pytest
 
 from ansible_collections.osops.placement.plugins.module_utils._common.errors import CloudError
-from ansible_collections.osops.placement.plugins.module_utils._core.models.host_parts import (
+from ansible_collections.osops.placement.plugins.module_utils._hosts.network_agents import (
     Agent,
     BoundPort,
-    NetworkParts,
 )
 from ansible_collections.osops.placement.plugins.module_utils._hosts.parts import (
+    NetworkParts,
     find_used_ports,
     read_network_parts,
 )

@@ -14,19 +14,21 @@ import pytest
 from ansible_collections.osops.placement.plugins.module_utils._core.models.documents import (
     convert_to_json,
 )
-from ansible_collections.osops.placement.plugins.module_utils._core.models.host_parts import (
-    Agent,
-    AgentResource,
-    BoundPort,
-    HostParts,
-    NetworkParts,
-    OtherService,
-)
 from ansible_collections.osops.placement.plugins.module_utils._core.models.nova import (
     Aggregate,
     Service,
 )
+from ansible_collections.osops.placement.plugins.module_utils._core.models.surroundings import (
+    OtherService,
+)
+from ansible_collections.osops.placement.plugins.module_utils._hosts.network_agents import (
+    Agent,
+    AgentResource,
+    BoundPort,
+)
 from ansible_collections.osops.placement.plugins.module_utils._hosts.parts import (
+    HostParts,
+    NetworkParts,
     PartPolicy,
     describe_other_service,
     find_lonely_aggregates,

@@ -10,22 +10,26 @@ import typing as t
 
 import pytest
 
-from ansible_collections.osops.placement.plugins.module_utils._core.models.host_parts import (
-    Agent,
-    HostParts,
-    NetworkParts,
-    OtherService,
-)
 from ansible_collections.osops.placement.plugins.module_utils._core.models.nova import (
     Aggregate,
     Hypervisor,
     Service,
 )
 from ansible_collections.osops.placement.plugins.module_utils._core.models.placement import Provider
+from ansible_collections.osops.placement.plugins.module_utils._core.models.surroundings import (
+    OtherService,
+)
 from ansible_collections.osops.placement.plugins.module_utils._hosts.blockers import Host
 from ansible_collections.osops.placement.plugins.module_utils._hosts.host_info import HostReport
 from ansible_collections.osops.placement.plugins.module_utils._hosts.host_record import HostRecords
-from ansible_collections.osops.placement.plugins.module_utils._hosts.parts import PartPolicy
+from ansible_collections.osops.placement.plugins.module_utils._hosts.network_agents import (
+    Agent,
+)
+from ansible_collections.osops.placement.plugins.module_utils._hosts.parts import (
+    HostParts,
+    NetworkParts,
+    PartPolicy,
+)
 from ansible_collections.osops.placement.plugins.module_utils._hosts.removal import (
     HostRemoval,
     describe_removal,

@@ -16,7 +16,7 @@ import yaml
 from ansible.parsing.splitter import parse_kv
 
 from ansible_collections.osops.placement.plugins.modules import validate_variables
-from ansible_collections.osops.placement.plugins.plugin_utils._hosts.drain_artifact import (
+from ansible_collections.osops.placement.plugins.plugin_utils._hosts.drain import (
     build_drain_artifact,
 )
 from ansible_collections.osops.placement.plugins.plugin_utils._report.run import (

@@ -50,7 +50,6 @@ from ansible_collections.osops.placement.plugins.module_utils._core.findings.sum
 )
 from ansible_collections.osops.placement.plugins.module_utils._core.models import (
     documents,
-    host_documents,
     nova,
 )
 from ansible_collections.osops.placement.plugins.module_utils._core.models.kinds import (
@@ -67,7 +66,6 @@ from ansible_collections.osops.placement.plugins.module_utils._core.plan.approva
     Approval,
 )
 from ansible_collections.osops.placement.plugins.module_utils._core.plan.plan import Plan
-from ansible_collections.osops.placement.plugins.module_utils._hosts.blockers import Blocker
 from ansible_collections.osops.placement.tests.unit.plugins.module_utils.judging import (
     build_findings,
 )
@@ -116,7 +114,6 @@ def plan(findings: t.Any) -> Plan:
         (nova.Flavor, documents.FlavorDocument),
         (nova.Migration, documents.MigrationDocument),
         (nova.Service, documents.ServiceDocument),
-        (Blocker, host_documents.BlockerDocument),
         (Cloud, documents.CloudDocument),
         (Scope, documents.ScopeDocument),
         (Shard, documents.ShardDocument),
