@@ -266,7 +266,7 @@ from ..module_utils._core.facts.services import (
     require_service,
 )
 from ..module_utils._core.options.policy import policy_options
-from ..module_utils._hosts.deletion import Assumptions, Deleted, HostDeletion
+from ..module_utils._hosts.deletion import Deleted, HostDeletion
 from ..module_utils._hosts.options import (
     make_host_reader,
     parse_part_policy,
@@ -324,10 +324,10 @@ def _delete(module: AnsibleModule, connect: Connect) -> dict[str, t.Any]:
     for sentence in report.parts.unread:
         module.warn(sentence)
     deletion = HostDeletion(session, reader, report, parse_part_policy(options))
-    assumptions = Assumptions()
-    if module.check_mode:
-        assumptions = Assumptions(options["assume_cleaned"], options["assume_stopped"])
-    refusal = deletion.find_refusal(assumptions)
+    refusal = deletion.find_refusal(
+        is_cleaned=module.check_mode and options["assume_cleaned"],
+        is_stopped=module.check_mode and options["assume_stopped"],
+    )
     if refusal is not None:
         return refusal
     foretold = deletion.foretell()

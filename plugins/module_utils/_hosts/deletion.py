@@ -25,7 +25,8 @@ from .._core.facts.trees import describe_consumers
 from .._core.models.change import sort_children_first
 from .._core.models.nova import Aggregate, Service
 from .._core.models.placement import Provider
-from .blockers import explain_refusal
+from .._core.models.verdict import Finding
+from .blockers import Blocker, explain_refusal
 from .host_info import HostReader, HostReport
 from .network_agents import Agent, AgentWriter
 from .parts import (
@@ -38,18 +39,6 @@ from .parts import (
 from .service_writer import ServiceWriter
 
 _WHAT = "deleted, and nothing of it was deleted"
-
-
-@d.dataclass(frozen=True)
-class Assumptions:
-    """What earlier tasks would have done, in check mode.
-
-    cleaned: whether they would have removed what is left over.
-    stopped: whether they would have stopped nova-compute.
-    """
-
-    cleaned: bool = False
-    stopped: bool = False
 
 
 @d.dataclass
@@ -89,13 +78,18 @@ class HostDeletion:
         self._policy = policy
         self._deleted = Deleted()
 
-    def find_refusal(self, assumptions: Assumptions) -> dict[str, t.Any] | None:
-        """Return the result of a deletion that is refused, None if nothing blocks it."""
-        blockers = [*self._report.blockers]
-        if assumptions.stopped:
-            blockers = [blocker for blocker in blockers if blocker.kind != "service_up"]
-        leftovers = [] if assumptions.cleaned else list(self._report.leftovers)
-        refusal = explain_refusal(self._report.name, [*blockers, *leftovers], _WHAT)
+    def find_refusal(self, is_cleaned: bool, is_stopped: bool) -> dict[str, t.Any] | None:
+        """Return the result of a deletion that is refused, None if nothing blocks it.
+
+        is_cleaned, is_stopped: whether what is left over, and nova-compute, block nothing.
+        """
+        blockers: list[Blocker | Finding] = []
+        for blocker in self._report.blockers:
+            if not (is_stopped and blocker.kind == "service_up"):
+                blockers.append(blocker)
+        if not is_cleaned:
+            blockers += self._report.leftovers
+        refusal = explain_refusal(self._report.name, blockers, _WHAT)
         if not refusal:
             return None
         document = self._report.describe()

@@ -13,7 +13,7 @@ from __future__ import annotations
 import dataclasses as d
 import time
 import typing as t
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from .._common.errors import InvalidInput, PlacementToolsError
 from .._common.progress import PROGRESS
@@ -430,17 +430,25 @@ def _conclude(
     elif contents["remaining"]:
         count = format_count(len(contents["remaining"]), "server is", "servers are")
         text += f" {count} still on it."
-    text = f"{text} {others}".rstrip()
-    failed = collect_trouble(outcomes, (FAILED, UNDER_WAY, SKIPPED))
-    stays = collect_trouble(outcomes, (LEFT,))
+    return conclude_moves(f"{text} {others}".rstrip(), outcomes, "Not moved", why_stopped)
+
+
+def conclude_moves(
+    text: str, outcomes: Iterable[MoveOutcomeDocument], heading: str, why_stopped: str
+) -> dict[str, t.Any]:
+    """Return a message about moves with those that were not made, and whether they have failed.
+
+    heading: of the servers that were not moved, each with the reason.
+    """
+    failed, stays = [], []
+    for entry in outcomes:
+        line = make_printable(f"{entry['name']} ({entry['reason']})")
+        if entry["outcome"] in (FAILED, UNDER_WAY, SKIPPED):
+            failed.append(line)
+        elif entry["outcome"] == LEFT:
+            stays.append(line)
     if failed or stays:
-        text += f" Not moved: {summarize_names([*failed, *stays])}."
+        text += f" {heading}: {summarize_names([*failed, *stays])}."
     if why_stopped:
         text = f"{why_stopped} {text} Run again to go on."
     return {"msg": text, "failed": bool(failed or why_stopped)}
-
-
-def collect_trouble(outcomes: Iterable[MoveOutcomeDocument], kinds: Collection[str]) -> list[str]:
-    """Return the names of the servers with these outcomes, each with the reason."""
-    troubled = [entry for entry in outcomes if entry["outcome"] in kinds]
-    return [make_printable(f"{entry['name']} ({entry['reason']})") for entry in troubled]

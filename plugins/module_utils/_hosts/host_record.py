@@ -273,7 +273,6 @@ class FormerHost:
     names_cloud: whether the record says of which cloud it is, which one of 2.0.0 does not.
     """
 
-    host: str
     node: str | None
     zone: str | None
     disabled_reason: str | None
@@ -313,23 +312,17 @@ def parse_former_host(
 
 def _choose_record(host: Unchecked, service: str | None) -> Unchecked | None:
     """Return the record of the life of the host before the present one."""
+    lives = [host.get("record"), host.get("former_record")]
     # Version 1 wrote only what the host had at its last check.
-    if "record" not in host:
-        return _choose_plain_record(host, service)
-    record: Unchecked | None = host["record"]
-    if record is not None and service and (record["service"] or {}).get("id") == service:
-        # A check was run after the machine was back: this is what it has now.
-        record = host.get("former_record")
-    return record
-
-
-def _choose_plain_record(host: Unchecked, service: str | None) -> Unchecked | None:
-    """Return the host itself, of a file without records, unless it is about its present life."""
-    if not host["known"]:
-        return None
-    if service and (host["service"] or {}).get("id") == service:
-        return None
-    return host
+    if "record" not in host and host["known"]:
+        lives = [host]
+    for life in lives:
+        if life is None:
+            continue
+        # A check after the machine was back has recorded what it has now.
+        if service is None or (life["service"] or {}).get("id") != service:
+            return life
+    return None
 
 
 def _parse_record(record: Unchecked) -> FormerHost:
@@ -340,7 +333,6 @@ def _parse_record(record: Unchecked) -> FormerHost:
     groups = record["aggregates"]
     aggregates = [Aggregate(one["uuid"], one["name"], one["zone"], ()) for one in groups]
     return FormerHost(
-        host=record["host"],
         node=node,
         zone=service.get("zone"),
         disabled_reason=service.get("disabled_reason"),

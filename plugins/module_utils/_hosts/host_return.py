@@ -11,13 +11,13 @@ import typing as t
 from collections.abc import Callable
 
 from .._common.errors import InvalidInput
-from .._common.text import format_count, make_printable, summarize_names
+from .._common.text import format_count, make_printable
 from .._core.clients.session import Session
 from .._core.facts.services import apply_update, build_update, describe_services
 from .._core.models.nova import Service
-from .drain import DrainOptions, collect_trouble, count_outcomes, require_not_excluded
+from .drain import DrainOptions, conclude_moves, count_outcomes, require_not_excluded
 from .drain_reader import DrainReader
-from .draining import FAILED, LEFT, MOVED, SKIPPED, UNDER_WAY, MoveOutcomeDocument
+from .draining import LEFT, MOVED, MoveOutcomeDocument
 from .move_journal import DRAIN, RETURN, Departure, MoveHistory, MoveJournal
 from .move_run import MoveRun, build_outcome
 from .server_move import MoveEnd, Mover, MoveTask
@@ -193,10 +193,4 @@ def _conclude(
     """Return the message of a run, and whether it has failed."""
     moved = count_outcomes(outcomes)[MOVED]
     text = f"{_describe_service(service)} {format_count(moved, 'server', 'servers')} moved back."
-    failed = collect_trouble(outcomes, (FAILED, UNDER_WAY, SKIPPED))
-    stays = collect_trouble(outcomes, (LEFT,))
-    if failed or stays:
-        text += f" Not moved back: {summarize_names([*failed, *stays])}."
-    if why_stopped:
-        text = f"{why_stopped} {text} Run again to go on."
-    return {"msg": text, "failed": bool(failed or why_stopped)}
+    return conclude_moves(text, outcomes, "Not moved back", why_stopped)

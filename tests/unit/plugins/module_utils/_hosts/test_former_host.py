@@ -70,7 +70,7 @@ def test_record_of_the_former_life_is_read() -> None:
     record = parse_former_host(_document(record=_record(), former_record=None), HOST, "new", HERE)
 
     assert record is not None and record.provider is not None
-    assert (record.host, record.node, record.zone) == (HOST, NODE, "az1")
+    assert (record.node, record.zone) == (NODE, "az1")
     assert [aggregate.name for aggregate in record.aggregates] == ["ssd"]
     assert "CUSTOM_SSD" in record.provider.traits
     assert record.provider.inventories["VCPU"].allocation_ratio == 4.0

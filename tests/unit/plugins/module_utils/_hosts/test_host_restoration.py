@@ -53,7 +53,6 @@ THEN = ProviderState(
     frozenset({SSD.uuid, SHARED, GONE}),
 )
 RECORD = FormerHost(
-    host=HOST,
     node=NODE.uuid,
     zone="az1",
     disabled_reason=None,
