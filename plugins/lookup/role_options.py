@@ -42,7 +42,7 @@ EXAMPLES = r"""
   module_defaults:
     group/osops.placement.placement: >-
       {{ lookup('osops.placement.role_options', 'orphan_cleanup', group='connection') }}
-  osops.placement.compute_service_info:
+  osops.placement.migration_info:
 """
 
 RETURN = r"""

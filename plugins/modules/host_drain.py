@@ -189,7 +189,7 @@ notes:
     C(os_compute_api:os-server-diagnostics), which administrators have.
 seealso:
   - module: osops.placement.compute_host_info
-  - module: osops.placement.compute_service
+  - module: osops.placement.compute_host
   - module: osops.placement.allocation_candidate_info
 """
 
@@ -326,7 +326,7 @@ plan:
         other host has that free).'
 service:
   description: The compute service of the host, afterwards. Its fields are those of
-    M(osops.placement.compute_service).
+    M(osops.placement.compute_host).
   returned: success
   type: raw
   sample:

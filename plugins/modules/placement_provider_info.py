@@ -55,7 +55,7 @@ notes:
 seealso:
   - module: osops.placement.placement_allocation_info
   - module: osops.placement.allocation_candidate_info
-  - module: osops.placement.placement_provider
+  - module: osops.placement.compute_host
 """
 
 EXAMPLES = r"""

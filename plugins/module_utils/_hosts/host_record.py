@@ -312,7 +312,7 @@ def parse_former_host(
 
 def _choose_record(host: Unchecked, service: str | None) -> Unchecked | None:
     """Return the record of the life of the host before the present one."""
-    lives = [host.get("record"), host.get("former_record")]
+    lives: list[Unchecked | None] = [host.get("record"), host.get("former_record")]
     # Version 1 wrote only what the host had at its last check.
     if "record" not in host and host["known"]:
         lives = [host]
