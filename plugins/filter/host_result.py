@@ -90,7 +90,6 @@ _value:
     journal: ""
 """
 
-import dataclasses as d
 import typing as t
 from collections.abc import Collection, Mapping
 
@@ -99,15 +98,12 @@ def host_result(
     before: Mapping[str, t.Any],
     stages: Collection[str],
     check_mode: bool,
-    now: Mapping[str, t.Any] | None = None,
     **tasks: Mapping[str, t.Any],
-) -> dict[str, t.Any]:
+) -> dict[str, str]:
     # Ansible reads all filters of a collection in each task that uses one of them.
-    from ..plugin_utils._hosts.host_results import HostTasks, describe_host_result
+    from ..plugin_utils._hosts.host_results import describe_host_result
 
-    done = HostTasks(now=now or {}, **tasks)
-    result = describe_host_result(before, done, stages, check_mode)
-    return d.asdict(result)
+    return describe_host_result(before, tasks, stages, check_mode)
 
 
 class FilterModule:

@@ -267,7 +267,7 @@ from ..module_utils._core.facts.services import (
 )
 from ..module_utils._core.options.policy import policy_options
 from ..module_utils._hosts.deletion import Deleted, HostDeletion
-from ..module_utils._hosts.options import (
+from ..module_utils._hosts.retirement import (
     make_host_reader,
     parse_part_policy,
     read_host_file,

@@ -7,7 +7,6 @@
 from __future__ import annotations
 
 import collections
-import dataclasses as d
 import typing as t
 from collections.abc import Collection, Iterator, Mapping, Sequence
 
@@ -28,51 +27,32 @@ _READING = ("check", "verify")
 _DONE = "done"
 
 
-@d.dataclass(frozen=True)
-class HostResult:
-    """The result of one host.
+Tasks = Mapping[str, Mapping[str, t.Any]]
+"""What the tasks about a host have registered; one that was not run is missing.
 
-    journal: the path of the journal with which its allocations can be restored; empty for none.
-    """
-
-    outcome: str
-    subject: str
-    reason: str
-    journal: str = ""
-
-
-@d.dataclass(frozen=True)
-class HostTasks:
-    """What the tasks about a host have registered; empty for a task that was not run.
-
-    now: the host as it was checked right before the changes.
-    disabling: the result of disabling its service.
-    remediation: the result of the removal of its leftovers.
-    deletion: the result of its deletion.
-    after: the host as it was read at the end.
-    """
-
-    now: Mapping[str, t.Any] = d.field(default_factory=dict)
-    disabling: Mapping[str, t.Any] = d.field(default_factory=dict)
-    remediation: Mapping[str, t.Any] = d.field(default_factory=dict)
-    deletion: Mapping[str, t.Any] = d.field(default_factory=dict)
-    after: Mapping[str, t.Any] = d.field(default_factory=dict)
+now: the host as it was checked right before the changes. disabling: the result of disabling its
+service. remediation: that of the removal of its leftovers. deletion: that of its deletion.
+after: the host as it was read at the end.
+"""
 
 
 def describe_host_result(
-    before: Mapping[str, t.Any], tasks: HostTasks, stages: Collection[str], check_mode: bool
-) -> HostResult:
+    before: Mapping[str, t.Any], tasks: Tasks, stages: Collection[str], check_mode: bool
+) -> dict[str, str]:
     """Return what the stages of a run did on a host, or would do without check mode.
+
+    `outcome`, `subject` and `reason`; `journal`: the path of the journal with which its allocations
+    can be restored, empty for none.
 
     before: the host as `compute_host_info` returned it at first.
     """
     name = before["name"]
     failures = [] if check_mode else list(_list_failures(tasks, stages))
     if failures:
-        return HostResult(FAILED, name, " ".join(failures))
+        return _make_result(FAILED, name, " ".join(failures))
     # Network agents of a host that is gone otherwise are deleted as well.
     if not before["known"] and not before.get("agents"):
-        return HostResult(_GONE, name, before["removal"]["message"])
+        return _make_result(_GONE, name, before["removal"]["message"])
     chosen = [stage for stage in _OUTCOMES if stage in stages]
     others = [stage for stage in stages if stage not in (*_OUTCOMES, *_READING)]
     # Nothing is verified in check mode.
@@ -80,28 +60,36 @@ def describe_host_result(
         return _describe_check(before)
     done = [*others, *_list_done(before, tasks, stages, check_mode)]
     if check_mode:
-        return HostResult(READY, name, WITHOUT_CHECK + _join(done))
+        return _make_result(READY, name, WITHOUT_CHECK + _join(done))
     if "verify" in stages:
         # With what else is to be done, such as a service of Cinder that is left alone.
-        verified = tasks.after["hosts"][0]["removal"]["message"]
-        return HostResult(_GONE, name, f"{_join(done)} {verified}" if done else verified)
+        verified = tasks["after"]["hosts"][0]["removal"]["message"]
+        return _make_result(_GONE, name, f"{_join(done)} {verified}" if done else verified)
     journal = ""
     # A provider that was deleted cannot have its allocations again.
-    if "delete" not in stages and "clean" in stages and tasks.now.get("left_over"):
-        journal = tasks.remediation.get("journal") or ""
+    if "delete" not in stages and "clean" in stages and _get(tasks, "now").get("left_over"):
+        journal = _get(tasks, "remediation").get("journal") or ""
     outcome = _OUTCOMES[chosen[0]] if chosen else _DONE
-    return HostResult(outcome, name, _join(done), journal)
+    return _make_result(outcome, name, _join(done), journal)
 
 
-def _describe_check(host: Mapping[str, t.Any]) -> HostResult:
+def _make_result(outcome: str, subject: str, reason: str, journal: str = "") -> dict[str, str]:
+    return {"outcome": outcome, "subject": subject, "reason": reason, "journal": journal}
+
+
+def _get(tasks: Tasks, name: str) -> Mapping[str, t.Any]:
+    return tasks.get(name) or {}
+
+
+def _describe_check(host: Mapping[str, t.Any]) -> dict[str, str]:
     blockers, leftovers = host["blockers"], host["left_over"]
     removable = format_count(len(leftovers), "removable leftover", "removable leftovers")
     if blockers:
         counts = collections.Counter(blocker["kind"] for blocker in blockers)
         kinds = ", ".join(f"{count} {kind}" for kind, count in counts.items())
         total = format_count(len(blockers), "blocker", "blockers")
-        return HostResult(_BLOCKED, host["name"], f"{total} ({kinds}), {removable}.")
-    return HostResult(READY, host["name"], f"no blockers, {removable}; nothing was changed.")
+        return _make_result(_BLOCKED, host["name"], f"{total} ({kinds}), {removable}.")
+    return _make_result(READY, host["name"], f"no blockers, {removable}; nothing was changed.")
 
 
 def _join(parts: Sequence[str]) -> str:
@@ -109,7 +97,7 @@ def _join(parts: Sequence[str]) -> str:
 
 
 def _list_done(
-    before: Mapping[str, t.Any], tasks: HostTasks, stages: Collection[str], check_mode: bool
+    before: Mapping[str, t.Any], tasks: Tasks, stages: Collection[str], check_mode: bool
 ) -> Iterator[str]:
     """Yield what each stage did, or would do."""
     drained = "drain" in stages and len(before.get("servers") or ())
@@ -124,17 +112,17 @@ def _list_done(
     if "delete" not in stages:
         return
     # Nothing can be said about the deletion before the servers are gone.
-    if check_mode and not tasks.deletion:
+    if check_mode and not _get(tasks, "deletion"):
         yield "what remains checked again before it is deleted"
         return
-    yield from _describe_deletion(tasks.deletion.get("deleted") or {})
+    yield from _describe_deletion(_get(tasks, "deletion").get("deleted") or {})
 
 
-def _describe_removal(tasks: HostTasks) -> str:
+def _describe_removal(tasks: Tasks) -> str:
     # The tasks of another host may have left a result if this host has no leftovers.
-    if not tasks.now.get("left_over"):
+    if not _get(tasks, "now").get("left_over"):
         return "no leftovers"
-    tally: Mapping[str, int] = tasks.remediation.get("tally") or {}
+    tally: Mapping[str, int] = _get(tasks, "remediation").get("tally") or {}
     removed = sum(count for name, count in tally.items() if name not in (SKIPPED, FAILED))
     text = f"{format_count(removed, 'leftover', 'leftovers')} removed"
     if tally.get(SKIPPED):
@@ -160,15 +148,16 @@ def _join_words(parts: Sequence[str]) -> str:
     return f"{', '.join(parts[:-1])} and {parts[-1]}"
 
 
-def _list_failures(tasks: HostTasks, stages: Collection[str]) -> Iterator[str]:
+def _list_failures(tasks: Tasks, stages: Collection[str]) -> Iterator[str]:
     """Yield what a play that ignores errors has not stopped for."""
-    if "verify" in stages and "hosts" not in tasks.after:
+    if "verify" in stages and "hosts" not in _get(tasks, "after"):
         yield "it could not be read again, so that nothing is known of what remains."
     elif "verify" in stages:
-        removal = tasks.after["hosts"][0]["removal"]
+        removal = tasks["after"]["hosts"][0]["removal"]
         if not removal["complete"]:
             yield removal["message"]
     else:
-        for stage, result in (("disable", tasks.disabling), ("delete", tasks.deletion)):
+        for stage, name in (("disable", "disabling"), ("delete", "deletion")):
+            result = _get(tasks, name)
             if stage in stages and result.get("failed"):
                 yield str(result.get("msg") or "a task failed.")

@@ -37,7 +37,7 @@ from ansible_collections.osops.placement.plugins.module_utils._core.plan.limits 
     failures_option,
     limits_options,
 )
-from ansible_collections.osops.placement.plugins.module_utils._hosts.options import (
+from ansible_collections.osops.placement.plugins.module_utils._hosts.retirement import (
     retirement_options,
 )
 from ansible_collections.osops.placement.plugins.plugin_utils._report.notification import (

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The options by which hosts are judged, and the file with what they had."""
+"""The options by which it is judged whether hosts can go, and the file with what they had."""
 
 from __future__ import annotations
 
