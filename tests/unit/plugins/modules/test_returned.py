@@ -10,6 +10,7 @@ tests check every result of a module.
 
 from __future__ import annotations
 
+import dataclasses as d
 import json
 import types
 import typing as t
@@ -24,6 +25,8 @@ from ansible_collections.osops.placement.plugins.module_utils._core.findings.ent
     ENTRY_LISTS,
 )
 from ansible_collections.osops.placement.plugins.module_utils._core.models.nova import (
+    Aggregate,
+    Hypervisor,
     Migration,
     Service,
 )
@@ -33,6 +36,9 @@ from ansible_collections.osops.placement.plugins.module_utils._core.models.place
     Provider,
     ProviderDetails,
 )
+from ansible_collections.osops.placement.plugins.module_utils._core.models.surroundings import (
+    OtherService,
+)
 from ansible_collections.osops.placement.plugins.module_utils._core.options.policy import Policy
 from ansible_collections.osops.placement.plugins.module_utils._core.resources.allocations import (
     describe_allocation,
@@ -40,8 +46,24 @@ from ansible_collections.osops.placement.plugins.module_utils._core.resources.al
 from ansible_collections.osops.placement.plugins.module_utils._core.resources.providers import (
     describe_providers,
 )
+from ansible_collections.osops.placement.plugins.module_utils._hosts.blockers import Blocker, Host
+from ansible_collections.osops.placement.plugins.module_utils._hosts.deletion import Deleted
+from ansible_collections.osops.placement.plugins.module_utils._hosts.host_info import HostReport
+from ansible_collections.osops.placement.plugins.module_utils._hosts.host_record import HostRecords
 from ansible_collections.osops.placement.plugins.module_utils._hosts.migrations import (
     describe_migration,
+)
+from ansible_collections.osops.placement.plugins.module_utils._hosts.network_agents import (
+    Agent,
+    BoundPort,
+)
+from ansible_collections.osops.placement.plugins.module_utils._hosts.parts import (
+    HostParts,
+    NetworkParts,
+    PartPolicy,
+)
+from ansible_collections.osops.placement.plugins.module_utils._hosts.removal import (
+    describe_removal,
 )
 from ansible_collections.osops.placement.plugins.modules import orphan_plan, orphan_summary
 from ansible_collections.osops.placement.tests.unit.plugins.module_utils.judging import (
@@ -190,6 +212,32 @@ def test_the_resources_of_a_cloud_are_documented() -> None:
     (described,) = describe_services([service])
     assert find_undocumented("compute_host_info", {"hosts": [{"service": described}]}) == []
     assert find_undocumented("compute_host", {"service": described}) == []
+
+
+def test_a_host_and_its_deletion_are_documented() -> None:
+    service = Service("nova-compute", "compute-1", "enabled", "up", id="s")
+    node = Hypervisor("n", "compute-1", "compute-1", "up", "enabled", ())
+    root = Provider("n", "compute-1", 3, "n", None)
+    agent = Agent("a", "neutron-l3-agent", "L3 agent", "compute-1", alive=True)
+    aggregate = Aggregate("g", "ssd", None, ("compute-1",), {"ssd": "true"}, 3)
+    cinder = OtherService("block-storage", None, "cinder-volume", "compute-1", "enabled", "up")
+    parts = HostParts(
+        NetworkParts((agent,), (BoundPort("p", "compute:nova", "x"),)), (cinder,), (aggregate,)
+    )
+    report = HostReport(
+        name="compute-1",
+        host=Host("compute-1", service, (node,), (root,)),
+        parts=parts,
+        records=HostRecords(),
+        providers=(root,),
+        blockers=(Blocker("service_up", "s", "", "It is up."),),
+    )
+    judged = {"refusal": "", "removal": d.asdict(describe_removal(report, PartPolicy()))}
+    deleted = Deleted([aggregate], service, [root], [agent])
+
+    shown = {"hosts": [{**report.describe(), **judged}]}
+    assert find_undocumented("compute_host_info", shown) == []
+    assert find_undocumented("compute_host", {"deleted": deleted.describe()}) == []
 
 
 @pytest.mark.parametrize("module", sorted(path.stem for path in MODULES.glob("*.py")))

@@ -21,6 +21,7 @@ from ansible_collections.osops.placement.plugins.module_utils._core.options.poli
 from ansible_collections.osops.placement.plugins.module_utils._hosts.blockers import (
     Blocker,
     HostDetails,
+    explain_refusal,
     find_blockers,
     find_hidden_usages,
     find_host,
@@ -440,3 +441,12 @@ def test_usages_that_no_listed_allocation_explains(
     found = list(find_hidden_usages([ROOT], {ROOT.uuid: used}, allocations))
 
     assert [blocker.kind for blocker in found] == (["hidden_allocation"] if is_hidden else [])
+
+
+def test_a_refusal_counts_all_blockers_and_has_the_first_reasons() -> None:
+    blockers = [Blocker("server", str(number), "", f"Reason {number}.") for number in range(12)]
+
+    assert explain_refusal("compute-1", [], "deleted") == ""
+    told = explain_refusal("compute-1", blockers, "deleted", "see /out/host.json")
+    assert told.startswith("compute-1 cannot be deleted (blockers: 12, see /out/host.json). ")
+    assert told.endswith("Reason 9.")
