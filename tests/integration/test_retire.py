@@ -563,7 +563,7 @@ def test_agents_that_the_credentials_may_not_see_do_not_count_as_deleted(retired
         done = retired.ansible.module("compute_host", **options, ignore_other_regions=True)
 
     assert hook.ran and done["deleted"]["service"] and not done["deleted"]["agents"]
-    assert any("The network agents of" in sentence for sentence in done["warnings"])
+    assert "The network agents of" in str(done["warnings"])
     assert len(retired.agents) == 4
     retired.minicloud.run("agent", retired.host, "all", "down")
     again = retired.ansible.module("compute_host", **options)
