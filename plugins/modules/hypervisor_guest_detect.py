@@ -220,6 +220,12 @@ findings:
       type: str
       sample: User 4f8e deleted server 6f7a1f5c-2a2c-4f0c-8f07-0d3a6d6f1c11 at
         2026-10-25T20:13:51. Its domain remains on compute-17.
+    reason_id:
+      description: The ID of the reason, from docs/reasons.md of the collection.
+      returned: success
+      type: str
+      sample: left_by_deleted_server
+      version_added: 3.0.0
     server:
       description: The server, as Nova returns it; V(null) if Nova returns none.
       returned: success

@@ -479,6 +479,13 @@ summary:
             - '0 of 40 hypervisors have a resource provider in this Placement: check that the region
               is right and that this Placement belongs to this Nova.'
           version_added: 2.0.0
+        failed_check_ids:
+          description: The IDs of RV(summary.coverage.failed_checks), in the same order.
+          returned: success
+          type: list
+          elements: str
+          sample: [nodes_not_in_placement]
+          version_added: 3.0.0
         not_provable:
           description: What cannot be proven because a service is too old, one sentence each with
             the kinds that are undecided for this reason, and whether no age is known because
@@ -665,6 +672,12 @@ findings:
       type: str
       sample: 'Server 6f7a1f5c-… is settled on compute-18, but still has an allocation on each
         host that it left: compute-17, by evacuation 0b0c… (done at 2026-11-02T03:04:05.000000).'
+    reason_id:
+      description: The ID of the reason, from docs/reasons.md of the collection.
+      returned: success
+      type: str
+      sample: left_by_evacuation
+      version_added: 3.0.0
     commands:
       description:
         - What you can paste into a shell to fix it, in this order; names from the cloud are

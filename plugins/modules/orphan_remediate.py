@@ -257,6 +257,12 @@ outcomes:
       returned: success
       type: str
       sample: ''
+    reason_id:
+      description: The ID of the reason, empty without one, from docs/reasons.md of the collection.
+      returned: success
+      type: str
+      sample: ''
+      version_added: 3.0.0
     providers:
       description: The providers to delete, children first. Only an action V(delete_providers) has
         them.

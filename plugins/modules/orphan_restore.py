@@ -214,6 +214,12 @@ outcomes:
       returned: success
       type: str
       sample: ''
+    reason_id:
+      description: The ID of the reason, empty without one, from docs/reasons.md of the collection.
+      returned: success
+      type: str
+      sample: ''
+      version_added: 3.0.0
     write:
       description: The change that restores it; V(null) if there is none.
       returned: success

@@ -51,6 +51,10 @@ from ansible_collections.osops.placement.tools.pages.contents import (
     format_playbooks,
     format_roles,
 )
+from ansible_collections.osops.placement.tools.pages.reasons import (
+    format_error_ids,
+    format_reasons,
+)
 from ansible_collections.osops.placement.tools.pages.screens import draw_approval, draw_survey
 from ansible_collections.osops.placement.tools.pages.variables import format_role
 
@@ -63,11 +67,12 @@ PAGES = (
     DOCS / "awx.md",
     DOCS / "judges.md",
     DOCS / "kinds.md",
+    DOCS / "reasons.md",
     DOCS / "safety.md",
     DOCS / "variables.md",
 )
 DEFAULTS = {REMEDIATE: ", made by default", OPT_IN: ", made if you choose this kind", REPORT: ""}
-CHECK_ANNOTATIONS = {"listings": "Listings", "return": "str | None"}
+CHECK_ANNOTATIONS = {"listings": "Listings", "return": "Reason | None"}
 SENTENCE_END = re.compile(r"(?<=\.) (?=[A-Z`])")
 SECTION = re.compile(r"(<!-- begin (\w+) -->\n).*?(<!-- end \2 -->)", re.DOTALL)
 
@@ -165,6 +170,8 @@ PARTS: t.Mapping[str, t.Callable[[], str]] = {
     "soundness": _format_soundness_checks,
     "agreement": _format_agreement_checks,
     "requirements": _format_requirements,
+    "reasons": format_reasons,
+    "error_ids": format_error_ids,
     "survey": draw_survey,
     "approval": draw_approval,
     "badges": format_badges,

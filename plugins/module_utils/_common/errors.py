@@ -2,7 +2,10 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The errors that our own code raises; `_common.runner.run_offline` turns them into `fail_json`."""
+"""Sentences for an operator, each with an ID: reasons, and the errors that our own code raises.
+
+`_common.runner.run_offline` turns errors into `fail_json`. docs/reasons.md lists all IDs.
+"""
 
 from __future__ import annotations
 
@@ -17,6 +20,11 @@ def hide_credentials(text: str) -> str:
     return _CREDENTIALS.sub("", text)
 
 
+def name_class(error: type[Exception]) -> str:
+    """Return the ID of an error that was raised without one: its class in snake_case."""
+    return re.sub(r"(?<=[a-z])(?=[A-Z])", "_", error.__name__).lower()
+
+
 def describe_form_error(error: Exception) -> str:
     """Return what is wrong with a document, by the error of the code that reads it."""
     if isinstance(error, KeyError):
@@ -27,12 +35,56 @@ def describe_form_error(error: Exception) -> str:
     return "a value in it has another type"
 
 
+class Reason(str):
+    """A sentence or a part of one, with the ID of what it says.
+
+    Programs tell reasons apart by their IDs, which stay when the words change. In the code each ID
+    is written down once, beside its words.
+    """
+
+    id: str
+
+    def __new__(cls, identity: str, text: str) -> Reason:
+        reason = super().__new__(cls, text)
+        reason.id = identity
+        return reason
+
+    def __reduce__(self) -> tuple[type[Reason], tuple[str, str]]:
+        return (Reason, (self.id, str(self)))
+
+    def reword(self, text: str) -> Reason:
+        """Return the same reason in other words, such as the whole sentence around it."""
+        return Reason(self.id, text)
+
+    def extend(self, *sentences: str) -> Reason:
+        """Return the reason with more sentences after it; empty ones are left out."""
+        return self.reword(" ".join(filter(None, (self, *sentences))))
+
+    def but(self, doubt: Reason) -> Reason:
+        """Return the sentence with what speaks against it, and the ID of the latter."""
+        return doubt.reword(f"{self} But {doubt.removesuffix('.')}.")
+
+
+NO_REASON = Reason("", "")
+
+
 class PlacementToolsError(Exception):
-    """One sentence for an operator: what went wrong, where, and what to do."""
+    """One sentence for an operator: what went wrong, where, and what to do.
+
+    It is raised with a reason, with the ID and the words of one, or with words alone.
+    """
 
     def __str__(self) -> str:
         # Libraries repeat the address of a service as it was configured.
-        return hide_credentials(super().__str__())
+        return hide_credentials(str(self.args[-1]))
+
+    @property
+    def reason(self) -> Reason:
+        """The sentence with its ID: that of the reason it was raised with, or of its class."""
+        identity = name_class(type(self)) if len(self.args) == 1 else self.args[0]
+        if isinstance(self.args[0], Reason):
+            identity = self.args[0].id
+        return Reason(identity, str(self))
 
 
 class CloudError(PlacementToolsError):
@@ -70,8 +122,8 @@ class UnsoundReading(PlacementToolsError):
 class BreakerTripped(PlacementToolsError):
     """A run would make `count` changes, which is more than its limits allow."""
 
-    def __init__(self, message: str, count: int) -> None:
-        super().__init__(message)
+    def __init__(self, identity: str, message: str, count: int) -> None:
+        super().__init__(identity, message)
         self.count = count
 
 

@@ -28,7 +28,7 @@ def run_offline(
     try:
         result = work(module)
     except PlacementToolsError as error:
-        module.fail_json(msg=str(error))
+        module.fail_json(msg=str(error), reason_id=error.reason.id)
     if result.get("failed"):
         module.fail_json(**result)
     module.exit_json(**result)

@@ -179,7 +179,7 @@ def find_blockers(
     blockers: list[Blocker] = []
     # After an unsound reading, servers and allocations may be missing from everything below.
     for sentence in index.failed_absence_checks:
-        blockers.append(Blocker("unsound_reading", host.name, "", sentence))
+        blockers.append(Blocker("unsound_reading", host.name, "", str(sentence)))
     blockers += _find_exclusion_blockers(host, index, policy)
     blockers += _find_server_blockers(host, details)
     blockers += _find_migration_blockers(host, details, index)

@@ -127,7 +127,7 @@ def _build_document(
     hosts: Collection[str],
 ) -> GuestsDocument:
     snapshot = index.snapshot
-    failed_checks = list(index.failed_absence_checks)
+    failed_checks = list(map(str, index.failed_absence_checks))
     by_verdict: dict[str, list[GuestEntry]] = {ORPHANED: [], PROTECTED: [], UNDECIDED: []}
     for finding in findings:
         by_verdict[finding.decision.verdict].append(_build_entry(finding))
@@ -167,7 +167,8 @@ def _build_entry(finding: GuestFinding) -> GuestEntry:
         "host": guest.host,
         "uuid": guest.uuid,
         "name": guest.name,
-        "reason": decision.reason,
+        "reason": str(decision.reason),
+        "reason_id": decision.reason.id,
         "server": convert_to_json(finding.server),
         "guest": dict(guest.facts),
         "evidence": [describe_answer(answer) for answer in decision.evidence],

@@ -16,7 +16,7 @@ import collections
 import dataclasses as d
 from collections.abc import Callable, Collection, Iterable, Mapping
 
-from .._common.errors import InvalidInput
+from .._common.errors import InvalidInput, Reason
 from .._common.times import format_duration, is_earlier, seconds_between
 from .._core.facts.consumer import ConsumerView
 from .._core.facts.deletion import (
@@ -102,16 +102,23 @@ def judge_guests(
 
 
 def _judge_guest(
-    guest: Guest, index: SnapshotIndex, policy: Policy, mistaken_hosts: Mapping[str, str]
+    guest: Guest, index: SnapshotIndex, policy: Policy, mistaken_hosts: Mapping[str, Reason]
 ) -> GuestFinding | None:
     """Return the finding about a guest, None when its server is on its host."""
     evidence = index.snapshot.evidence.get(guest.uuid)
     if evidence is None:
         if index.get_listed_host(guest.uuid) == guest.host:
             return None
-        return GuestFinding(guest, undecided("Its server was not looked up in Nova."), None)
+        return GuestFinding(
+            guest,
+            undecided(Reason("server_not_looked_up", "Its server was not looked up in Nova.")),
+            None,
+        )
     if evidence.allocation.value is None:
-        decision = undecided("The allocation of its server could not be read.", evidence.allocation)
+        decision = undecided(
+            Reason("allocation_unread", "The allocation of its server could not be read."),
+            evidence.allocation,
+        )
         return GuestFinding(guest, decision, None)
     view = ConsumerView(
         index=index,
@@ -124,15 +131,16 @@ def _judge_guest(
     if outcome is None:
         return None
     # Whatever was proven about the server, it says nothing if this is another host.
-    if guest.host in mistaken_hosts and not _is_left_by_all(guest, view):
+    mistake = mistaken_hosts.get(guest.host)
+    if mistake and not _is_left_by_all(guest, view):
         outcome = undecided(
-            f"{mistaken_hosts[guest.host]}: this may not be host {guest.host}.",
+            mistake.reword(f"{mistake}: this may not be host {guest.host}."),
             index.snapshot.hypervisors,
         )
     return GuestFinding(guest, outcome, find_deleted_server(evidence) or view.server)
 
 
-def _find_mistaken_hosts(guests: Iterable[Guest], index: SnapshotIndex) -> dict[str, str]:
+def _find_mistaken_hosts(guests: Iterable[Guest], index: SnapshotIndex) -> dict[str, Reason]:
     """Return the hosts that may be other hosts than their names say, each with the reason.
 
     A host may have been given the name of another one, or may belong to another cloud.
@@ -149,25 +157,30 @@ def _find_mistaken_hosts(guests: Iterable[Guest], index: SnapshotIndex) -> dict[
 
 def _explain_mistaken_host(
     node: Hypervisor, guests: Collection[Guest], index: SnapshotIndex
-) -> str | None:
+) -> Reason | None:
     """Return why the host of `node` may be another host; None if nothing says so."""
     for guest in guests:
         if guest.node and guest.node != node.uuid:
-            return (
+            return Reason(
+                "wrong_compute_id",
                 f"By its own file, nova-compute on this host is compute node {guest.node}, "
-                f"but in Nova, {node.host} is compute node {node.uuid}"
+                f"but in Nova, {node.host} is compute node {node.uuid}",
             )
     # One server that is where Nova shows it proves that this is the right host.
     if any(_is_server_on_host(guest, index) for guest in guests):
         return None
     if node.servers and guests:
-        return f"Nova shows servers on {node.host}, but none of them is on this host"
+        return Reason(
+            "servers_of_host_absent",
+            f"Nova shows servers on {node.host}, but none of them is on this host",
+        )
     for guest in guests:
         # Without its own file, only its name says which host this is.
         if guest.is_active and guest.facts["nova"] is not None and guest.node is None:
-            return (
+            return Reason(
+                "domain_of_unlisted_server",
                 f"The domain of server {guest.uuid} is {guest.facts['state']} on this host, "
-                f"but Nova shows no server on {node.host}"
+                f"but Nova shows no server on {node.host}",
             )
     return None
 
@@ -227,10 +240,13 @@ def _decide(guest: Guest, view: ConsumerView, policy: Policy) -> Decision | None
         decision = rule(guest, view, policy)
         if decision:
             return decision
-    return undecided("No answer of Nova proves that it is left over.", *view.server_answers)
+    return undecided(
+        Reason("not_proven_left_over", "No answer of Nova proves that it is left over."),
+        *view.server_answers,
+    )
 
 
-def _check_exclusion(guest: Guest, view: ConsumerView, policy: Policy) -> str | None:
+def _check_exclusion(guest: Guest, view: ConsumerView, policy: Policy) -> Reason | None:
     # A user may exclude the host by any name or UUID of its compute node.
     roots = view.index.list_nodes_at(guest.host)
     return policy.explain_exclusion(
@@ -248,11 +264,16 @@ def _decide_running(guest: Guest, view: ConsumerView, policy: Policy) -> Decisio
     reason = f"It is {guest.facts['state']} here, but Nova has server {guest.uuid} on {place}"
     # The server may have been moved between the two answers.
     if is_earlier(guest.read_at, server.updated):
-        return undecided(f"{reason} since a later change: run again.", *view.server_answers)
+        return undecided(
+            Reason("moved_since_it_was_read", f"{reason} since a later change: run again."),
+            *view.server_answers,
+        )
     danger = "If it runs there too, both may write to the same disks: stop the wrong one (virsh)."
     if _was_evacuated(view, guest.host, "done"):
         danger += " nova-compute here destroys this one, with its local disks, when it starts."
-    return orphaned(f"{reason}. {danger}", *view.server_answers)
+    return orphaned(
+        Reason("guest_runs_elsewhere_for_nova", f"{reason}. {danger}"), *view.server_answers
+    )
 
 
 def _decide_cut_move(guest: Guest, view: ConsumerView, policy: Policy) -> Decision | None:
@@ -266,44 +287,60 @@ def _decide_cut_move(guest: Guest, view: ConsumerView, policy: Policy) -> Decisi
         return None
     for last in view.server_migrations[:1]:
         if last.has_arrived and last.dest_compute == guest.host:
-            return undecided(
+            reason = Reason(
+                "left_by_earlier_move",
                 f"An earlier move left it here. The last one ({last.uuid}, {last.type}) brought "
                 f"its server here, whose disks are in {guest.uuid}: do not put this back.",
-                *view.server_answers,
             )
-    return undecided(
+            return undecided(reason, *view.server_answers)
+    reason = Reason(
+        "put_aside_by_cut_off_move",
         "A resize or cold migration that was cut off left the disks of its server here, which "
         f"cannot start without them. Stop the server, rename {guest.name} to {guest.uuid} (compare "
         "both if that exists), and reboot the server with --hard. Do not resize or migrate it "
         "before: Nova then deletes this directory.",
-        *view.server_answers,
     )
+    return undecided(reason, *view.server_answers)
 
 
 def _protect_in_use(guest: Guest, view: ConsumerView, policy: Policy) -> Decision | None:
     if guest.kind == LEFTOVER_DIRECTORY:
         return _protect_directory(guest)
     if guest.facts["nova"] is None:
-        return protected("It has no metadata of Nova, so Nova did not define this domain.")
-    if guest.is_active:
-        return protected(
-            f"It is {guest.facts['state']}, and only domains that are shut off are undefined."
+        reason = Reason(
+            "not_defined_by_nova",
+            "It has no metadata of Nova, so Nova did not define this domain.",
         )
+        return protected(reason)
+    if guest.is_active:
+        reason = Reason(
+            "domain_is_active",
+            f"It is {guest.facts['state']}, and only domains that are shut off are undefined.",
+        )
+        return protected(reason)
     return None
 
 
 def _protect_directory(guest: Guest) -> Decision | None:
     if guest.facts["link"]:
-        return protected("It is a symbolic link, not a directory.")
+        return protected(Reason("symbolic_link", "It is a symbolic link, not a directory."))
     if guest.domain_state not in (None, SHUT_OFF):
-        return protected(f"The domain with its UUID is {guest.domain_state} on this host.")
+        reason = Reason(
+            "domain_of_directory_is_active",
+            f"The domain with its UUID is {guest.domain_state} on this host.",
+        )
+        return protected(reason)
     if guest.used_by:
-        return protected(f"It contains a disk of domain {min(guest.used_by)}.")
+        return protected(
+            Reason("disk_in_use", f"It contains a disk of domain {min(guest.used_by)}.")
+        )
     if guest.facts["open"]:
-        return protected("A file in it is open.")
+        return protected(Reason("file_open", "A file in it is open."))
     # Anything other than False means that the host could not find out.
     if guest.facts["open"] is not False:
-        return protected("It is unknown whether a file in it is open.")
+        return protected(
+            Reason("open_files_unknown", "It is unknown whether a file in it is open.")
+        )
     return None
 
 
@@ -311,12 +348,15 @@ def _decide_deleted_server(guest: Guest, view: ConsumerView, policy: Policy) -> 
     if not is_deleted(view.subject):
         return None
     if view.contradiction:
-        return undecided(
-            f"Nova reports server {guest.uuid} as deleted, but {view.contradiction}.",
-            *view.server_answers,
+        reason = view.contradiction.reword(
+            f"Nova reports server {guest.uuid} as deleted, but {view.contradiction}."
         )
+        return undecided(reason, *view.server_answers)
     return _protect_recently_deleted(guest, view, policy) or orphaned(
-        f"{describe_deletion(view.subject)} Its {guest.noun} remains on {guest.host}.",
+        Reason(
+            "left_by_deleted_server",
+            f"{describe_deletion(view.subject)} Its {guest.noun} remains on {guest.host}.",
+        ),
         *view.server_answers,
     )
 
@@ -339,12 +379,17 @@ def _decide_unknown_server(guest: Guest, view: ConsumerView, policy: Policy) -> 
         return None
     # A 404 proves nothing while these credentials see no server at all.
     if not any(sample.status == 200 for sample in view.index.snapshot.samples):
-        return undecided(
+        reason = Reason(
+            "server_visibility_not_checked",
             "Nova returns no record of its server, but there was no live server to check whether "
-            "these credentials can see the servers of other projects."
+            "these credentials can see the servers of other projects.",
         )
+        return undecided(reason)
     return _protect_young(guest, guest.age_seconds, policy.unknown_min_age) or orphaned(
-        f"Nova has no record of its server, but its {guest.noun} is on {guest.host}.",
+        Reason(
+            "left_by_unknown_server",
+            f"Nova has no record of its server, but its {guest.noun} is on {guest.host}.",
+        ),
         *view.migration_listings,
         *view.server_answers,
     )
@@ -355,22 +400,24 @@ def _decide_server_elsewhere(guest: Guest, view: ConsumerView, policy: Policy) -
     if server is None:
         return None
     if not view.is_settled_in_place or view.own_tree is None:
-        return undecided(
+        reason = Reason(
+            "settled_elsewhere_not_certain",
             f"Server {server.uuid} is {server.status}, but it is not certain that it is settled on "
             "another host.",
-            *view.server_answers,
         )
+        return undecided(reason, *view.server_answers)
     roots = view.index.list_nodes_at(guest.host)
     for move in view.server_migrations:
         # The newest comes first, and only the newest shows where the disk is.
         ends = ((move.source_compute, move.source_node), (move.dest_compute, move.dest_node))
         if any(view.index.may_be_at(root, *end) for root in roots for end in ends):
             return _decide_after_move(guest, view, policy, server, move)
-    return undecided(
+    reason = Reason(
+        "no_migration_away",
         f"Server {server.uuid} is settled on {server.host}, but Nova lists no migration of it "
         f"away from {guest.host}.",
-        *view.server_answers,
     )
+    return undecided(reason, *view.server_answers)
 
 
 def _decide_after_move(
@@ -378,37 +425,44 @@ def _decide_after_move(
 ) -> Decision:
     """Return the decision about a guest by the newest move of its server that names its host."""
     if _is_evacuation_to_clean_up(move, guest.host):
-        return protected(
+        reason = Reason(
+            "evacuated_from_here",
             f"Server {server.uuid} was evacuated from this host (migration {move.uuid}): "
             "nova-compute removes it when it starts.",
-            *view.server_answers,
         )
+        return protected(reason, *view.server_answers)
     if not _has_left_host(move, guest.host):
-        return undecided(
+        reason = Reason(
+            "newest_move_did_not_leave",
             f"Server {server.uuid} is settled on {server.host}, but its newest migration that "
             f"may concern {guest.host} ({move.uuid}, {move.type}) is {move.status}: its disk may "
             f"be on {guest.host}.",
-            *view.server_answers,
         )
+        return undecided(reason, *view.server_answers)
     # On shared storage the server uses this directory on its new host.
     if guest.kind == LEFTOVER_DIRECTORY and guest.facts["shared"] is not False:
-        return protected(
+        reason = Reason(
+            "storage_may_be_shared",
             f"Server {server.uuid} is settled on {server.host}, and this storage is or may be "
             "shared: the server may use this directory there.",
-            *view.server_answers,
         )
+        return protected(reason, *view.server_answers)
     # The storage may be shared in a way that this host does not show.
     present = guest.inodes.get(str(server.host))
     if guest.kind == LEFTOVER_DIRECTORY and present in (None, guest.facts.get("inode")):
-        return protected(
+        reason = Reason(
+            "other_directory_not_seen",
             f"Server {server.uuid} is settled on {server.host}, which was not seen to have another "
             f"directory than this: clean up {server.host} in the same run.",
-            *view.server_answers,
         )
+        return protected(reason, *view.server_answers)
     since = seconds_between(move.changed_at, view.subject.server.at)
     return _protect_young(guest, since, policy.min_age) or orphaned(
-        f"Server {server.uuid} is settled on {server.host}; it left {guest.host} by {move.type} "
-        f"{move.uuid} ({move.status}), but its {guest.noun} remains there.",
+        Reason(
+            "left_by_move",
+            f"Server {server.uuid} is settled on {server.host}; it left {guest.host} by "
+            f"{move.type} {move.uuid} ({move.status}), but its {guest.noun} remains there.",
+        ),
         *view.server_answers,
     )
 
@@ -457,4 +511,7 @@ def _protect_young(guest: Guest, since: int | None, min_age: int) -> Decision | 
     duration = "It is unknown how long it has been left over or unchanged"
     if len(present_ages) == len(ages):
         duration = f"It has been left over and unchanged for {format_duration(min(present_ages))}"
-    return protected(f"{duration}, and the minimum age is {format_duration(min_age)}.")
+    reason = Reason(
+        "left_for_too_short", f"{duration}, and the minimum age is {format_duration(min_age)}."
+    )
+    return protected(reason)

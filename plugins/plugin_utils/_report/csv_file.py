@@ -79,7 +79,7 @@ COLUMNS = (
         "age_seconds",
     ),
     *(f"frees_{cls.lower()}" for cls in COMMON_CLASSES),
-    *("frees_others", "change", "selected", "waiting", "outcome", "reason"),
+    *("frees_others", "change", "selected", "waiting", "outcome", "reason_id", "reason"),
 )
 
 

@@ -15,6 +15,7 @@ from collections.abc import Iterable, Mapping
 from ...module_utils._common.text import make_printable
 from ...module_utils._common.times import seconds_between
 from ...module_utils._core.findings.coverage import list_unjudged_hosts
+from ...module_utils._core.findings.entries import iterate_entries
 from ...module_utils._core.models.kinds import KINDS, ORPHAN_KINDS
 from ...module_utils._core.models.verdict import DRIFTED, ORPHANED
 from .phrases import list_remediated_findings, list_troubles
@@ -35,6 +36,7 @@ _MEANINGS = {
     "new_findings": "Findings that the run before did not have, by kind.",
     "protected": "Entries that look like orphans and are never changed.",
     "undecided": "Entries that could not be proven either way.",
+    "reasons": "Entries by verdict and the ID of their reason.",
     "stranded": "Stranded amounts on a provider, in the unit of the resource class.",
     "stranded_ratio": "Stranded fraction of all allocations in the cloud.",
     "overcommitted_hosts": (
@@ -98,6 +100,7 @@ def _collect_findings(report: Report) -> _Metrics:
         "new_findings": _build_kind_samples(summary["new"]),
         "protected": verdicts["protected"],
         "undecided": verdicts["undecided"],
+        "reasons": _count_reasons(report),
         "stranded": amounts,
         "stranded_ratio": _build_samples("resource_class", stranded["share_of_claimed"]),
         "overcommitted_hosts": _build_samples("resource_class", overcommitted),
@@ -108,6 +111,18 @@ def _collect_findings(report: Report) -> _Metrics:
         "consumers": coverage["consumers"],
         "hypervisors": coverage["hypervisors"],
     }
+
+
+def _count_reasons(report: Report) -> list[Sample]:
+    """Return how many entries have each reason; a file of an older version has no IDs."""
+    entries = iterate_entries(report.findings)
+    counts = collections.Counter(
+        (entry["verdict"], entry["reason_id"]) for entry in entries if "reason_id" in entry
+    )
+    return [
+        ({"verdict": verdict, "reason": reason}, count)
+        for (verdict, reason), count in sorted(counts.items())
+    ]
 
 
 def _collect_changes(report: Report) -> _Metrics:

@@ -100,7 +100,7 @@ def run_module_function(
         with contextlib.chdir(action._loader.get_basedir()):
             result = work(module)
     except PlacementToolsError as error:
-        result = {"failed": True, "msg": str(error)}
+        result = {"failed": True, "msg": str(error), "reason_id": error.reason.id}
     if module.warnings:
         result["warnings"] = module.warnings
     return result

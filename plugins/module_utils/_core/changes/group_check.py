@@ -12,6 +12,7 @@ from __future__ import annotations
 import dataclasses as d
 from collections.abc import Collection, Sequence
 
+from ..._common.errors import Reason
 from ..._common.text import make_printable, summarize_names
 from ..clients.session import Session
 from ..models.change import Change
@@ -39,20 +40,20 @@ class GroupCheck:
         """
         return cls(groups, read_hosts_still_in_groups(session, groups))
 
-    def explain_changes(self, changes: Sequence[Change], listings: Listings) -> list[str]:
+    def explain_changes(self, changes: Sequence[Change], listings: Listings) -> list[Reason | None]:
         """Return of each change why no host that it frees or fills is in the groups now.
 
-        Empty where one is.
+        None where one is.
         """
         if self.hosts is None:
-            return [""] * len(changes)
+            return [None] * len(changes)
         in_groups = self._find_roots(self.hosts, listings)
         return [self._explain(_list_touched(change), in_groups, listings) for change in changes]
 
-    def explain_provider(self, provider: str, listings: Listings) -> str:
-        """Return why a provider is not of a host in the groups; empty if it is."""
+    def explain_provider(self, provider: str, listings: Listings) -> Reason | None:
+        """Return why a provider is not of a host in the groups; None if it is."""
         if self.hosts is None:
-            return ""
+            return None
         return self._explain({provider}, self._find_roots(self.hosts, listings), listings)
 
     def _find_roots(self, hosts: Collection[str], listings: Listings) -> frozenset[str]:
@@ -61,17 +62,18 @@ class GroupCheck:
 
     def _explain(
         self, touched: Collection[str], in_groups: Collection[str], listings: Listings
-    ) -> str:
+    ) -> Reason | None:
         providers = listings.providers
         roots = {providers[uuid].root for uuid in touched if uuid in providers}
         if not roots.isdisjoint(in_groups):
-            return ""
+            return None
         hosts = _list_host_names(roots, listings)
         shown = summarize_names(make_printable(host, 100) for host in hosts) or "its host"
         named = describe_groups(d.asdict(self.groups))
-        return (
+        return Reason(
+            "host_left_groups",
             f"{shown} is not in {named}, for which the plan was made: detect and plan again, or "
-            "name the host itself in hosts (orphan_cleanup_hosts)."
+            "name the host itself in hosts (orphan_cleanup_hosts).",
         )
 
 

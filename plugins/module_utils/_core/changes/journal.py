@@ -15,7 +15,13 @@ import typing as t
 from collections.abc import Callable, Iterable, Mapping
 
 from ..._common.clock import get_utc_now
-from ..._common.errors import InvalidInput, JournalError, describe_form_error, hide_credentials
+from ..._common.errors import (
+    InvalidInput,
+    JournalError,
+    Reason,
+    describe_form_error,
+    hide_credentials,
+)
 from ..._common.folders import require_private_file
 from ..._common.json_files import read_bytes
 from ..models.documents import Unchecked
@@ -52,7 +58,7 @@ class RecordableOutcome(t.Protocol):
     def outcome(self) -> str: ...
 
     @property
-    def reason(self) -> str: ...
+    def reason(self) -> Reason: ...
 
 
 class StepReference(t.Protocol):
@@ -97,7 +103,8 @@ class Journal:
                 finding=outcome.step.finding,
                 consumer=outcome.step.subject,
                 outcome=outcome.outcome,
-                reason=outcome.reason,
+                reason=str(outcome.reason),
+                reason_id=outcome.reason.id,
             )
             for outcome in outcomes
         )

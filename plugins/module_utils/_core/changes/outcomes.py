@@ -11,10 +11,12 @@ import typing as t
 from collections.abc import Callable, Iterable, Sequence
 
 from ..._common.errors import (
+    NO_REASON,
     AllocationConflict,
     CloudError,
     InvalidInput,
     JournalError,
+    Reason,
     UnsoundReading,
 )
 from ..._common.json_files import write_json
@@ -24,7 +26,6 @@ from ..findings.entries import FORMAT, MAX_RETURNED
 from ..models.change import OUTCOME_BY_ACTION
 from ..models.documents import OutcomeDocument, RestoredOutcomeDocument
 from ..models.outcomes import FAILED, SKIPPED
-from ..plan.limits import NOT_TRIED
 from ..plan.steps import Step, TreeStep
 from .journal import Journal
 
@@ -36,7 +37,7 @@ class AnyOutcome(t.Protocol):
     def outcome(self) -> str: ...
 
     @property
-    def reason(self) -> str: ...
+    def reason(self) -> Reason: ...
 
     @property
     def changed(self) -> bool:
@@ -62,7 +63,7 @@ class Outcome:
 
     step: Step | TreeStep
     outcome: str
-    reason: str = ""
+    reason: Reason = NO_REASON
     # A part of the step was made, or may have been, before the rest failed.
     partly: bool = False
 
@@ -72,15 +73,20 @@ class Outcome:
         return self.outcome in OUTCOME_BY_ACTION.values()
 
     def as_dict(self) -> OutcomeDocument:
-        document = {**self.step.as_dict(), "outcome": self.outcome, "reason": self.reason}
+        document = {
+            **self.step.as_dict(),
+            "outcome": self.outcome,
+            "reason": str(self.reason),
+            "reason_id": self.reason.id,
+        }
         return t.cast("OutcomeDocument", document)
 
 
 def run_steps(
     steps: Sequence[_Step],
     run_step: Callable[[_Step], _Outcome],
-    make_outcome: Callable[[_Step, str, str], _Outcome],
-    explain_end: Callable[[list[_Outcome]], str],
+    make_outcome: Callable[[_Step, str, Reason], _Outcome],
+    explain_end: Callable[[list[_Outcome]], Reason | None],
 ) -> list[_Outcome]:
     """Return the outcome of each of `steps`, which are made in their order.
 
@@ -88,7 +94,7 @@ def run_steps(
     The run ends early for an unsound reading and for a journal that cannot be written.
 
     make_outcome: makes the outcome of a step from the outcome's name and its reason.
-    explain_end: returns why nothing more may be tried after these outcomes, empty when more may.
+    explain_end: returns why nothing more may be tried after these outcomes, None when more may.
     """
     outcomes: list[_Outcome] = []
     with PROGRESS.run_stage("changes", len(steps)) as stage:
@@ -99,9 +105,9 @@ def run_steps(
             try:
                 outcomes.append(run_step(step))
             except (UnsoundReading, JournalError) as error:
-                return complete_outcomes(outcomes, steps, make_outcome, FAILED, str(error))
+                return complete_outcomes(outcomes, steps, make_outcome, FAILED, error.reason)
             except CloudError as error:
-                outcomes.append(make_outcome(step, FAILED, str(error)))
+                outcomes.append(make_outcome(step, FAILED, error.reason))
             except Exception as error:
                 # The result must have all earlier outcomes, even after a fault of our own.
                 outcomes.append(make_outcome(step, FAILED, describe_unexpected(error)))
@@ -112,18 +118,22 @@ def run_steps(
 def complete_outcomes(
     outcomes: list[_Outcome],
     steps: Sequence[_Step],
-    make_outcome: Callable[[_Step, str, str], _Outcome],
+    make_outcome: Callable[[_Step, str, Reason], _Outcome],
     outcome: str,
-    reason: str,
+    reason: Reason,
 ) -> list[_Outcome]:
     """Return `outcomes`, and after them one for each of `steps` that has none yet."""
     left = steps[len(outcomes) :]
     return outcomes + [make_outcome(step, outcome, reason) for step in left]
 
 
-def describe_unexpected(error: Exception) -> str:
+def describe_unexpected(error: Exception) -> Reason:
     """Return an error that is not one of our own as a reason."""
-    return f"An unexpected {type(error).__name__}: {error}"
+    return Reason("unexpected_error", f"An unexpected {type(error).__name__}: {error}")
+
+
+def explain_error(error: CloudError | None) -> Reason:
+    return NO_REASON if error is None else error.reason
 
 
 def choose_outcome(error: CloudError | None, done: str) -> str:
@@ -158,7 +168,7 @@ def conclude_run(
         "changed": any(outcome.changed or outcome.partly for outcome in outcomes),
         "tally": {name: count_outcomes(outcomes, name) for name in names},
         "outcomes": [outcome.as_dict() for outcome in outcomes[:MAX_RETURNED]],
-        "stopped": why_stopped,
+        "stopped": str(why_stopped),
         "journal": journal.path if journal and journal.written else None,
     }
     # A result has the first outcomes only, the file has all of them.
@@ -192,7 +202,7 @@ def _list_errors(
         )
     failures = [outcome.reason for outcome in outcomes if outcome.outcome == FAILED]
     if failures:
-        untried = sum(outcome.reason.startswith(NOT_TRIED) for outcome in outcomes)
+        untried = sum(outcome.reason.id == "too_many_failures" for outcome in outcomes)
         left = f", and {untried} were not tried" if untried else ""
         summary = (
             f"{len(failures)} of {len(outcomes)} changes could not be {verb}{left}. The first: "

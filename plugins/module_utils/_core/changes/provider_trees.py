@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from ..._common.clock import read_monotonic_clock
-from ..._common.errors import CloudError, InvalidInput, JournalError, UnsoundReading
+from ..._common.errors import CloudError, InvalidInput, JournalError, Reason, UnsoundReading
 from ..._common.text import summarize_checks
 from ..clients.provider_state import ProviderStateReader
 from ..clients.provider_writer import ProviderWriter
@@ -30,7 +30,7 @@ from ..reading.collector import Collector
 from .group_check import EVERY_HOST, GroupCheck
 from .journal import Journal
 from .outcomes import Outcome, count_outcomes, run_steps
-from .remediation import MAX_PROOF_AGE, add_reason
+from .remediation import MAX_PROOF_AGE, TOO_OLD, add_reason
 
 
 class TreeRemover:
@@ -56,7 +56,7 @@ class TreeRemover:
         self._max_failures = max_failures
 
     def remove_trees(
-        self, steps: Sequence[TreeStep], stopped: Callable[[], str], failed_before: int = 0
+        self, steps: Sequence[TreeStep], stopped: Callable[[], Reason], failed_before: int = 0
     ) -> list[Outcome]:
         """Prove each of `steps` again and make it, in their order.
 
@@ -67,7 +67,7 @@ class TreeRemover:
         failed_before: how many changes of the run have failed already.
         """
 
-        def explain_end(outcomes: list[Outcome]) -> str:
+        def explain_end(outcomes: list[Outcome]) -> Reason | None:
             failed = failed_before + count_outcomes(outcomes, FAILED)
             return stopped() or explain_abort(failed, self._max_failures)
 
@@ -90,10 +90,10 @@ class TreeRemover:
             self._journal.record_after([outcome])
         except JournalError as error:
             # What was deleted must be reported as deleted, although the journal lacks its end.
-            return add_reason(outcome, str(error))
+            return add_reason(outcome, error.reason)
         return outcome
 
-    def _read_states(self, step: TreeStep) -> tuple[dict[str, Unchecked], str]:
+    def _read_states(self, step: TreeStep) -> tuple[dict[str, Unchecked], Reason | None]:
         """Return all that the providers of the tree have, or why the tree is not deleted.
 
         The states go into the journal, and are enough to restore what the providers had.
@@ -104,9 +104,12 @@ class TreeRemover:
         for provider in step.change.providers:
             state = self._states.read(provider.uuid)
             if state is None or state.generation != provider.generation:
-                return {}, f"Provider {provider.name} changed just now: run again."
+                return {}, Reason(
+                    "provider_just_changed",
+                    f"Provider {provider.name} changed just now: run again.",
+                )
             details[provider.uuid] = state.as_dict()
-        return details, ""
+        return details, None
 
     def _find_overtaken(self, step: TreeStep, proven_at: float) -> Outcome | None:
         """Return the outcome of a step that must not be made any more, None where it may be.
@@ -116,16 +119,15 @@ class TreeRemover:
         try:
             _details, reason = self._read_states(step)
         except CloudError as error:
-            return Outcome(step, FAILED, str(error))
+            return Outcome(step, FAILED, error.reason)
         if reason:
             return Outcome(step, SKIPPED, reason)
         if read_monotonic_clock() - proven_at > MAX_PROOF_AGE:
-            return Outcome(
-                step,
-                FAILED,
+            reason = TOO_OLD.reword(
                 f"Its proof was more than {MAX_PROOF_AGE} seconds ago when the journal was "
-                "written, and was then too old to rely on.",
+                "written, and was then too old to rely on."
             )
+            return Outcome(step, FAILED, reason)
         return None
 
     def _delete_providers(self, step: TreeStep) -> Outcome:
@@ -133,34 +135,38 @@ class TreeRemover:
         try:
             deleted, refusal = self._writer.delete_tree(providers)
         except CloudError as error:
-            return Outcome(step, FAILED, str(error), partly=True)
+            return Outcome(step, FAILED, error.reason, partly=True)
         if not refusal:
             return Outcome(step, OUTCOME_BY_ACTION[step.change.action])
         # Nothing of the tree is gone yet, so the run has changed nothing.
         if not deleted:
             return Outcome(step, FAILED, refusal)
-        progress = f" {len(deleted)} of its {len(providers)} providers were deleted."
-        return Outcome(step, FAILED, refusal + progress, partly=True)
+        progress = f"{len(deleted)} of its {len(providers)} providers were deleted."
+        return Outcome(step, FAILED, refusal.extend(progress), partly=True)
 
-    def _find_mismatch(self, step: TreeStep) -> str:
-        """Return what is no longer true of `step`, nothing when it is proven as at detection."""
+    def _find_mismatch(self, step: TreeStep) -> Reason | None:
+        """Return what is no longer true of `step`, None when it is proven as at detection."""
         scope = Scope(hosts=(step.subject,), kinds=(step.kind,))
         try:
             index = SnapshotIndex(self._reading.collect(scope))
         # A scope that names what the cloud does not have is not valid.
         except InvalidInput:
-            return "It no longer exists."
+            return Reason("tree_gone", "It no longer exists.")
         if index.failed_absence_checks:
             reasons = summarize_checks(index.failed_absence_checks)
-            raise UnsoundReading(f"Nothing may be deleted now. {reasons}")
+            raise UnsoundReading(
+                index.failed_absence_checks[0].reword(f"Nothing may be deleted now. {reasons}")
+            )
         if reason := self._group_check.explain_provider(step.subject, index.snapshot):
             return reason
         judged = judge(index, self._policy)
         finding = next((finding for finding in judged if finding.subject == step.subject), None)
         if finding is None:
-            return "It is no longer found."
+            return Reason("no_longer_found", "It is no longer found.")
         if finding.id != step.finding or finding.change is None:
-            return f"It is no longer proven: {finding.reason}"
+            return finding.reason.reword(f"It is no longer proven: {finding.reason}")
         if finding.change != step.change:
-            return "What would be deleted is no longer what detection proposed."
-        return ""
+            return Reason(
+                "removal_differs", "What would be deleted is no longer what detection proposed."
+            )
+        return None

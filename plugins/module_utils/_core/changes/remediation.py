@@ -15,7 +15,7 @@ import typing as t
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from ..._common.clock import read_monotonic_clock
-from ..._common.errors import CloudError, JournalError, UnsoundReading
+from ..._common.errors import CloudError, JournalError, PlacementToolsError, Reason, UnsoundReading
 from ..._common.parallel import WORKERS
 from ..._common.progress import PROGRESS, Stage
 from ..._common.text import summarize_checks
@@ -39,6 +39,7 @@ from .outcomes import (
     complete_outcomes,
     count_outcomes,
     describe_unexpected,
+    explain_error,
 )
 
 OUTCOMES = (*dict.fromkeys(OUTCOME_BY_ACTION.values()), SKIPPED, FAILED)
@@ -55,10 +56,13 @@ _PROOFS_WITHOUT_WRITES = 4
 
 # In seconds. A proof grows old while a service does not answer, or while a laptop sleeps.
 MAX_PROOF_AGE = 60
-_TOO_OLD = f"Its proof took longer than {MAX_PROOF_AGE} seconds, and was then too old to rely on."
+TOO_OLD = Reason(
+    "proof_too_old",
+    f"Its proof took longer than {MAX_PROOF_AGE} seconds, and was then too old to rely on.",
+)
 
 
-class _Unproven(Exception):
+class _Unproven(PlacementToolsError):
     """Some steps could not be verified again, and nothing of them was written."""
 
 
@@ -84,7 +88,7 @@ class Remediation:
         self._journal = journal
         self._max_failures = max_failures
 
-    def run(self, steps: Sequence[Step], stopped: Callable[[], str]) -> list[Outcome]:
+    def run(self, steps: Sequence[Step], stopped: Callable[[], Reason]) -> list[Outcome]:
         """Prove each of `steps` again and make it, in their order, a few at once.
 
         A step that cannot be made does not keep the others from being made. The run ends early for
@@ -96,7 +100,8 @@ class Remediation:
             {step.change.consumer for step in steps}, list_providers(steps)
         )
         if failed_checks := list_failed_checks(listings):
-            raise UnsoundReading(f"Nothing may be changed now. {summarize_checks(failed_checks)}")
+            failures = summarize_checks(failed_checks)
+            raise UnsoundReading(failed_checks[0].reword(f"Nothing may be changed now. {failures}"))
         outside = self._find_steps_outside(steps, listings)
         inside = [step for step in steps if step.finding not in outside]
         with PROGRESS.run_stage("changes", len(inside)) as stage:
@@ -130,12 +135,12 @@ class Remediation:
         self,
         steps: Sequence[Step],
         batch_size: int,
-        stopped: Callable[[], str],
+        stopped: Callable[[], Reason],
         stage: Stage,
     ) -> list[Outcome]:
         outcomes: list[Outcome] = []
 
-        def explain_end() -> str:
+        def explain_end() -> Reason | None:
             failures = count_outcomes(outcomes, FAILED)
             return stopped() or explain_abort(failures, self._max_failures)
 
@@ -150,7 +155,7 @@ class Remediation:
                     outcomes += made
                     stage.show_done(len(outcomes))
             except (UnsoundReading, JournalError) as error:
-                return complete_outcomes(outcomes, steps, Outcome, FAILED, str(error))
+                return complete_outcomes(outcomes, steps, Outcome, FAILED, error.reason)
             except _Unproven as error:
                 left = batch[len(outcomes) - begun :]
                 if len(left) > 1:
@@ -158,7 +163,7 @@ class Remediation:
                     size = _PART_SIZE if len(left) > _PART_SIZE else 1
                     batches.extendleft(reversed(_split(left, size)))
                 else:
-                    outcomes.append(Outcome(left[0], FAILED, str(error)))
+                    outcomes.append(Outcome(left[0], FAILED, error.reason))
             except Exception as error:
                 # The result must have all earlier outcomes, even after a fault of our own.
                 reason = describe_unexpected(error)
@@ -168,7 +173,7 @@ class Remediation:
         return outcomes
 
     def _remediate_batch(
-        self, batch: Sequence[Step], explain_end: Callable[[], str]
+        self, batch: Sequence[Step], explain_end: Callable[[], Reason | None]
     ) -> Iterator[list[Outcome]]:
         """Prove the steps of a batch again, and yield the outcomes of some of them at a time.
 
@@ -181,7 +186,7 @@ class Remediation:
         part_size = len(batch) if self._journal is None else _PART_SIZE
         for part in _split(batch, part_size):
             # A service that hardly answers can have kept the proof waiting for minutes.
-            why = explain_end() if self._journal is not None else ""
+            why = explain_end() if self._journal is not None else None
             if why:
                 yield [_skip_proven(_make_proven_outcome(step, reasons), why) for step in part]
                 continue
@@ -189,32 +194,34 @@ class Remediation:
             proven = [_make_proven_outcome(step, {**reasons, **conflicts}) for step in part]
             yield self._write_proven(part, proven, began)
 
-    def _explain_mismatches(self, batch: Sequence[Step]) -> dict[str, str]:
+    def _explain_mismatches(self, batch: Sequence[Step]) -> dict[str, Reason | None]:
         """Return by finding what a new proof shows to be no longer true of a step."""
         consumers = [step.change.consumer for step in batch]
         now = self._reading.renew(consumers)
         if failed_checks := list_failed_checks(now):
             failures = summarize_checks(failed_checks)
-            raise UnsoundReading(f"Nothing more is changed in this run. {failures}")
+            raise UnsoundReading(
+                failed_checks[0].reword(f"Nothing more is changed in this run. {failures}")
+            )
         judged = judge_consumers(SnapshotIndex(now), self._policy)
         findings = {finding.consumer: finding for finding in judged}
         contradictions = self._reading.explain_contradictions(now)
-        reasons = {}
+        reasons: dict[str, Reason | None] = {}
         for step in batch:
             mismatch = _find_mismatch(step, now, findings)
-            reasons[step.finding] = mismatch or contradictions.get(step.change.consumer, "")
+            reasons[step.finding] = mismatch or contradictions.get(step.change.consumer)
         return reasons
 
     def _explain_conflicts(
-        self, part: Sequence[Step], reasons: Mapping[str, str]
-    ) -> dict[str, str]:
+        self, part: Sequence[Step], reasons: Mapping[str, Reason | None]
+    ) -> dict[str, Reason | None]:
         """Return by finding which proven steps do not start from the current allocations."""
         proven = [step for step in part if not reasons[step.finding]]
         conflicts = self._writer.find_conflicts([step.change for step in proven])
-        by_finding = {}
+        by_finding: dict[str, Reason | None] = {}
         for step in proven:
             if step.change.consumer in conflicts:
-                by_finding[step.finding] = str(conflicts[step.change.consumer])
+                by_finding[step.finding] = conflicts[step.change.consumer].reason
         return by_finding
 
     def _write_proven(
@@ -228,7 +235,7 @@ class Remediation:
         if self._journal is None or not ready:
             return proven
         if _is_too_old(began):
-            raise _Unproven(_TOO_OLD)
+            raise _Unproven(TOO_OLD)
         written = self._write_batch(ready, self._journal, began)
         by_finding = {outcome.step.finding: outcome for outcome in written}
         return [by_finding.get(outcome.step.finding, outcome) for outcome in proven]
@@ -250,7 +257,7 @@ class Remediation:
         except JournalError as error:
             # The changes are made and must be reported as made, although the journal lacks
             # their end.
-            return [add_reason(outcome, str(error)) for outcome in outcomes]
+            return [add_reason(outcome, error.reason) for outcome in outcomes]
         return outcomes
 
     def _find_overtaken(self, steps: Sequence[Step], began: float) -> dict[str, Outcome]:
@@ -262,10 +269,12 @@ class Remediation:
         try:
             conflicts = self._writer.find_conflicts([step.change for step in steps])
         except CloudError as error:
-            reason = f"It could not be read again right before the write. {error}"
+            reason = error.reason.reword(
+                f"It could not be read again right before the write. {error}"
+            )
             return {step.finding: Outcome(step, FAILED, reason) for step in steps}
         if _is_too_old(began):
-            return {step.finding: Outcome(step, FAILED, _TOO_OLD) for step in steps}
+            return {step.finding: Outcome(step, FAILED, TOO_OLD) for step in steps}
         overtaken = {}
         for step in steps:
             if step.change.consumer in conflicts:
@@ -298,7 +307,9 @@ def _split(steps: Sequence[Step], size: int) -> list[Sequence[Step]]:
     return [steps[start : start + size] for start in range(0, len(steps), size)]
 
 
-def _expect_proof(prove: Callable[..., dict[str, str]], *arguments: t.Any) -> dict[str, str]:
+def _expect_proof(
+    prove: Callable[..., dict[str, Reason | None]], *arguments: t.Any
+) -> dict[str, Reason | None]:
     """Return what `prove` returns, and raise _Unproven where it fails.
 
     Raises UnsoundReading as `prove` does.
@@ -308,54 +319,62 @@ def _expect_proof(prove: Callable[..., dict[str, str]], *arguments: t.Any) -> di
     except UnsoundReading:
         raise
     except CloudError as error:
-        raise _Unproven(f"It could not be verified again. {error}") from error
+        raise _Unproven(error.reason.reword(f"It could not be verified again. {error}")) from error
     except Exception as error:
         reason = describe_unexpected(error)
-        raise _Unproven(f"It could not be verified again. {reason}") from error
+        raise _Unproven(reason.reword(f"It could not be verified again. {reason}")) from error
 
 
-def _skip_proven(outcome: Outcome, why: str) -> Outcome:
+def _skip_proven(outcome: Outcome, why: Reason) -> Outcome:
     """Return an outcome that would have changed something as a skipped one, any other as it is."""
     if outcome.changed:
         return Outcome(outcome.step, SKIPPED, why)
     return outcome
 
 
-def _make_proven_outcome(step: Step, reasons: Mapping[str, str]) -> Outcome:
+def _make_proven_outcome(step: Step, reasons: Mapping[str, Reason | None]) -> Outcome:
     if reason := reasons[step.finding]:
         return Outcome(step, SKIPPED, reason)
     return Outcome(step, OUTCOME_BY_ACTION[step.change.action])
 
 
-def add_reason(outcome: Outcome, more: str) -> Outcome:
+def add_reason(outcome: Outcome, more: Reason) -> Outcome:
     """Return an outcome whose reason ends with `more`."""
-    return d.replace(outcome, reason=f"{outcome.reason} {more}".strip())
+    return d.replace(outcome, reason=outcome.reason.extend(more) if outcome.reason else more)
 
 
-def _find_mismatch(step: Step, now: Snapshot, findings: Mapping[str | None, Finding]) -> str:
-    """Return what is no longer true of `step`, nothing when it is proven as at detection."""
+def _find_mismatch(
+    step: Step, now: Snapshot, findings: Mapping[str | None, Finding]
+) -> Reason | None:
+    """Return what is no longer true of `step`, None when it is proven as at detection."""
     change = step.change
     evidence = now.evidence.get(change.consumer)
     allocation = evidence.allocation.value if evidence else None
     if allocation is None or (change.before["allocations"] and not allocation.resources):
-        return "It no longer has any allocations."
+        return Reason("allocations_gone", "It no longer has any allocations.")
     if is_same_allocation(build_body(allocation), change.after):
-        return "There is nothing left to change: its allocations are right."
+        return Reason(
+            "allocations_already_right",
+            "There is nothing left to change: its allocations are right.",
+        )
     if allocation.generation != change.generation:
-        return (
+        return Reason(
+            "generation_changed",
             f"It has changed since detection: its generation was {change.generation} then and "
-            f"is {allocation.generation} now."
+            f"is {allocation.generation} now.",
         )
     finding = findings.get(change.consumer)
     if finding is None:
-        return "It is healthy now."
+        return Reason("healthy_now", "It is healthy now.")
     if finding.kind != step.kind or finding.change is None:
-        return f"It is no longer proven: {finding.reason}"
+        return finding.reason.reword(f"It is no longer proven: {finding.reason}")
     if finding.change != change:
-        return "What would be written is no longer what detection proposed."
-    return ""
+        return Reason(
+            "write_differs", "What would be written is no longer what detection proposed."
+        )
+    return None
 
 
 def _make_outcome(step: Step, error: CloudError | None) -> Outcome:
     done = OUTCOME_BY_ACTION[step.change.action]
-    return Outcome(step, choose_outcome(error, done), str(error or ""))
+    return Outcome(step, choose_outcome(error, done), explain_error(error))

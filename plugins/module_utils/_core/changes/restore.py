@@ -16,7 +16,7 @@ import functools
 import typing as t
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
-from ..._common.errors import CloudError, JournalError
+from ..._common.errors import NO_REASON, CloudError, JournalError, Reason
 from ..clients.nova import NovaReader
 from ..models.change import Change, build_body, is_same_allocation
 from ..models.documents import AllocationBody, NameDocument, RestoredOutcomeDocument
@@ -35,7 +35,7 @@ from ..options.policy import Policy
 from ..plan.limits import MAX_FAILURES, explain_abort
 from ..plan.steps import Step
 from .journal import Journal, JournalRecord
-from .outcomes import choose_outcome, run_steps
+from .outcomes import choose_outcome, explain_error, run_steps
 from .records import TreeAddition, TreeRecord, find_changes, find_deleted_trees, select_trees
 
 if t.TYPE_CHECKING:  # pragma: no cover
@@ -56,7 +56,7 @@ class Restoration:
 
     step: Step | TreeRecord
     outcome: str
-    reason: str = ""
+    reason: Reason = NO_REASON
     write: Change | TreeAddition | None = None
     # A part of a tree was written, or may have been, before the rest failed.
     partly: bool = False
@@ -81,7 +81,8 @@ class Restoration:
             "consumer": consumer,
             "provider": provider,
             "outcome": self.outcome,
-            "reason": self.reason,
+            "reason": str(self.reason),
+            "reason_id": self.reason.id,
             "write": self.write.as_dict() if self.write else None,
         }
 
@@ -118,7 +119,7 @@ def restore(
     trees: TreeRestorer,
     deleted: Mapping[str, str],
     journal: Journal | None,
-    stopped: Callable[[], str],
+    stopped: Callable[[], Reason],
     max_failures: int = MAX_FAILURES,
 ) -> list[Restoration]:
     """Restore each of `steps` whose consumers have exactly what it left them, if Nova agrees.
@@ -140,7 +141,7 @@ def restore(
             return _restore_tree(step, providers, trees, journal)
         return _restore_step(step, providers, deleted, reader, writer, check, journal)
 
-    def explain_end(done: list[Restoration]) -> str:
+    def explain_end(done: list[Restoration]) -> Reason | None:
         return stopped() or explain_abort(sum(map(_has_failed, done)), max_failures)
 
     return run_steps(steps, restore_step, Restoration, explain_end)
@@ -187,10 +188,12 @@ def _restore_step(
         return _refuse_without_providers(step, missing, providers, deleted)
     written = [part.consumer for part in inverse.parts]
     touched = [uuid for part in inverse.parts for uuid in part.after["allocations"]]
-    why = check.explain_exclusion(providers, written, [*touched, *inverse.before["allocations"]])
+    refusal = check.explain_exclusion(
+        providers, written, [*touched, *inverse.before["allocations"]]
+    )
     # Last, so that the least time passes between Nova's answer and the write.
-    if why := why or check.explain_refusal(step.kind, inverse, providers):
-        return Restoration(step, SKIPPED, why)
+    if refusal := refusal or check.explain_refusal(step.kind, inverse, providers):
+        return Restoration(step, SKIPPED, refusal)
     if journal is None:
         return Restoration(step, RESTORED, write=inverse)
     journal.record_before([Step(step.finding, step.kind, inverse)])
@@ -200,7 +203,7 @@ def _restore_step(
         writer.replace(inverse)
     except CloudError as raised:
         error = raised
-    restoration = Restoration(step, choose_outcome(error, RESTORED), str(error or ""), inverse)
+    restoration = Restoration(step, choose_outcome(error, RESTORED), explain_error(error), inverse)
     with contextlib.suppress(JournalError):
         # What was restored must be reported as restored: the module reports a broken journal.
         journal.record_after([restoration])
@@ -230,13 +233,16 @@ def _refuse_without_providers(
     if set(missing) <= set(deleted):
         reason = _explain_missing_providers(missing, providers, deleted)
         return Restoration(step, SKIPPED, reason)
-    reason = f"Provider {', '.join(missing)}, on which it had an allocation, no longer exists."
+    reason = Reason(
+        "provider_gone",
+        f"Provider {', '.join(missing)}, on which it had an allocation, no longer exists.",
+    )
     return Restoration(step, FAILED, reason, hopeless=True)
 
 
 def _explain_missing_providers(
     missing: Iterable[str], providers: Mapping[str, Provider], deleted: Mapping[str, str]
-) -> str:
+) -> Reason:
     """Return why nothing is allocated from providers that the journal says were deleted."""
     by_name = {provider.name: provider.uuid for provider in providers.values()}
     reasons = []
@@ -244,22 +250,28 @@ def _explain_missing_providers(
         name = deleted[uuid]
         if name in by_name:
             reasons.append(
-                f"Provider {name} ({uuid}), on which it had an allocation, was deleted. "
-                f"The provider with that name is now {by_name[name]}, "
-                "and an allocation on the old provider is not moved to the new one."
+                Reason(
+                    "provider_replaced",
+                    f"Provider {name} ({uuid}), on which it had an allocation, was deleted. "
+                    f"The provider with that name is now {by_name[name]}, "
+                    "and an allocation on the old provider is not moved to the new one.",
+                )
             )
         else:
             reasons.append(
-                f"Provider {name} ({uuid}), on which it had an allocation, was deleted "
-                "and does not exist: nova-compute creates it again when it "
-                "starts; restore again after that."
+                Reason(
+                    "provider_not_recreated",
+                    f"Provider {name} ({uuid}), on which it had an allocation, was deleted "
+                    "and does not exist: nova-compute creates it again when it "
+                    "starts; restore again after that.",
+                )
             )
-    return " ".join(reasons)
+    return reasons[0].extend(*reasons[1:])
 
 
 def invert_change(
     change: Change, current: Mapping[str, AllocationBody]
-) -> tuple[Change | None, str]:
+) -> tuple[Change | None, Reason]:
     """Return the write that restores what was before `change`, or None and why there is none.
 
     What a server got is not taken from it, for it may need it by now. A pair is restored as a
@@ -274,12 +286,18 @@ def invert_change(
         now = current[part.consumer]
         if is_same_allocation(now, part.before):
             return None, (
-                f"{part.consumer} has the allocations that it had before: "
-                "there is nothing to restore."
+                Reason(
+                    "nothing_to_restore",
+                    f"{part.consumer} has the allocations that it had before: "
+                    "there is nothing to restore.",
+                )
             )
         if not is_same_allocation(now, part.after):
             providers = ", ".join(sorted(now["allocations"])) or "no provider"
-            return None, f"{part.consumer} now has other allocations, on {providers}."
+            return None, Reason(
+                "other_allocations_now",
+                f"{part.consumer} now has other allocations, on {providers}.",
+            )
         inverses.append(_invert_part(part, now))
     # The first change was inverted last; its partner goes into the same request.
     inverse = inverses.pop()
@@ -288,11 +306,14 @@ def invert_change(
     if inverse.frees:
         freed = ", ".join(sorted(inverse.frees))
         return None, (
-            f"To restore it, {change.consumer} would lose its allocations on {freed}, "
-            "which its server may need: "
-            "change them with placement_allocation if you have to."
+            Reason(
+                "would_take_allocation",
+                f"To restore it, {change.consumer} would lose its allocations on {freed}, "
+                "which its server may need: "
+                "change them with placement_allocation if you have to.",
+            )
         )
-    return inverse, ""
+    return inverse, NO_REASON
 
 
 def _invert_part(part: Change, now: AllocationBody) -> Change:
@@ -324,22 +345,25 @@ class RestoreCheck:
 
     def explain_exclusion(
         self, providers: Mapping[str, Provider], consumers: Iterable[str], named: Iterable[str]
-    ) -> str:
-        """Return which exclusion forbids to restore something; empty if none does.
+    ) -> Reason | None:
+        """Return which exclusion forbids to restore something; None if none does.
 
         named: providers by UUID or name.
         """
         excluded = self._excluded_consumers.intersection(consumers)
         if excluded:
             note = self._policy.get_exclusion_note(excluded)
-            return f"Consumer {min(excluded)}, or its server, is excluded by name{note}."
+            return Reason(
+                "consumer_excluded",
+                f"Consumer {min(excluded)}, or its server, is excluded by name{note}.",
+            )
         names = set(named)
         # Excluding one provider of a tree excludes the whole tree.
         trees = {known.root for known in providers.values() if {known.uuid, known.name} & names}
         for known in providers.values():
             if known.root in trees:
                 names |= {known.uuid, known.name}
-        return self._policy.explain_exclusion(names) or ""
+        return self._policy.explain_exclusion(names)
 
     @functools.cached_property
     def _excluded_consumers(self) -> set[str]:
@@ -350,45 +374,62 @@ class RestoreCheck:
             excluded.update(migration.uuid for migration in migrations)
         return excluded
 
-    def explain_refusal(self, kind: str, inverse: Change, providers: Mapping[str, Provider]) -> str:
-        """Return why `inverse`, which restores a finding of a kind, is not right; empty if it is.
+    def explain_refusal(
+        self, kind: str, inverse: Change, providers: Mapping[str, Provider]
+    ) -> Reason | None:
+        """Return why `inverse`, which restores a finding of a kind, is not right; None if it is.
 
         Raises CloudError where Nova refuses or gives no answer.
         """
         consumer = inverse.consumer
         answer = self._nova.get_server(consumer)
         if answer.value is None and answer.status != 404:
-            return f"{_describe_answer(answer)}, so it is not known what {consumer} needs."
+            return Reason(
+                "server_unread",
+                f"{_describe_answer(answer)}, so it is not known what {consumer} needs.",
+            )
         if inverse.partner is not None:
             return self._explain_pair(kind, inverse, inverse.partner, answer.value, providers)
         if answer.value is None:
             return self._explain_absence(kind, consumer)
         if kind in _OF_MIGRATIONS:
-            return f"The journal has {consumer} as a migration, and Nova has it as a server."
+            return Reason(
+                "server_where_migration_was",
+                f"The journal has {consumer} as a migration, and Nova has it as a server.",
+            )
         _migrations, why = self._read_migrations(answer.value)
         why = why or _explain_presence(kind, inverse, answer.value, providers)
         return why or _explain_owner(inverse, answer.value)
 
-    def _explain_absence(self, kind: str, consumer: str) -> str:
+    def _explain_absence(self, kind: str, consumer: str) -> Reason | None:
         if kind in _OF_ABSENT_SERVERS:
-            return ""
+            return None
         if kind in _OF_MIGRATIONS and self._nova.probe_migration_marker(consumer).status == 200:
-            return ""
-        return f"Nova does not know {consumer}, for which the journal has a finding {kind}."
+            return None
+        return Reason(
+            "consumer_unknown_to_nova",
+            f"Nova does not know {consumer}, for which the journal has a finding {kind}.",
+        )
 
-    def _read_migrations(self, server: Server) -> tuple[Sequence[Migration], str]:
-        """Return the migrations of a server, and what Nova is doing with it; empty for nothing."""
-        why = f"Nova is changing server {server.uuid}: restore again when it has finished."
+    def _read_migrations(self, server: Server) -> tuple[Sequence[Migration], Reason | None]:
+        """Return the migrations of a server, and what Nova is doing with it; None for nothing."""
+        why = Reason(
+            "server_changing",
+            f"Nova is changing server {server.uuid}: restore again when it has finished.",
+        )
         if server.task_state or not server.task_known:
             return (), why
         if server.status in (*MOVING_STATUSES, "BUILD", "UNKNOWN"):
             return (), why
         answer = self._nova.list_migrations_of_server(server.uuid)
         if answer.value is None:
-            return (), f"{_describe_answer(answer)}, so its migrations are not known."
+            return (), Reason(
+                "migrations_of_server_unread",
+                f"{_describe_answer(answer)}, so its migrations are not known.",
+            )
         if not all(migration.ended for migration in answer.value):
             return (), why
-        return answer.value, ""
+        return answer.value, None
 
     def _explain_pair(
         self,
@@ -397,33 +438,46 @@ class RestoreCheck:
         partner: Change,
         server: Server | None,
         providers: Mapping[str, Provider],
-    ) -> str:
+    ) -> Reason | None:
         """Return why a server must not give its allocation to its failed migration."""
         if server is None:
-            return f"Nova does not have server {inverse.consumer}."
+            return Reason("server_gone", f"Nova does not have server {inverse.consumer}.")
         migrations, why = self._read_migrations(server)
         if why:
             return why
         move = next((move for move in migrations if move.uuid == partner.consumer), None)
         if move is None or kind != "unreverted_allocation":
-            return f"Nova lists no migration {partner.consumer} of server {server.uuid}."
+            return Reason(
+                "migration_not_listed",
+                f"Nova lists no migration {partner.consumer} of server {server.uuid}.",
+            )
         if move.type not in COLD_MIGRATION_TYPES or move.status in SUCCESSFUL_MIGRATION_STATUSES:
-            return f"Migration {move.uuid} did not fail: it is a {move.type} and {move.status}."
+            return Reason(
+                "migration_did_not_fail",
+                f"Migration {move.uuid} did not fail: it is a {move.type} and {move.status}.",
+            )
         later = self._find_later_move(server, move, migrations)
         if later:
-            return f"Server {server.uuid} was moved again since ({later})."
+            return Reason("moved_since", f"Server {server.uuid} was moved again since ({later}).")
         if not inverse.after["allocations"]:
-            return f"Server {server.uuid} would be left without an allocation."
+            return Reason(
+                "left_without_allocation",
+                f"Server {server.uuid} would be left without an allocation.",
+            )
         lost = _name_hosts(inverse.before["allocations"], inverse.after["allocations"], providers)
         gained = _name_hosts(inverse.after["allocations"], inverse.before["allocations"], providers)
         if lost != {move.source_node} or gained != {move.dest_node} or server.node not in lost:
-            return (
+            return Reason(
+                "other_hosts_in_journal",
                 f"Migration {move.uuid} was from {move.source_node} to {move.dest_node}, "
-                f"and server {server.uuid} is on {server.node}: the journal has other hosts."
+                f"and server {server.uuid} is on {server.node}: the journal has other hosts.",
             )
         if any(_name_hosts({uuid: 0}, {}, providers) <= lost for uuid in inverse.allocates):
-            return f"Migration {move.uuid} would get more than server {server.uuid} has."
-        return ""
+            return Reason(
+                "migration_would_get_more",
+                f"Migration {move.uuid} would get more than server {server.uuid} has.",
+            )
+        return None
 
     def _find_later_move(
         self, server: Server, move: Migration, migrations: Iterable[Migration]
@@ -448,7 +502,7 @@ def _describe_answer(answer: Answer[t.Any]) -> str:
     return f"Nova answered {answer.status} to {answer.request}"
 
 
-def _explain_owner(inverse: Change, server: Server) -> str:
+def _explain_owner(inverse: Change, server: Server) -> Reason | None:
     """Return why the owner is not that of a live server; empty if it is, or is to stay."""
     owner = (inverse.after["project_id"], inverse.after["user_id"])
     known = [(server.project, server.user)]
@@ -456,20 +510,26 @@ def _explain_owner(inverse: Change, server: Server) -> str:
         known.append((inverse.before["project_id"], inverse.before["user_id"]))
     # Also for `wrong_owner`: anybody can write down whose allocation it was.
     if owner in known:
-        return ""
-    return f"The journal has another project or user than server {server.uuid} has."
+        return None
+    return Reason(
+        "other_owner_in_journal",
+        f"The journal has another project or user than server {server.uuid} has.",
+    )
 
 
 def _explain_presence(
     kind: str, inverse: Change, server: Server, providers: Mapping[str, Provider]
-) -> str:
+) -> Reason | None:
     """Return why a kind about absent servers does not fit to a live one; empty if it does."""
     allocations = inverse.after["allocations"].items()
     hosts = {uuid: share for uuid, share in allocations if not providers[uuid].sharing}
     # What was removed in error is on its own host.
     if kind not in _OF_ABSENT_SERVERS or _name_hosts(hosts, (), providers) == {server.node}:
-        return ""
-    return f"The journal has {server.uuid} as {kind}, and Nova has it on {server.node}."
+        return None
+    return Reason(
+        "server_exists",
+        f"The journal has {server.uuid} as {kind}, and Nova has it on {server.node}.",
+    )
 
 
 def _name_hosts(

@@ -17,7 +17,7 @@ import dataclasses as d
 import functools
 from collections.abc import Mapping
 
-from ..._common.errors import CloudError, ProviderConflict, UnsoundReading
+from ..._common.errors import NO_REASON, CloudError, ProviderConflict, Reason, UnsoundReading
 from ..clients.api import Api
 from ..clients.nova import NovaReader
 from ..clients.provider_state import ProviderState, ProviderStateReader
@@ -45,7 +45,7 @@ class TreeOutcome:
     """The outcome of one tree, the remarks on it, and the write if there was one."""
 
     outcome: str
-    reason: str
+    reason: Reason
     write: TreeAddition | None = None
     # Some providers of the tree were changed, or may have been, before another failed.
     partly: bool = False
@@ -73,35 +73,41 @@ class TreeRestorer:
         """
         # What a provider had cannot be guessed from the plan, which has only its name.
         if not tree.states:
-            return TreeOutcome(
-                SKIPPED,
+            reason = Reason(
+                "records_of_plan",
                 f"These are records of a plan, which do not contain what {tree.root.name} had: "
                 "use the journal of the run that deleted it.",
             )
-        root, reason = self._find_root(tree, providers)
-        if root is None:
-            return TreeOutcome(SKIPPED, reason)
-        state = self._states.read(root.uuid)
-        if state is None or not state.inventories:
             return TreeOutcome(
                 SKIPPED,
+                reason,
+            )
+        root = self._find_root(tree, providers)
+        if isinstance(root, Reason):
+            return TreeOutcome(SKIPPED, root)
+        state = self._states.read(root.uuid)
+        if state is None or not state.inventories:
+            reason = Reason(
+                "inventory_missing",
                 f"{root.name} has no inventory yet: nova-compute reports it soon; "
                 "restore again after that.",
             )
+            return TreeOutcome(
+                SKIPPED,
+                reason,
+            )
         additions, notes = self._find_additions(tree, root, providers)
         if not additions:
-            reasons = [f"There is nothing to add to {root.name}.", *notes]
-            return TreeOutcome(SKIPPED, " ".join(reasons))
+            reason = Reason("nothing_to_add", f"There is nothing to add to {root.name}.")
+            return TreeOutcome(SKIPPED, reason.extend(*notes))
         write = TreeAddition(tree.finding, tree.kind, tuple(additions))
         if self._journal is None:
-            return TreeOutcome(RESTORED, " ".join(notes), write)
+            return TreeOutcome(RESTORED, NO_REASON.extend(*notes), write)
         self._journal.record_before([write])
         return self._write_additions(write, notes)
 
-    def _find_root(
-        self, tree: TreeRecord, providers: Mapping[str, Provider]
-    ) -> tuple[Provider | None, str]:
-        """Return the root that nova-compute has created again, or None and why there is none.
+    def _find_root(self, tree: TreeRecord, providers: Mapping[str, Provider]) -> Provider | Reason:
+        """Return the root that nova-compute has created again, or why there is none.
 
         It most often has the same uuid, which nova-compute keeps in its file compute_id. A host
         that lost that file, or was installed again, has another uuid and the same name.
@@ -109,20 +115,25 @@ class TreeRestorer:
         old = tree.root
         now = _find_same_provider(old, providers)
         if now is None:
-            return None, f"Provider {old.name} ({old.uuid}) does not exist: {_RECREATE_HINT}."
+            return Reason(
+                "root_not_recreated",
+                f"Provider {old.name} ({old.uuid}) does not exist: {_RECREATE_HINT}.",
+            )
         if now.uuid != now.root:
-            return None, (
+            return Reason(
+                "root_is_child_now",
                 f"Provider {now.name} ({now.uuid}) is now a part of the tree of {now.root}, "
-                "and is left as it is."
+                "and is left as it is.",
             )
         # Somebody else may have created a provider of that name.
         if now.uuid not in self._nodes:
-            return None, (
+            return Reason(
+                "not_a_compute_node",
                 f"Provider {now.name} ({now.uuid}) exists, but Nova lists no compute node "
                 "with that UUID: nova-compute did not create it, "
-                "or its host has not been discovered yet (nova-manage cell_v2 discover_hosts)."
+                "or its host has not been discovered yet (nova-manage cell_v2 discover_hosts).",
             )
-        return now, ""
+        return now
 
     def _find_additions(
         self, tree: TreeRecord, root: Provider, providers: Mapping[str, Provider]
@@ -189,7 +200,7 @@ class TreeRestorer:
 
     def _write_additions(self, write: TreeAddition, notes: list[str]) -> TreeOutcome:
         outcomes: set[str] = set()
-        reasons: list[str] = []
+        reasons: list[Reason] = []
         partly = False
         for addition in write.additions:
             outcome, reason, written = self._add_to_provider(addition)
@@ -198,9 +209,10 @@ class TreeRestorer:
             if reason:
                 reasons.append(reason)
         combined = next((name for name in (FAILED, RESTORED) if name in outcomes), SKIPPED)
-        return TreeOutcome(combined, " ".join([*reasons, *notes]), write, partly)
+        reason = next(iter(reasons), NO_REASON).extend(*reasons[1:], *notes)
+        return TreeOutcome(combined, reason, write, partly)
 
-    def _add_to_provider(self, addition: ProviderAddition) -> tuple[str, str, bool]:
+    def _add_to_provider(self, addition: ProviderAddition) -> tuple[str, Reason, bool]:
         """Add to one provider what it lacks.
 
         Return the outcome, why it is not restored, and whether anything was written, or may have
@@ -212,12 +224,15 @@ class TreeRestorer:
                 addition.provider, addition.traits, addition.aggregates
             )
         except CloudError as error:
-            return FAILED, str(error), True
+            return FAILED, error.reason, True
         if not lacking:
-            return RESTORED, "", True
-        reason = f"Placement accepted the change of {addition.provider.name}, but does not show it."
+            return RESTORED, NO_REASON, True
+        reason = Reason(
+            "write_not_shown",
+            f"Placement accepted the change of {addition.provider.name}, but does not show it.",
+        )
         if refusal:
-            reason = str(refusal)
+            reason = refusal.reason
         unchanged = lacking == wanted
         if unchanged and isinstance(refusal, ProviderConflict):
             return SKIPPED, reason, False
@@ -228,7 +243,7 @@ class TreeRestorer:
         try:
             nodes = require_compute_nodes(self._nova.list_hypervisors(with_servers=False))
         except UnsoundReading as error:
-            raise CloudError(f"{error} Run again when it answers.") from error
+            raise CloudError(error.reason.extend("Run again when it answers.")) from error
         return {node.uuid: node for node in nodes}
 
     @functools.cached_property

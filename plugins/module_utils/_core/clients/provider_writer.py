@@ -14,7 +14,7 @@ import dataclasses as d
 import time
 from collections.abc import Collection, Iterable, Iterator, Sequence
 
-from ..._common.errors import CloudError, ProviderConflict
+from ..._common.errors import CloudError, ProviderConflict, Reason
 from ..models.nova import Hypervisor
 from ..models.placement import Provider
 from .api import Api
@@ -41,7 +41,7 @@ class ProviderWriter:
         self._reader = PlacementReader(api)
         self._states = ProviderStateReader(api)
 
-    def delete_tree(self, tree: Sequence[Provider]) -> tuple[list[Provider], str]:
+    def delete_tree(self, tree: Sequence[Provider]) -> tuple[list[Provider], Reason | None]:
         """Delete the providers of a whole tree in their order, the root last.
 
         Return those that are gone, and why the others are not. Raises CloudError when the tree
@@ -50,7 +50,7 @@ class ProviderWriter:
         Placement itself refuses to delete a provider on which a consumer has an allocation.
         """
         root = tree[-1]
-        refusal = ""
+        refusal = None
         for provider in tree:
             refusal = self._delete(provider.uuid, provider.name)
             if refusal:
@@ -62,12 +62,13 @@ class ProviderWriter:
                 f"It is unknown what is left of {root.name}, because it could not be read back: "
                 f"{error}"
             )
-            raise CloudError(f"{refusal} {unknown}".strip()) from error
+            raise CloudError(f"{refusal or ''} {unknown}".strip()) from error
         gone = [provider for provider in tree if provider.uuid not in left]
         if not left:
-            return gone, ""
-        return gone, (
-            refusal or f"Placement accepted the deletion of {root.name}, but still lists it."
+            return gone, None
+        return gone, refusal or Reason(
+            "deletion_not_shown",
+            f"Placement accepted the deletion of {root.name}, but still lists it.",
         )
 
     def add_traits_and_aggregates(
@@ -195,13 +196,13 @@ class ProviderWriter:
             for node in made:
                 self._delete(node.uuid, node.name)
 
-    def _delete(self, uuid: str, name: str) -> str:
+    def _delete(self, uuid: str, name: str) -> Reason | None:
         try:
             reply = self._api.write("DELETE", f"/resource_providers/{uuid}", _PROVIDER_MICROVERSION)
             self._api.expect(reply, f"to delete provider {name}", 204, 404)
         except CloudError as error:
-            return str(error)
-        return ""
+            return error.reason
+        return None
 
 
 def _find_missing(

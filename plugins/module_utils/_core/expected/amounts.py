@@ -16,6 +16,7 @@ import dataclasses as d
 import typing as t
 from collections.abc import Mapping
 
+from ..._common.errors import Reason
 from ..facts.consumer import ConsumerView, build_views
 from ..facts.index import SnapshotIndex
 from ..models.nova import Server
@@ -31,7 +32,7 @@ from ..models.snapshot import NOT_ASKED, Answer
 from ..options.policy import Policy
 from .inputs import build_inputs, build_listed_inputs, describe_unread
 from .missing import PCI_TRAIT
-from .placing import Expectation, compare
+from .placing import Expectation, compare, explain_missing
 from .request import build_requests
 
 # Why the amounts of a server were not checked, beside the names of `MissingInput`.
@@ -69,24 +70,22 @@ def compare_amounts(view: ConsumerView, policy: Policy, present: Allocations) ->
         return None
     doubt = _find_doubt(view, present)
     if doubt is not None:
-        return Expectation(
-            matches=None, allocations=None, why=doubt.reason, rules=(), missing=(doubt,)
-        )
+        return Expectation(None, None, explain_missing([doubt]), (), (doubt,))
     return compare(_build_requests(view, policy), get_host_tree(view), present)
 
 
-def find_device_doubt(view: ConsumerView, policy: Policy) -> str:
-    """Return why a server may have had a PCI device that nothing shows; empty if it cannot.
+def find_device_doubt(view: ConsumerView, policy: Policy) -> Reason | None:
+    """Return why a server may have had a PCI device that nothing shows; None if it cannot.
 
     What it has says whether it has one, and so this matters where it has nothing.
     """
     if not any(PCI_TRAIT in row.traits for row in get_host_tree(view).providers.values()):
-        return ""
+        return None
     for request in _build_requests(view, policy):
         for missing in request.missing:
             if missing.pci:
-                return missing.reason
-    return ""
+                return explain_missing([missing])
+    return None
 
 
 def fits_all_that_is_known(view: ConsumerView, policy: Policy, present: Allocations) -> bool:

@@ -10,6 +10,7 @@ import dataclasses as d
 import typing as t
 from collections.abc import Iterable
 
+from ..._common.errors import Reason
 from ..facts.consumer import (
     ConsumerView,
 )
@@ -34,11 +35,11 @@ _ORDINARY_CLASSES = frozenset({"VCPU", "PCPU", "MEMORY_MB", "DISK_GB"})
 class Correction:
     """What a server should have, or why that may not be written.
 
-    why: a part of a sentence; empty where `allocations` may be written.
+    why: a part of a sentence; None where `allocations` may be written.
     """
 
     allocations: Allocations
-    why: str = ""
+    why: Reason | None = None
 
 
 def correct_amounts(present: Allocations, expected: Allocations, tree: HostTree) -> Correction:
@@ -50,21 +51,35 @@ def correct_amounts(present: Allocations, expected: Allocations, tree: HostTree)
     lacking = find_surplus_on_children(present=expected, expected=present, tree=tree)
     if surplus and lacking:
         # Its guest may use the device that it has, in place of the one that it should have.
-        return Correction(present, "it has other devices of its host than it should have")
+        return Correction(
+            present,
+            Reason("has_other_devices", "it has other devices of its host than it should have"),
+        )
     for provider, amounts in present.items():
         if not tree.providers[provider].sharing:
             continue
         unneeded = sorted(amounts.keys() - expected.get(provider, {}).keys())
         if unneeded:
             name = tree.providers[provider].name
+            reason = Reason(
+                "unneeded_on_shared_provider",
+                f"it has {', '.join(unneeded)} on {name}, which hosts share, and does not need it",
+            )
             return Correction(
                 present,
-                f"it has {', '.join(unneeded)} on {name}, which hosts share, and does not need it",
+                reason,
             )
     unrequested = _find_unrequested_devices(present, expected, tree)
     if unrequested:
         # Some drivers report devices on the root provider, such as vGPUs before Stein.
-        return Correction(present, f"its guest may use the {unrequested} that it does not need")
+        reason = Reason(
+            "unrequested_device_in_use",
+            f"its guest may use the {unrequested} that it does not need",
+        )
+        return Correction(
+            present,
+            reason,
+        )
     corrected: dict[str, dict[str, int]] = {}
     for provider, amounts in (*expected.items(), *surplus.items()):
         corrected.setdefault(provider, {})
@@ -100,6 +115,11 @@ def format_rules(rules: Iterable[AmountRule]) -> str:
     return ", ".join(f"{amount} {cls} ({source})" for (cls, source), amount in sums.items())
 
 
+VOLUME_MAY_HAVE_CHANGED = Reason(
+    "volume_may_have_changed",
+    "the image properties of its volume may have changed since it was created",
+)
+
 # The classes that a server has or has not by the properties of its image alone.
 IMAGE_CLASSES = frozenset({"PCPU", "MEM_ENCRYPTION_CONTEXT"})
 
@@ -114,7 +134,7 @@ def choose_owner(view: ConsumerView) -> dict[str, t.Any]:
     }
 
 
-def decide_new_allocation(reason: str, view: ConsumerView, policy: Policy) -> Decision:
+def decide_new_allocation(reason: Reason, view: ConsumerView, policy: Policy) -> Decision:
     """Decide that a server without an allocation on its host should have one there."""
     # What it has of providers that share with its host may be right.
     kept = {}
@@ -123,44 +143,52 @@ def decide_new_allocation(reason: str, view: ConsumerView, policy: Policy) -> De
             kept[provider] = amounts
     expectation = compare_amounts(view, policy, kept)
     if expectation is None:
-        return decide_without_change(reason, view, "what it needs was not looked up")
+        return decide_without_change(
+            reason, view, Reason("needs_not_looked_up", "what it needs was not looked up")
+        )
     allocations = expectation.allocations
     if allocations is None:
         return decide_without_change(reason, view, expectation.why)
     if expectation.rules:
-        reason += f" It needs {format_rules(expectation.rules)}."
+        reason = reason.extend(f"It needs {format_rules(expectation.rules)}.")
     doubt = find_device_doubt(view, policy) or _find_volume_doubt_of_new(view)
     if doubt:
         return decide_without_change(reason, view, doubt)
     # What it was given elsewhere says what it needed there.
     strange = sorted(_list_classes(view.allocation.resources) - _list_classes(allocations))
     if strange:
-        why = f"it has {', '.join(strange)}, which it would not get on its host"
+        why = Reason(
+            "needed_other_classes",
+            f"it has {', '.join(strange)}, which it would not get on its host",
+        )
         return decide_without_change(reason, view, why)
     for provider in kept:
         if provider not in allocations:
             name = view.index.get_name(provider)
-            why = f"it has an allocation on {name}, which hosts share, and does not need it"
+            why = Reason(
+                "unneeded_shared_provider",
+                f"it has an allocation on {name}, which hosts share, and does not need it",
+            )
             return decide_without_change(reason, view, why)
     return decide_change(reason, view, allocations)
 
 
-def _find_volume_doubt_of_new(view: ConsumerView) -> str:
+def _find_volume_doubt_of_new(view: ConsumerView) -> Reason | None:
     """Return why the properties of a volume do not say what a server without allocation needs.
 
-    Empty if they do, or do not matter on its host. A user may change them at any time (Cinder,
+    None if they do, or do not matter on its host. A user may change them at any time (Cinder,
     `os-set_image_metadata`), and no allocation shows what they were when the server was created.
     """
     shape = view.subject.shape.value
     if shape is None or shape.image:
-        return ""
+        return None
     for provider in get_host_tree(view).providers.values():
         if not IMAGE_CLASSES.isdisjoint(provider.inventories):
-            return "the image properties of its volume may have changed since it was created"
-    return ""
+            return VOLUME_MAY_HAVE_CHANGED
+    return None
 
 
-def decide_without_change(reason: str, view: ConsumerView, why: str) -> Decision:
+def decide_without_change(reason: Reason, view: ConsumerView, why: Reason) -> Decision:
     """Decide that an allocation is wrong, where the right one is not certain.
 
     why: why it is not, as a part of a sentence.
@@ -169,10 +197,10 @@ def decide_without_change(reason: str, view: ConsumerView, why: str) -> Decision
         f"The right allocation cannot be calculated here, because {why}: "
         "use nova-manage placement heal_allocations."
     )
-    return drifted(f"{reason} {advice}", *list_amount_evidence(view))
+    return drifted(why.reword(f"{reason} {advice}"), *list_amount_evidence(view))
 
 
-def decide_change(reason: str, view: ConsumerView, allocations: Allocations) -> Decision:
+def decide_change(reason: Reason, view: ConsumerView, allocations: Allocations) -> Decision:
     change = build_change(view.allocation, resources=allocations, **choose_owner(view))
     return drifted(reason, *list_amount_evidence(view), change=change)
 

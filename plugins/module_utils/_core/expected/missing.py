@@ -13,6 +13,7 @@ import dataclasses as d
 import typing as t
 from collections.abc import Collection, Iterator, Mapping, Sequence
 
+from ..._common.errors import Reason
 from ..models.resource_request import (
     HostTree,
     MissingInput,
@@ -218,8 +219,8 @@ def fit_to_host(request: ResourceRequest, tree: HostTree) -> ResourceRequest:
 
 def find_contradiction(
     requests: Sequence[ResourceRequest], tree: HostTree, present: Mapping[Key, int]
-) -> str:
-    """Return what contradicts what, so that no change can be certain; empty if nothing does."""
+) -> Reason | None:
+    """Return what contradicts what, so that no change can be certain; None if nothing does."""
     for request in requests:
         doubt = _find_provider_doubt(request, tree, present)
         if doubt:
@@ -227,30 +228,35 @@ def find_contradiction(
     sums: dict[str, int] = {}
     for (provider, cls), amount in present.items():
         if provider not in tree.providers:
-            return ""
+            return None
         sums[cls] = sums.get(cls, 0) + amount
     for request in requests:
         if sums == sum_request(request):
-            return (
-                "its amounts are right, but not on the providers on which Nova would request them"
+            return Reason(
+                "right_amounts_on_other_providers",
+                "its amounts are right, but not on the providers on which Nova would request them",
             )
-    return ""
+    return None
 
 
 def _find_provider_doubt(
     request: ResourceRequest, tree: HostTree, present: Mapping[Key, int]
-) -> str:
+) -> Reason | None:
     for group in request.groups.values():
         if group.provider is None or not group.resources:
             continue
         if group.provider not in tree.providers:
-            return f"provider {group.provider} of request group {group.name} is not of its host"
+            return Reason(
+                "group_provider_of_other_host",
+                f"provider {group.provider} of request group {group.name} is not of its host",
+            )
         if any((group.provider, cls) in present for cls in group.resources):
             continue
         for provider in tree.providers:
             if all((provider, cls) in present for cls in group.resources):
-                return (
+                return Reason(
+                    "group_provider_contradicted",
                     f"request group {group.name} has provider {group.provider} according to "
-                    f"another service and {provider} according to Placement"
+                    f"another service and {provider} according to Placement",
                 )
-    return ""
+    return None

@@ -11,8 +11,9 @@ except that usages say nothing here: what others have is not what this server ha
 from __future__ import annotations
 
 import dataclasses as d
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
+from ..._common.errors import NO_REASON, Reason
 from ..._common.text import make_printable, summarize_names
 from ..models.placement import Allocations
 from ..models.resource_request import AmountRule, HostTree, MissingInput, ResourceRequest
@@ -45,9 +46,15 @@ class Expectation:
 
     matches: bool | None
     allocations: Allocations | None
-    why: str
+    why: Reason
     rules: tuple[AmountRule, ...]
     missing: tuple[MissingInput, ...]
+
+
+def explain_missing(missing: Iterable[MissingInput]) -> Reason:
+    """Return what is missing, as a part of a sentence."""
+    sentence = "; ".join(dict.fromkeys(item.reason for item in missing))
+    return Reason("input_missing", sentence)
 
 
 def compare(
@@ -68,7 +75,10 @@ def compare(
     doubts = _collect_doubts(fitted, tree, amounts)
     # Placement refuses to look for nothing, so that Nova has not placed the server by any of them.
     if not doubts and not any(map(sum_request, fitted)):
-        why = "its flavor requests nothing at all, and Nova places no such server"
+        why = Reason(
+            "flavor_requests_nothing",
+            "its flavor requests nothing at all, and Nova places no such server",
+        )
         return Expectation(None, None, why, (), ())
     # What may only have added something explains nothing where nothing is too much.
     if all(missing.pci for missing, _doubt in doubts):
@@ -77,9 +87,9 @@ def compare(
             return exact
     if doubts:
         return _compare_in_doubt(fitted, tree, amounts, doubts)
-    why = find_contradiction(fitted, tree, amounts)
-    if why:
-        return Expectation(None, None, why, fitted[0].rules, ())
+    contradiction = find_contradiction(fitted, tree, amounts)
+    if contradiction:
+        return Expectation(None, None, contradiction, fitted[0].rules, ())
     return _find_expected(fitted, tree, amounts)
 
 
@@ -91,7 +101,7 @@ def _find_exact(
     for request in requests:
         solution = find_closest(build_exact_problem(request, tree, present))
         if solution.placements:
-            return Expectation(True, collect_allocations(present), "", request.rules, ())
+            return Expectation(True, collect_allocations(present), NO_REASON, request.rules, ())
         complete = complete and solution.complete
     if complete:
         return None
@@ -119,7 +129,7 @@ def _compare_in_doubt(
 ) -> Expectation:
     """Compare only those amounts that nothing can change that is missing."""
     missing = tuple(item for item, _doubt in doubts)
-    why = "; ".join(dict.fromkeys(item.reason for item in missing))
+    why = explain_missing(missing)
     if any(doubt.everything for _item, doubt in doubts):
         return Expectation(None, None, why, requests[0].rules, missing)
     for request in requests:
@@ -155,9 +165,9 @@ def _find_expected(
     for request in requests:
         problem = build_problem(request, tree, present)
         lacking = lacking or list_unplaceable_classes(problem)
-        placements, why = find_nearest(problem)
-        if why:
-            return Expectation(False, None, why, request.rules, ())
+        placements, doubt = find_nearest(problem)
+        if doubt:
+            return Expectation(False, None, doubt, request.rules, ())
         if len(placements) > 1:
             why = _describe_choice(placements, tree)
             # Cyborg may know which it is.
@@ -167,7 +177,9 @@ def _find_expected(
             nearest.append((request, placements[0]))
     if not nearest:
         what = ", ".join(lacking) if lacking else "all that it requests"
-        why = f"no provider of its host can have {what} as Nova requests it"
+        why = Reason(
+            "no_provider_fits", f"no provider of its host can have {what} as Nova requests it"
+        )
         return Expectation(None, None, why, requests[0].rules, ())
     # Only the usual request has PCPU, and people who repair an allocation write VCPU.
     cpus = _list_cpu_classes(present)
@@ -178,16 +190,16 @@ def _find_expected(
         if is_nearer(other, placement, present):
             request, placement = other_request, other
         elif not is_nearer(placement, other, present) and cpus:
-            why = "it can have dedicated CPUs as PCPU or as VCPU"
+            why = Reason("cpu_class_ambiguous", "it can have dedicated CPUs as PCPU or as VCPU")
             return Expectation(False, None, why, request.rules, ())
-    return Expectation(False, collect_allocations(placement), "", request.rules, ())
+    return Expectation(False, collect_allocations(placement), NO_REASON, request.rules, ())
 
 
 def _list_cpu_classes(amounts: Mapping[Key, int]) -> set[str]:
     return {cls for _provider, cls in amounts} & {"VCPU", "PCPU"}
 
 
-def _describe_choice(placements: Sequence[Mapping[Key, int]], tree: HostTree) -> str:
+def _describe_choice(placements: Sequence[Mapping[Key, int]], tree: HostTree) -> Reason:
     first, second = placements[:2]
     providers: dict[str, None] = {}
     classes: dict[str, None] = {}
@@ -196,4 +208,7 @@ def _describe_choice(placements: Sequence[Mapping[Key, int]], tree: HostTree) ->
             providers[tree.providers[key[0]].name] = None
             classes[key[1]] = None
     names = summarize_names(make_printable(name, 100) for name in providers)
-    return f"its {', '.join(classes)} can be of more than one provider, such as {names}"
+    return Reason(
+        "several_placements",
+        f"its {', '.join(classes)} can be of more than one provider, such as {names}",
+    )

@@ -14,6 +14,7 @@ import dataclasses as d
 import math
 from collections.abc import Callable, Mapping
 
+from ..._common.errors import Reason
 from ..models.placement import Resources
 
 Key = tuple[str, str]
@@ -255,19 +256,21 @@ def measure_distances(first: Mapping[Key, int], second: Mapping[Key, int]) -> di
     return distances
 
 
-TOO_MANY = "it has too many possible placements on its host to try them all"
+TOO_MANY = Reason(
+    "too_many_placements", "it has too many possible placements on its host to try them all"
+)
 
 
-def find_nearest(problem: Problem) -> tuple[tuple[Amounts, ...], str]:
+def find_nearest(problem: Problem) -> tuple[tuple[Amounts, ...], Reason | None]:
     """Return the placements that are nearest, two if there are several, and why there is none.
 
-    The reason is empty where there is a placement, and where no placement is possible at all.
+    The reason is None where there is a placement, and where no placement is possible at all.
     """
     solution = find_closest(problem)
     if not solution.complete:
         return (), TOO_MANY
     if len(solution.placements) != 1:
-        return solution.placements, ""
+        return solution.placements, None
     placement = solution.placements[0]
     distances = measure_distances(placement, problem.present)
     for cls, distance in distances.items():
@@ -277,8 +280,8 @@ def find_nearest(problem: Problem) -> tuple[tuple[Amounts, ...], str]:
         if not least.complete:
             return (), TOO_MANY
         if least.distance < distance:
-            return (placement, least.placements[0]), ""
-    return (placement,), ""
+            return (placement, least.placements[0]), None
+    return (placement,), None
 
 
 def is_nearer(

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+from ..._common.errors import Reason
 from ..._common.text import summarize_names
 from ..models.nova import Service
 from ..models.snapshot import Answer, Evidence, Listings, Snapshot
@@ -30,7 +31,7 @@ _ADVICE = (
 _STALE_HOST = "If that host is gone for good, remove its mapping: nova-manage cell_v2 delete_host."
 
 
-def list_disagreements(listings: Listings) -> tuple[str, ...]:
+def list_disagreements(listings: Listings) -> tuple[Reason, ...]:
     """Return a sentence for each way in which the answers of a reading contradict each other.
 
     The result is empty when all answers agree. Of a finished reading (`Snapshot`) the evidence is
@@ -44,11 +45,13 @@ def list_disagreements(listings: Listings) -> tuple[str, ...]:
         _check_markers,
         _check_migrations,
     )
-    disagreements: list[str] = []
+    disagreements: list[Reason] = []
     for check in checks:
         disagreement = check(listings)
         if disagreement:
-            disagreements = [earlier.replace(f" {_ADVICE}", "") for earlier in disagreements]
+            disagreements = [
+                earlier.reword(earlier.replace(f" {_ADVICE}", "")) for earlier in disagreements
+            ]
             disagreements.append(disagreement)
     return tuple(disagreements)
 
@@ -111,20 +114,21 @@ def get_hosts_in_every_listing(listings: Listings) -> frozenset[str]:
     return listed & {node.host for node in listings.hypervisors.value}
 
 
-def _check_services(listings: Listings) -> str | None:
+def _check_services(listings: Listings) -> Reason | None:
     """Both listings have the same compute services."""
     if listings.services.value is None or listings.services_after.value is None:
         return None
     differing = get_compute_hosts(listings.services) ^ get_compute_hosts(listings.services_after)
     if not differing:
         return None
-    return (
+    return Reason(
+        "service_listings_differ",
         f"Nova listed the compute services of {summarize_names(sorted(differing))} in one answer "
-        f"and not in another. {_ADVICE}"
+        f"and not in another. {_ADVICE}",
     )
 
 
-def _check_hypervisors(listings: Listings) -> str | None:
+def _check_hypervisors(listings: Listings) -> Reason | None:
     """Each compute node has a compute service."""
     if listings.services.value is None or listings.hypervisors.value is None:
         return None
@@ -132,13 +136,14 @@ def _check_hypervisors(listings: Listings) -> str | None:
     without_service = node_hosts - get_compute_hosts(listings.services)
     if not without_service:
         return None
-    return (
+    return Reason(
+        "nodes_without_service",
         f"Nova lists compute nodes on {summarize_names(sorted(without_service))}, "
-        f"but no compute service there. {_ADVICE}"
+        f"but no compute service there. {_ADVICE}",
     )
 
 
-def _check_host_lookups(listings: Listings) -> str | None:
+def _check_host_lookups(listings: Listings) -> Reason | None:
     """A direct lookup finds no host that a listing lacks."""
     if listings.services.value is None or listings.services_after.value is None:
         return None
@@ -149,13 +154,14 @@ def _check_host_lookups(listings: Listings) -> str | None:
             unlisted.append(name)
     if not unlisted:
         return None
-    return (
+    return Reason(
+        "hosts_left_out_of_listings",
         f"Nova has compute nodes on {summarize_names(unlisted)} (GET /os-hosts) "
-        f"that its listings leave out. {_ADVICE} {_STALE_HOST}"
+        f"that its listings leave out. {_ADVICE} {_STALE_HOST}",
     )
 
 
-def _check_servers(listings: Listings) -> str | None:
+def _check_servers(listings: Listings) -> Reason | None:
     """Each server that was looked up is on a host that the listings have, or on one that a direct
     lookup does not find either.
     """
@@ -170,9 +176,10 @@ def _check_servers(listings: Listings) -> str | None:
         answer = "and that host was not looked up"
         if lookup is not None:
             answer = f"and Nova answered {lookup.status} when that host was looked up"
-        return (
+        return Reason(
+            "server_host_not_listed",
             f"Server {uuid} is on {host}, which has no compute service in Nova's listing, "
-            f"{answer}. {_ADVICE}"
+            f"{answer}. {_ADVICE}",
         )
     return None
 
@@ -195,20 +202,21 @@ def _list_server_hosts(
             yield lookup.value.host, lookup.value.uuid
 
 
-def _check_markers(listings: Listings) -> str | None:
+def _check_markers(listings: Listings) -> Reason | None:
     """A UUID that one answer knows as a migration is one in every answer."""
     for evidence in _get_evidence(listings):
         statuses = {answer.status for answer in (evidence.marker, *evidence.markers)}
         # A worker that does not know the cell of a migration answers 400 to its uuid.
         if {200, 400} <= statuses:
-            return (
+            return Reason(
+                "migration_answers_differ",
                 f"Nova knew {evidence.uuid} as a migration in one answer and not in another. "
-                f"{_ADVICE}"
+                f"{_ADVICE}",
             )
     return None
 
 
-def _check_migrations(listings: Listings) -> str | None:
+def _check_migrations(listings: Listings) -> Reason | None:
     """The migrations that Nova lists for a server that still exists include all that it listed
     before.
     """
@@ -221,9 +229,10 @@ def _check_migrations(listings: Listings) -> str | None:
             continue
         missing = listed.get(evidence.uuid, set()) - _get_migration_uuids(evidence)
         if missing:
-            return (
+            return Reason(
+                "migration_listings_differ",
                 f"Nova listed migration {min(missing)} of server {evidence.uuid} in one answer "
-                f"and not in another. {_ADVICE}"
+                f"and not in another. {_ADVICE}",
             )
     return None
 

@@ -15,6 +15,7 @@ import functools
 from collections.abc import Collection, Iterator, Mapping
 from collections.abc import Set as AbstractSet
 
+from ..._common.errors import Reason
 from ..._common.times import seconds_between
 from ..models.nova import Migration
 from ..models.placement import Allocation, list_compute_classes
@@ -136,7 +137,7 @@ class ConsumerView(ServerView):
         is_consumer = self.migration is not None and self.migration.uuid == migration.uuid
         return is_consumer and root in self.trees
 
-    def explain_possible_guest_of_evacuation(self, roots: Collection[str | None]) -> str | None:
+    def explain_possible_guest_of_evacuation(self, roots: Collection[str | None]) -> Reason | None:
         """Return why the guest that an evacuation left in one of `roots` may still run, or None.
 
         nova-compute destroys that guest when it starts, and then saves the evacuation as
@@ -183,24 +184,38 @@ class ConsumerView(ServerView):
         return (self.index.snapshot.migrations, *self.subject.host_migrations)
 
     @functools.cached_property
-    def contradiction(self) -> str | None:
+    def contradiction(self) -> Reason | None:
         """What contradicts that the server is gone or without a host, or what could not be read."""
         if self.index.snapshot.hypervisors.value is None:
-            return "the hypervisor listing, which would show it on its host, could not be read"
+            return Reason(
+                "hypervisor_listing_unread",
+                "the hypervisor listing, which would show it on its host, could not be read",
+            )
         host = self.index.get_listed_host(self.subject.uuid)
         if host:
-            return f"the hypervisor listing shows it on {host}"
+            return Reason("listed_on_host", f"the hypervisor listing shows it on {host}")
         for answer in self.subject.rows:
             if answer.value and self.subject.uuid in answer.value:
-                return "a cell still has a row of the server, although its instance mapping is lost"
+                return Reason(
+                    "row_left_in_cell",
+                    "a cell still has a row of the server, although its instance mapping is lost",
+                )
             if answer.value:
-                return f"Nova answered with other servers ({answer.request})"
+                return Reason(
+                    "other_servers_answered", f"Nova answered with other servers ({answer.request})"
+                )
         if self.active_migration:
-            return f"its migration {self.active_migration.uuid} is {self.active_migration.status}"
+            return Reason(
+                "server_is_moving",
+                f"its migration {self.active_migration.uuid} is {self.active_migration.status}",
+            )
         if any(listing.value is None for listing in self.migration_listings):
-            return "a listing of migrations could not be read"
+            return Reason("migrations_unread", "a listing of migrations could not be read")
         if self.migration is None and self._is_listed_as_migration():
-            return "Nova lists a migration with this UUID in one answer and not in another"
+            return Reason(
+                "migration_listed_once",
+                "Nova lists a migration with this UUID in one answer and not in another",
+            )
         return None
 
     def _is_listed_as_migration(self) -> bool:
@@ -211,17 +226,19 @@ class ConsumerView(ServerView):
         return False
 
 
-def _describe_possible_guest(host: str, evacuation: Migration) -> str:
+def _describe_possible_guest(host: str, evacuation: Migration) -> Reason:
     if host != evacuation.source_compute:
-        return (
+        return Reason(
+            "guest_may_run_under_other_name",
             f"{host} may be {evacuation.source_compute}, which evacuation {evacuation.uuid} of the "
             "server left, under another name: the guest may still run there, and nova-compute "
-            "does not destroy it. Look for it there (virsh list --all)."
+            "does not destroy it. Look for it there (virsh list --all).",
         )
-    return (
+    return Reason(
+        "guest_not_cleaned_up",
         f"nova-compute on {host} runs, and has not recorded that it cleaned up after evacuation "
         f"{evacuation.uuid} of the server, so the guest may still run there. Restart nova-compute "
-        "there: it destroys that guest and removes the allocation."
+        "there: it destroys that guest and removes the allocation.",
     )
 
 
@@ -303,7 +320,7 @@ def _has_compute_allocation(view: ConsumerView, root: str | None) -> bool:
     return bool(list_compute_classes(resources, root) & own_classes)
 
 
-def explain_possible_move_without_migration(view: ConsumerView) -> str | None:
+def explain_possible_move_without_migration(view: ConsumerView) -> Reason | None:
     """Return why the guest may be on another host, or get there, without a migration; or None.
 
     Nova has none of an evacuation if its database was restored from before it, and makes none for
@@ -313,9 +330,10 @@ def explain_possible_move_without_migration(view: ConsumerView) -> str | None:
     other_hosts = {_get_host(view, root) for root in view.other_trees}
     # An evacuation is always to another host, not to another node of the same one.
     if other_hosts != {own_host} and view.index.list_compute_states(own_host) != {"up"}:
-        return (
+        return Reason(
+            "own_service_not_up",
             f"nova-compute on {own_host} is not up: if Nova's database was restored from before "
-            "an evacuation, its guest may run on another host."
+            "an evacuation, its guest may run on another host.",
         )
     for root in view.other_trees:
         doubt = _explain_possible_unshelve(view, root)
@@ -330,7 +348,7 @@ def _get_host(view: ConsumerView, root: str) -> str | None:
     return node.host if node else None
 
 
-def _explain_possible_unshelve(view: ConsumerView, root: str) -> str | None:
+def _explain_possible_unshelve(view: ConsumerView, root: str) -> Reason | None:
     """Return how an unshelve may still place, or have placed, the server on a host twice; or None.
 
     root: another tree on which it has an allocation. A host that is up has emptied its queue.
@@ -340,9 +358,10 @@ def _explain_possible_unshelve(view: ConsumerView, root: str) -> str | None:
     if host is None or placement is None:
         return None
     if view.index.list_compute_states(host) != {"up"}:
-        return (
+        return Reason(
+            "unshelve_may_be_queued",
             "it was placed again after an unshelve: that one may still wait for nova-compute "
-            f"on {host}, which is not up."
+            f"on {host}, which is not up.",
         )
     remaining_guest = explain_possible_guest_of_unshelve(view, [root])
-    return f"{remaining_guest}." if remaining_guest else None
+    return remaining_guest.reword(f"{remaining_guest}.") if remaining_guest else None

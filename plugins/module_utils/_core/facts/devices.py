@@ -20,17 +20,20 @@ import re
 import typing as t
 from collections.abc import Iterable
 
+from ..._common.errors import Reason
 from ..._common.times import format_duration, is_earlier, seconds_between, shift_time
 from ..models.nova import PORT_ACTIONS, Action, Server
 from ..models.placement import Allocations, Resources, add_amounts, subtract_amounts
 from ..models.resource_request import ServerPort
 from ..models.snapshot import Evidence
 from .consumer import ConsumerView
-from .server import ServerView
+from .server import ACTIONS_UNREAD, ServerView
 
 if t.TYPE_CHECKING:  # pragma: no cover
     from ..models.guest_devices import GuestDevices, HostGuests
 
+
+AGE_UNKNOWN = Reason("allocation_age_unknown", "the age of its allocation is unknown")
 
 # Beyond this a look at a host proves nothing.
 MAX_AGE_SECONDS = 3600
@@ -56,12 +59,12 @@ class UnusedProviders:
     """The child providers of which the guest of a server is proven to use no device.
 
     providers: their uuids; empty where nothing is proven.
-    explanation: what the host shows, or why nothing is proven; a sentence, or empty where nobody
-        has looked at any host.
+    explanation: what the host shows, or why nothing is proven; None where nobody has looked at any
+        host.
     """
 
     providers: frozenset[str]
-    explanation: str
+    explanation: Reason | None
 
 
 def find_unused_providers(
@@ -73,30 +76,39 @@ def find_unused_providers(
     """
     looked_at = tuple(hosts)
     if not looked_at:
-        return UnusedProviders(frozenset(), "")
+        return UnusedProviders(frozenset(), None)
     seen = _find_host(view, looked_at)
     if seen is None:
-        return _prove_nothing(f"none of the results in guests is of its host {view.node_name}")
+        reason = Reason(
+            "host_not_in_guests",
+            f"none of the results in guests is of its host {view.node_name}",
+        )
+        return _prove_nothing(reason)
     guest = seen.guests.get(view.consumer)
     if guest is None:
-        return _prove_nothing(f"its host had no domain of it at {seen.read_at}")
+        return _prove_nothing(
+            Reason("no_domain_on_host", f"its host had no domain of it at {seen.read_at}")
+        )
     doubt = _find_doubt_about_guest(view, guest) or _find_doubt_about_time(view, seen)
     if doubt:
         return _prove_nothing(doubt)
     unused = []
     doubts = []
     for child in sorted(children):
-        doubt = _find_doubt_about_child(view, child, guest)
-        if doubt:
-            doubts.append(doubt)
+        use = _find_doubt_about_child(view, child, guest)
+        if use:
+            doubts.append(use)
         else:
             unused.append(child)
     if not unused:
-        return _prove_nothing(" and ".join(doubts))
+        return _prove_nothing(doubts[0].reword(" and ".join(doubts)))
     names = ", ".join(map(view.index.get_name, unused))
     return UnusedProviders(
         frozenset(unused),
-        f"At {seen.read_at}, its guest on {seen.host} used no device of {names}.",
+        Reason(
+            "devices_unused",
+            f"At {seen.read_at}, its guest on {seen.host} used no device of {names}.",
+        ),
     )
 
 
@@ -117,10 +129,9 @@ def find_device_address(name: str, root_name: str) -> str | None:
     return f"{match[1]}:{match[2]}:{match[3]}.{match[4]}"
 
 
-def _prove_nothing(why: str) -> UnusedProviders:
-    return UnusedProviders(
-        frozenset(), f"What its guest uses is not proven by what was seen on hosts: {why}."
-    )
+def _prove_nothing(why: Reason) -> UnusedProviders:
+    sentence = f"What its guest uses is not proven by what was seen on hosts: {why}."
+    return UnusedProviders(frozenset(), why.reword(sentence))
 
 
 def _find_host(view: ConsumerView, hosts: Iterable[HostGuests]) -> HostGuests | None:
@@ -135,67 +146,86 @@ def _find_host(view: ConsumerView, hosts: Iterable[HostGuests]) -> HostGuests | 
     return None
 
 
-def _find_doubt_about_guest(view: ConsumerView, guest: GuestDevices) -> str:
+def _find_doubt_about_guest(view: ConsumerView, guest: GuestDevices) -> Reason | None:
     status = view.server.status if view.server else "unknown"
     states = _DOMAIN_STATES.get(status, frozenset())
     if guest.state not in states:
-        return f"the server is {status} and its domain was {guest.state}"
+        return Reason(
+            "domain_in_other_state", f"the server is {status} and its domain was {guest.state}"
+        )
     # What a domain that is shut off gets is what its definition says, and libvirt resumes a guest
     # with a saved memory from that.
     if guest.managed_save or (guest.state == "shut off" and not guest.persistent):
-        return "its domain has a saved memory, or is not defined on the host"
+        return Reason(
+            "domain_not_defined", "its domain has a saved memory, or is not defined on the host"
+        )
     if guest.unidentified:
-        return f"it has {guest.unidentified[0]}"
-    return ""
+        return Reason("unidentified_device", f"it has {guest.unidentified[0]}")
+    return None
 
 
-def _find_doubt_about_time(view: ConsumerView, seen: HostGuests) -> str:
+def _find_doubt_about_time(view: ConsumerView, seen: HostGuests) -> Reason | None:
     """Return why what was seen may not be so any more; empty if it is."""
     now = view.subject.server.at
     if is_earlier(shift_time(now, MAX_CLOCK_DIFFERENCE), seen.read_at):
-        return f"the clock of its host is ahead of Nova's, with {seen.read_at} after {now}"
+        return Reason(
+            "host_clock_ahead",
+            f"the clock of its host is ahead of Nova's, with {seen.read_at} after {now}",
+        )
     age = seconds_between(seen.read_at, now)
     if age is None or age > MAX_AGE_SECONDS:
-        return (
-            f"its host was read at {seen.read_at}, more than {format_duration(MAX_AGE_SECONDS)} ago"
+        return Reason(
+            "host_read_long_ago",
+            f"its host was read at {seen.read_at}, more than {format_duration(MAX_AGE_SECONDS)} "
+            "ago",
         )
     last = shift_time(seen.read_at, -MAX_CLOCK_DIFFERENCE)
     allocation = view.evidence.allocation
     if view.allocation.age_seconds is None:
-        return "the age of its allocation is unknown"
+        return AGE_UNKNOWN
     written = shift_time(allocation.at, -view.allocation.age_seconds)
     updated = view.server.updated if view.server else None
     for what, moment in (("its allocation was written", written), ("Nova changed it", updated)):
         if not is_earlier(moment, last):
-            return f"{what} at {moment}, and its host was read at {seen.read_at}"
+            return Reason(
+                "changed_since_host_was_read",
+                f"{what} at {moment}, and its host was read at {seen.read_at}",
+            )
     return _find_doubt_about_actions(view, last)
 
 
-def _find_doubt_about_actions(view: ConsumerView, last: str) -> str:
+def _find_doubt_about_actions(view: ConsumerView, last: str) -> Reason | None:
     actions = view.subject.actions.value
     if actions is None:
-        return "its instance actions could not be read"
+        return ACTIONS_UNREAD
     for action in actions:
         if not is_earlier(action.start_time, last):
-            return f"the action {action.action} was requested at {action.start_time}"
+            return Reason(
+                "action_since_host_was_read",
+                f"the action {action.action} was requested at {action.start_time}",
+            )
     # A device may be about to be attached with a port.
     return find_action_doubt(view.subject)
 
 
-def _find_doubt_about_child(view: ConsumerView, child: str, guest: GuestDevices) -> str:
+def _find_doubt_about_child(view: ConsumerView, child: str, guest: GuestDevices) -> Reason | None:
     """Return why the guest may use a device of a child provider; empty if it uses none."""
     name, own = view.index.get_name(child), view.own_tree or ""
     if not has_only_devices(view.allocation.resources[child]):
-        return f"what it has of {name} is not a device that its domain would show"
+        return Reason(
+            "not_a_device", f"what it has of {name} is not a device that its domain would show"
+        )
     provider = view.index.snapshot.providers.get(child)
     if provider is None or provider.parent != own:
-        return f"{name} is not a direct child of the provider of its host"
+        return Reason(
+            "not_a_direct_child", f"{name} is not a direct child of the provider of its host"
+        )
     address = find_device_address(name, view.index.get_name(own))
     if address is None:
-        return f"the name of {name} does not say which device it is"
+        return Reason("device_not_named", f"the name of {name} does not say which device it is")
     if address in guest.addresses:
-        return f"its guest uses a device of {name}"
-    return ""
+        return Reason("device_in_use", f"its guest uses a device of {name}")
+    return None
 
 
 _DEVICE_CLASSES = frozenset({"FPGA", "PCI_DEVICE", "PGPU", "SRIOV_NET_VF", "VGPU"})
@@ -223,12 +253,12 @@ class PortLeak:
     amounts: by provider; empty where that is not known.
     requested: by provider, what its ports request.
     doubt: why `amounts` may not be a leak or could not be calculated, as a part of a sentence;
-        empty if it is one.
+        None if it is one.
     """
 
     amounts: Allocations
     requested: Allocations
-    doubt: str = ""
+    doubt: Reason | None = None
 
 
 def is_network_class(resource_class: str) -> bool:
@@ -275,7 +305,7 @@ def find_port_leak(view: ServerView) -> PortLeak | None:
         _find_server_doubt(server),
         _find_place_doubt(view, amounts),
     )
-    return PortLeak(amounts, requested, next(filter(None, doubts), ""))
+    return PortLeak(amounts, requested, next(filter(None, doubts), None))
 
 
 def may_have_leak(view: ServerView) -> bool:
@@ -295,7 +325,7 @@ def may_have_leak(view: ServerView) -> bool:
     return False
 
 
-def find_action_doubt(subject: Evidence) -> str:
+def find_action_doubt(subject: Evidence) -> Reason | None:
     """Return why a port of the server may be on its way; empty if none is.
 
     Nova records the action before it asks the host, and gives the server no task. It first
@@ -304,10 +334,13 @@ def find_action_doubt(subject: Evidence) -> str:
     """
     actions = subject.actions.value
     if actions is None:
-        return "its instance actions could not be read"
+        return ACTIONS_UNREAD
     requests = list_port_actions(actions)
     if len(requests) > MAX_PORT_ACTIONS:
-        return f"more than {MAX_PORT_ACTIONS} of its actions attach or detach a port"
+        return Reason(
+            "too_many_port_actions",
+            f"more than {MAX_PORT_ACTIONS} of its actions attach or detach a port",
+        )
     by_request = {}
     for answer in subject.port_actions:
         if answer.value is not None:
@@ -315,8 +348,11 @@ def find_action_doubt(subject: Evidence) -> str:
     for action in requests:
         detail = by_request.get(action.request_id)
         if detail is None or not detail.is_finished:
-            return f"its action {action.action} of {action.start_time} is not known to have ended"
-    return ""
+            return Reason(
+                "port_action_unfinished",
+                f"its action {action.action} of {action.start_time} is not known to have ended",
+            )
+    return None
 
 
 def list_port_actions(actions: Iterable[Action]) -> list[Action]:
@@ -333,62 +369,77 @@ def _has_all_requests(subject: Evidence) -> bool:
     return all(port.groups is not None for port in ports)
 
 
-def _find_port_doubt(port: ServerPort, server: Server) -> str:
+def _find_port_doubt(port: ServerPort, server: Server) -> Reason | None:
     """Return why a port may have more than it requests; empty if it has just that."""
     if not (port.device_owner or "").startswith(_SERVER_PORT_OWNER):
-        return f"port {port.uuid} is owned by {port.device_owner or 'nobody'}"
+        return Reason(
+            "port_of_other_owner", f"port {port.uuid} is owned by {port.device_owner or 'nobody'}"
+        )
     if port.host != server.host:
-        return f"port {port.uuid} is bound on {port.host or 'no host'}"
+        return Reason(
+            "port_bound_elsewhere", f"port {port.uuid} is bound on {port.host or 'no host'}"
+        )
     if port.has_trunk:
-        return f"port {port.uuid} has a trunk"
+        return Reason("port_has_trunk", f"port {port.uuid} has a trunk")
     if port.device_profile:
-        return f"port {port.uuid} has a device profile"
-    return ""
+        return Reason("port_has_device_profile", f"port {port.uuid} has a device profile")
+    return None
 
 
-def _add_request(requested: dict[str, dict[str, int]], port: ServerPort) -> str:
+def _add_request(requested: dict[str, dict[str, int]], port: ServerPort) -> Reason | None:
     """Add what a port requests to `requested`, by its provider.
 
     Return why the request or the provider is not known; empty if they are.
     """
     groups = port.groups or ()
     if not groups and not port.shows_request:
-        return f"Neutron does not show what port {port.uuid} requests"
+        return Reason(
+            "port_request_not_shown", f"Neutron does not show what port {port.uuid} requests"
+        )
     for group in groups:
         provider = port.providers.get(group.uuid) or port.providers.get("")
         if provider is None:
-            return f"port {port.uuid} does not name the provider of what it requests"
+            return Reason(
+                "port_provider_not_named",
+                f"port {port.uuid} does not name the provider of what it requests",
+            )
         add_amounts(requested.setdefault(provider, {}), group.resources)
-    return ""
+    return None
 
 
-def _find_shortage(view: ServerView, present: Allocations, requested: Allocations) -> str:
+def _find_shortage(view: ServerView, present: Allocations, requested: Allocations) -> Reason | None:
     """Return of which provider the ports request more than the server has; empty if of none.
 
     Then the surplus on another provider may be theirs.
     """
     for provider in subtract_amounts(requested, present):
-        return f"its ports request more of {view.index.get_name(provider)} than it has"
-    return ""
+        return Reason(
+            "ports_request_more",
+            f"its ports request more of {view.index.get_name(provider)} than it has",
+        )
+    return None
 
 
-def _find_server_doubt(server: Server) -> str:
+def _find_server_doubt(server: Server) -> Reason | None:
     """Return why something other than a port may have requested the amounts."""
     specs = server.flavor.extra_specs if server.flavor else None
     if specs is None:
-        return "Nova does not show all of its flavor"
+        return Reason("flavor_not_shown", "Nova does not show all of its flavor")
     for name in specs:
         is_network = any(prefix in name for prefix in _CLASS_PREFIXES)
         if is_network or name.startswith("accel:"):
-            return f"its flavor has {name}"
-    return ""
+            return Reason("flavor_requests_network", f"its flavor has {name}")
+    return None
 
 
-def _find_place_doubt(view: ServerView, amounts: Allocations) -> str:
+def _find_place_doubt(view: ServerView, amounts: Allocations) -> Reason | None:
     """Return which provider of the amounts is not a child of its host; empty if all are."""
     own = view.own_tree
     for provider in amounts:
         is_child = provider != own and view.index.get_root(provider) == own
         if not is_child or view.index.is_sharing(provider):
-            return f"{view.index.get_name(provider)} is not a child provider of its host"
-    return ""
+            return Reason(
+                "not_a_child_provider",
+                f"{view.index.get_name(provider)} is not a child provider of its host",
+            )
+    return None

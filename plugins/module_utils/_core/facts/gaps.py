@@ -18,6 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Container, Mapping
 
+from ..._common.errors import Reason
 from ..._common.text import summarize_names
 from ..models.placement import Allocations
 from ..models.snapshot import Snapshot
@@ -26,7 +27,7 @@ from .consumer import ConsumerView
 from .listings_index import ListingsIndex
 
 
-def find_gap(view: ConsumerView, needs_every_cell: bool) -> str | None:
+def find_gap(view: ConsumerView, needs_every_cell: bool) -> Reason | None:
     """Return which answer a proof about this consumer lacks because a cell does not answer.
 
     The result is None when the proof lacks none. needs_every_cell: whether it rests on absence.
@@ -35,20 +36,26 @@ def find_gap(view: ConsumerView, needs_every_cell: bool) -> str | None:
     if not silent:
         return None
     if needs_every_cell:
-        return (
+        return Reason(
+            "every_cell_needed",
             f"this rests on absence, and the cell of {summarize_names(sorted(silent))} "
-            "does not answer"
+            "does not answer",
         )
     touched = sorted(list_touched_hosts(view) & silent)
     if touched:
-        return f"it involves {summarize_names(touched)}, whose cell does not answer"
+        return Reason(
+            "cell_of_host_down",
+            f"it involves {summarize_names(touched)}, whose cell does not answer",
+        )
     doubtful = []
     for root in list_touched_roots(view):
         if _may_be_of_silent_host(root, view):
             doubtful.append(view.index.get_name(root))
     if doubtful:
         names = summarize_names(sorted(doubtful))
-        return f"a cell does not answer, and {names} may belong to a host in it"
+        return Reason(
+            "may_be_of_down_cell", f"a cell does not answer, and {names} may belong to a host in it"
+        )
     return None
 
 
@@ -131,7 +138,7 @@ def explain_contradictions(
     index: ListingsIndex,
     providers: Container[str],
     listed: Mapping[str, Allocations],
-) -> dict[str, str]:
+) -> dict[str, Reason]:
     """Return by consumer why the answers about its allocations cannot be relied on.
 
     An answer about the server of a migration, or about a migration of a server, counts for both.
@@ -154,9 +161,10 @@ def explain_contradictions(
     for uuid in snapshot.evidence:
         for related in (uuid, *_list_related(uuid, snapshot, index)):
             if related in contradicted:
-                reasons[uuid] = (
+                reasons[uuid] = Reason(
+                    "listing_contradicts_answer",
                     f"Placement's answer about the allocations of {related} is not what it lists "
-                    "on the providers: they are changing right now, or a cache has an old answer."
+                    "on the providers: they are changing right now, or a cache has an old answer.",
                 )
                 break
     return reasons
@@ -164,7 +172,7 @@ def explain_contradictions(
 
 def explain_loss(
     consumer: str, listed: Mapping[str, Allocations], snapshot: Snapshot, index: ListingsIndex
-) -> str | None:
+) -> Reason | None:
     """Return why an answer about `consumer` cannot be relied on: it lacks what a provider lists.
 
     What has changed since the providers were listed counts too.
@@ -178,10 +186,11 @@ def explain_loss(
         answered = allocation.resources if allocation else {}
         for provider, amounts in listed.get(uuid, {}).items():
             if answered.get(provider) != amounts:
-                return (
+                return Reason(
+                    "allocation_answers_differ",
                     f"{index.get_name(provider)} lists another allocation of {uuid} than Placement "
                     "answered when asked for it: it is changing right now, or a cache has an old "
-                    "answer."
+                    "answer.",
                 )
     return None
 

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+from ..._common.errors import Reason
 from ..._common.times import is_earlier
 from ..models.nova import (
     COLD_MIGRATION_TYPES,
@@ -27,6 +28,9 @@ from ..models.nova import (
     Migration,
 )
 from .consumer import ConsumerView
+from .server import ACTIONS_UNREAD
+
+_ACTIONS_UNREAD = ACTIONS_UNREAD.reword("the actions on it since then could not be read")
 
 # The event around the part of conductor in which it creates the migration, so that one process
 # wrote both times.
@@ -71,33 +75,38 @@ def list_relevant_request_ids(actions: Iterable[Action], since: str | None) -> l
     return request_ids
 
 
-def find_source_doubt(view: ConsumerView, migration: Migration) -> str | None:
+def find_source_doubt(view: ConsumerView, migration: Migration) -> Reason | None:
     """Return why the guest of a server may not be at the source of a failed cold `migration`.
 
     The result is None where it is proven to be there. Every move that was tried since has to be
     proven likewise.
     """
     if view.subject.actions.value is None:
-        return "the actions on it since then could not be read"
+        return _ACTIONS_UNREAD
     actions: list[Action] = []
     for answer in view.subject.last_actions:
         if answer.value is None:
-            return "the actions on it since then could not be read"
+            return _ACTIONS_UNREAD
         actions.append(answer.value)
     for move in _list_moves_since(view, migration):
         if move.type not in COLD_MIGRATION_TYPES or move.status not in _PROVABLE_STATUSES:
-            return f"{move.type} {move.uuid}, which began later, is {move.status}"
+            return Reason(
+                "later_move_not_provable",
+                f"{move.type} {move.uuid}, which began later, is {move.status}",
+            )
         if not _has_stayed(view, move, actions):
             if _crosses_cells(actions):
-                return (
+                return Reason(
+                    "moved_across_cells",
                     f"{move.type} {move.uuid} went to another cell, and its guest may run on "
-                    f"{move.dest_compute}: look for it there (virsh list --all)"
+                    f"{move.dest_compute}: look for it there (virsh list --all)",
                 )
-            return (
+            return Reason(
+                "guest_not_proven_at_source",
                 f"nothing proves that {move.type} {move.uuid} left no guest on "
                 f"{move.dest_compute}: start or hard reboot the server on {view.node_name} "
                 f"to prove where it is; if its disks are in {view.consumer}_resize there, give "
-                "that directory its old name first"
+                "that directory its old name first",
             )
     return None
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Collection, Mapping
 
+from ..._common.errors import Reason
 from ..._common.times import is_earlier, seconds_between
 from ..._common.uuids import normalize_uuid
 from ..models.nova import Migration, Service
@@ -41,7 +42,7 @@ class SnapshotIndex(ListingsIndex):
         return shard is None or shard.contains(name)
 
     @functools.cached_property
-    def failed_checks(self) -> tuple[str, ...]:
+    def failed_checks(self) -> tuple[Reason, ...]:
         """Why nothing may be changed after this reading, a sentence each.
 
         It is empty when the reading is sound.
@@ -49,7 +50,7 @@ class SnapshotIndex(ListingsIndex):
         return list_failed_checks(self.snapshot)
 
     @functools.cached_property
-    def failed_absence_checks(self) -> tuple[str, ...]:
+    def failed_absence_checks(self) -> tuple[Reason, ...]:
         """Why nothing may be concluded from absence, a sentence each.
 
         It is empty when the reading is sound and every cell answered.
@@ -83,19 +84,20 @@ class SnapshotIndex(ListingsIndex):
         """Return whether the user named the host with the tree `root`."""
         return any(root in self.find_roots(name) for name in self.snapshot.scope.hosts)
 
-    def find_possible_host(self, root: str) -> str:
+    def find_possible_host(self, root: str) -> Reason | None:
         """Return which host may be behind a root provider without a compute node.
 
-        The result is empty where it is proven that there is none.
+        The result is None where it is proven that there is none.
         """
         if self._listing_doubt:
             return self._listing_doubt
         # Before the lookups: beside another Nova no host is looked up.
         regions = self.snapshot.cloud.other_novas
         if regions:
-            return (
+            return Reason(
+                "other_nova_on_placement",
                 f"region {', '.join(regions)} has its own Nova that uses this Placement, "
-                "and it may be one of the hosts there"
+                "and it may be one of the hosts there",
             )
         lookup_doubt = self.find_doubtful_lookup(root)
         if lookup_doubt:
@@ -103,14 +105,15 @@ class SnapshotIndex(ListingsIndex):
         name = self.get_name(root)
         if normalize_uuid(name):
             # The name of a node of ironic: no host has it, so that the lookup by it proves nothing.
-            return (
+            return Reason(
+                "name_is_a_uuid",
                 "its name is a UUID, like that of a bare metal node, so its host cannot be "
-                "looked up by name"
+                "looked up by name",
             )
         return self.find_possible_service(name)
 
-    def find_possible_service(self, name: str) -> str:
-        """Return which compute service may be behind a provider of that name; empty if none.
+    def find_possible_service(self, name: str) -> Reason | None:
+        """Return which compute service may be behind a provider of that name; None if none is.
 
         Nova lists no compute node of it.
         """
@@ -125,16 +128,18 @@ class SnapshotIndex(ListingsIndex):
                 if may_have_unlisted_node(service, hosts, name):
                     possible.add(service.host)
         if unlisted:
-            return (
+            return Reason(
+                "service_without_node",
                 f"{COMPUTE} on {', '.join(sorted(unlisted))} is up and has no compute node yet "
-                "(nova-manage cell_v2 discover_hosts)"
+                "(nova-manage cell_v2 discover_hosts)",
             )
         if possible:
-            return (
+            return Reason(
+                "service_may_be_of_provider",
                 f"{COMPUTE} on {', '.join(sorted(possible))} is down, and the provider may be its "
-                "compute node: decommission that host (osops.placement.decommission_host)"
+                "compute node: decommission that host (osops.placement.decommission_host)",
             )
-        return ""
+        return None
 
     def list_compute_states(self, host: str | None) -> set[str | None]:
         """Return the states of nova-compute on `host` in the two listings of services.
@@ -181,10 +186,10 @@ class SnapshotIndex(ListingsIndex):
             found.append([one for one in services if one.binary == COMPUTE and one.host == host])
         return found
 
-    def find_doubtful_lookup(self, root: str) -> str:
+    def find_doubtful_lookup(self, root: str) -> Reason | None:
         """Return which direct lookup of the host behind a provider did not say that there is none.
 
-        The result is empty where all lookups said so.
+        The result is None where all lookups said so.
         """
         for name in list_host_names(self.get_name(root)):
             lookup = self.snapshot.host_lookups.get(name)
@@ -192,18 +197,27 @@ class SnapshotIndex(ListingsIndex):
             if name in self.hosts_listed or (lookup is not None and lookup.status == 404):
                 continue
             if lookup is None:
-                return f"host {name} was not looked up"
-            return f"Nova answered {lookup.status} when host {name} was looked up"
-        return ""
+                return Reason("host_not_looked_up", f"host {name} was not looked up")
+            return Reason(
+                "host_lookup_failed",
+                f"Nova answered {lookup.status} when host {name} was looked up",
+            )
+        return None
 
     @functools.cached_property
-    def _listing_doubt(self) -> str:
-        """Why a compute node may be missing in Nova's listing; empty when the listing is sound."""
+    def _listing_doubt(self) -> Reason | None:
+        """Why a compute node may be missing in Nova's listing; None when the listing is sound."""
         nodes = self.snapshot.hypervisors.value
         has_every_cell = has_every_cell_answered(self.snapshot.services)
         if nodes is None or not has_every_cell or self.unjudged_hosts:
-            return "a cell is not answering, and it may be one of its hosts"
-        return find_region_mismatch(nodes, self.providers) or " ".join(self.failed_checks)
+            return Reason(
+                "may_be_host_of_down_cell",
+                "a cell is not answering, and it may be one of its hosts",
+            )
+        mismatch = find_region_mismatch(nodes, self.providers)
+        if mismatch or not self.failed_checks:
+            return mismatch
+        return self.failed_checks[0].extend(*self.failed_checks[1:])
 
 
 def _is_up_without_node(service: Service, hosts: Collection[str]) -> bool:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import dataclasses as d
 
+from ..._common.errors import Reason
 from ..models.snapshot import Cloud
 
 
@@ -23,13 +24,14 @@ class Requirement:
     proof: str
     kinds: tuple[str, ...] | None = None
 
-    def explain(self, offered: tuple[int, int]) -> str:
+    def explain(self, offered: tuple[int, int]) -> Reason:
         """Return the sentence that says what is undecided while the service offers only this."""
         undecided = ", ".join(self.kinds) if self.kinds is not None else "everything"
-        return (
+        return Reason(
+            "microversion_too_old",
             f"{self.service} offers microversions up to {format_version(offered)}, "
             f"but {format_version(self.since)} is needed to see {self.proof}: "
-            f"{undecided} is undecided."
+            f"{undecided} is undecided.",
         )
 
 
@@ -48,24 +50,27 @@ REQUIREMENTS = (
 )
 
 
-def list_unmet_requirements(cloud: Cloud) -> tuple[str, ...]:
+def list_unmet_requirements(cloud: Cloud) -> tuple[Reason, ...]:
     """Return a sentence for each proof that `cloud` cannot give."""
     sentences = [requirement.explain(offered) for requirement, offered in _list_unmet(cloud)]
     if not cloud.tells_time:
         sentences.append(
-            f"Placement at {cloud.placement_endpoint} sends neither a Date nor its own time "
-            "(Last-Modified of GET /), so no age is known and nothing is old enough to be "
-            "changed: look for a proxy that removes these headers."
+            Reason(
+                "placement_sends_no_time",
+                f"Placement at {cloud.placement_endpoint} sends neither a Date nor its own time "
+                "(Last-Modified of GET /), so no age is known and nothing is old enough to be "
+                "changed: look for a proxy that removes these headers.",
+            )
         )
     return tuple(sentences)
 
 
-def list_blocking_requirements(cloud: Cloud) -> tuple[str, ...]:
+def list_blocking_requirements(cloud: Cloud) -> tuple[Reason, ...]:
     """Return those sentences that mean that nothing may be changed at all."""
     return tuple(one.explain(offered) for one, offered in _list_unmet(cloud) if one.kinds is None)
 
 
-def explain_unprovable(kind: str, cloud: Cloud) -> str | None:
+def explain_unprovable(kind: str, cloud: Cloud) -> Reason | None:
     """Return why no finding of `kind` can be proven, or None if one can."""
     for requirement, offered in _list_unmet(cloud):
         if requirement.kinds is None or kind in requirement.kinds:

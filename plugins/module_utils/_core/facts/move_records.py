@@ -23,6 +23,7 @@ from __future__ import annotations
 import typing as t
 from collections.abc import Iterable, Sequence
 
+from ..._common.errors import Reason
 from ..._common.times import is_earlier, seconds_between
 from ..models.nova import (
     ARRIVED_MIGRATION_STATUSES,
@@ -147,7 +148,9 @@ def is_where_placed(view: ServerView, placement: Action) -> bool:
     return first_move is not None and first_move.source_compute in placed_on
 
 
-def explain_possible_guest_of_unshelve(view: ServerView, roots: Iterable[str | None]) -> str | None:
+def explain_possible_guest_of_unshelve(
+    view: ServerView, roots: Iterable[str | None]
+) -> Reason | None:
     """Return why the guest may be in one of the trees `roots`, not where Nova has it; or None.
 
     A host that began an unshelve may have made the guest, whether the unshelve ended well or not.
@@ -162,15 +165,17 @@ def explain_possible_guest_of_unshelve(view: ServerView, roots: Iterable[str | N
             continue
         for unshelve in list_repeated_unshelves(view, root):
             if _may_have_begun(view, unshelve, root):
-                return (
+                return Reason(
+                    "unshelve_may_have_begun",
                     f"{view.index.get_host_name(root)} may also have begun an unshelve of it "
-                    f"({unshelve.request_id}), and its guest may run there"
+                    f"({unshelve.request_id}), and its guest may run there",
                 )
         if not is_where_placed(view, placement):
-            return (
+            return Reason(
+                "placement_not_confirmed",
                 f"its newest action {placement.action} is not known to have placed it on "
                 f"{view.node_name}: an earlier unshelve may have waited and done that, and its "
-                "guest may run on another host"
+                "guest may run on another host",
             )
     return None
 

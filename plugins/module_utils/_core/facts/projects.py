@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+from ..._common.errors import Reason
 from ..models.snapshot import Projects, Snapshot
 
 
@@ -25,30 +26,35 @@ def find_project(uuid: str, snapshot: Snapshot) -> tuple[str, bool | None]:
     return "", None
 
 
-def explain_doubt(projects: Projects, own_project: str | None) -> str:
+def explain_doubt(projects: Projects, own_project: str | None) -> Reason | None:
     """Return why a 404 may not mean that there is no such project; empty if it does.
 
     own_project: the uuid of the project of these credentials.
     """
     listed = projects.listing.value
     if listed is None:
-        return (
+        return Reason(
+            "projects_unread",
             f"Keystone answered {projects.listing.status} when asked for all projects, so these "
-            "credentials may not see the projects of others"
+            "credentials may not see the projects of others",
         )
     if own_project not in {project.uuid for project in listed}:
-        return (
+        return Reason(
+            "own_project_not_listed",
             "Keystone does not list the project of these credentials either: check that the "
-            "identity endpoint of the service catalogue is the Keystone that gave the token"
+            "identity endpoint of the service catalogue is the Keystone that gave the token",
         )
     if len(listed) == 1:
-        return "Keystone lists no project but that of these credentials"
+        return Reason(
+            "only_own_project_listed", "Keystone lists no project but that of these credentials"
+        )
     if len({project.domain for project in listed}) > 1:
-        return ""
+        return None
     # Where all projects are of one domain, that has to be the only one.
     if projects.domains.value is not None and len(projects.domains.value) == 1:
-        return ""
-    return (
+        return None
+    return Reason(
+        "other_domains_not_listed",
         "Keystone lists only projects of one domain, so these credentials may not see those of "
-        "other domains"
+        "other domains",
     )

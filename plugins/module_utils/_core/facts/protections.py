@@ -4,7 +4,7 @@
 
 """The reasons never to change a consumer: one small function for each reason.
 
-Each returns the reason as a sentence, or None. They are checked in the order of `PROTECTIONS`, and
+Each returns the reason, or None. They are checked in the order of `PROTECTIONS`, and
 before any proof. The first paragraph of each docstring is published in docs/safety.md.
 """
 
@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 
+from ..._common.errors import Reason
 from ..._common.times import format_duration, seconds_between
 from ..._common.uuids import normalize_uuid
 from ..models.nova import Action, Server
@@ -22,15 +23,16 @@ from .consumer import ConsumerView
 _NOVA_CONSUMER_TYPES = frozenset({None, "INSTANCE", "MIGRATION"})
 
 
-def protect_excluded(view: ConsumerView, policy: Policy) -> str | None:
+def protect_excluded(view: ConsumerView, policy: Policy) -> Reason | None:
     """You excluded the consumer, its server, or a host, or a provider in its tree, on which the
     consumer has an allocation or its server is.
     """
     excluded = {view.consumer, view.subject.uuid} & policy.exclude_consumers
     if excluded:
-        return (
+        return Reason(
+            "excluded_by_name",
             "This consumer, or the server whose migration it is, is excluded by "
-            f"name{policy.get_exclusion_note(excluded)}."
+            f"name{policy.get_exclusion_note(excluded)}.",
         )
     providers = set(view.allocation.resources)
     # A change may also write to the server's host, on which it may have no allocation yet.
@@ -45,41 +47,44 @@ def protect_excluded(view: ConsumerView, policy: Policy) -> str | None:
     )
 
 
-def protect_foreign_type(view: ConsumerView, policy: Policy) -> str | None:
+def protect_foreign_type(view: ConsumerView, policy: Policy) -> Reason | None:
     """Its consumer type is not INSTANCE, MIGRATION or unknown, so the consumer belongs to another
     service.
     """
     if view.allocation.type in _NOVA_CONSUMER_TYPES:
         return None
-    return (
+    return Reason(
+        "of_other_service",
         f"Its consumer type is {view.allocation.type}, which Nova does not use: the consumer "
-        "belongs to another service."
+        "belongs to another service.",
     )
 
 
-def protect_foreign_uuid(view: ConsumerView, policy: Policy) -> str | None:
+def protect_foreign_uuid(view: ConsumerView, policy: Policy) -> Reason | None:
     """Its UUID is not in lower case with dashes, as Nova writes UUIDs: the consumer belongs to
     another service, or was created by hand.
     """
     if normalize_uuid(view.consumer) == view.consumer:
         return None
-    return (
+    return Reason(
+        "uuid_not_novas",
         f"Nova does not write UUIDs like {view.consumer}: the consumer belongs to another service, "
-        "or was created by hand."
+        "or was created by hand.",
     )
 
 
-def protect_verify_resize(view: ConsumerView, policy: Policy) -> str | None:
+def protect_verify_resize(view: ConsumerView, policy: Policy) -> Reason | None:
     """Its server has a resize to confirm or to revert, and both need the allocation."""
     if view.server is None or view.server.status != "VERIFY_RESIZE":
         return None
-    return (
+    return Reason(
+        "resize_to_confirm",
         f"Server {view.server.uuid} is in VERIFY_RESIZE: its resize has to be confirmed or "
-        "reverted, and both need this allocation."
+        "reverted, and both need this allocation.",
     )
 
 
-def protect_moving(view: ConsumerView, policy: Policy) -> str | None:
+def protect_moving(view: ConsumerView, policy: Policy) -> Reason | None:
     """A migration of its server is under way, whether the allocation is on the source or on the
     destination.
     """
@@ -89,27 +94,33 @@ def protect_moving(view: ConsumerView, policy: Policy) -> str | None:
         underway = view.migration
     if underway is None:
         return None
-    return (
+    return Reason(
+        "migration_under_way",
         f"Migration {underway.uuid} ({underway.type}) of server {underway.server} is under way: "
-        f"{underway.status}."
+        f"{underway.status}.",
     )
 
 
-def protect_soft_deleted(view: ConsumerView, policy: Policy) -> str | None:
+def protect_soft_deleted(view: ConsumerView, policy: Policy) -> Reason | None:
     """Its server is soft-deleted and can still be restored."""
     if view.server is None or view.server.status != "SOFT_DELETED":
         return None
-    return f"Server {view.server.uuid} is soft-deleted and can still be restored."
+    return Reason(
+        "soft_deleted", f"Server {view.server.uuid} is soft-deleted and can still be restored."
+    )
 
 
-def protect_unknown_status(view: ConsumerView, policy: Policy) -> str | None:
+def protect_unknown_status(view: ConsumerView, policy: Policy) -> Reason | None:
     """The cell of its server does not answer (status UNKNOWN)."""
     if view.server is None or view.server.status != "UNKNOWN":
         return None
-    return f"The status of server {view.server.uuid} is UNKNOWN, because its cell does not answer."
+    return Reason(
+        "status_unknown",
+        f"The status of server {view.server.uuid} is UNKNOWN, because its cell does not answer.",
+    )
 
 
-def protect_booting(view: ConsumerView, policy: Policy) -> str | None:
+def protect_booting(view: ConsumerView, policy: Policy) -> Reason | None:
     """Its server is being built: Nova allocates before it sets the host. Without a task, this
     holds only up to the age `orphan_cleanup_stuck_min_age`.
     """
@@ -120,24 +131,33 @@ def protect_booting(view: ConsumerView, policy: Policy) -> str | None:
     has_no_task = server.task_known and server.task_state is None
     if has_no_task and (view.age_seconds or 0) >= policy.stuck_min_age:
         return None
-    return f"Server {server.uuid} is being built: Nova allocates before it sets the host."
+    return Reason(
+        "being_built",
+        f"Server {server.uuid} is being built: Nova allocates before it sets the host.",
+    )
 
 
-def protect_task(view: ConsumerView, policy: Policy) -> str | None:
+def protect_task(view: ConsumerView, policy: Policy) -> Reason | None:
     """Its server has a task, so Nova is working on it."""
     if view.server is None or view.server.task_state is None:
         return None
-    return f"Nova is working on server {view.server.uuid}: its task is {view.server.task_state}."
+    return Reason(
+        "task_under_way",
+        f"Nova is working on server {view.server.uuid}: its task is {view.server.task_state}.",
+    )
 
 
-def protect_error_with_host(view: ConsumerView, policy: Policy) -> str | None:
+def protect_error_with_host(view: ConsumerView, policy: Policy) -> Reason | None:
     """Its server is in ERROR on a host, where its guest may run."""
     if view.server is None or view.server.status != "ERROR" or not view.server.host:
         return None
-    return f"Server {view.server.uuid} is in ERROR on {view.server.host}, where its guest may run."
+    return Reason(
+        "error_on_host",
+        f"Server {view.server.uuid} is in ERROR on {view.server.host}, where its guest may run.",
+    )
 
 
-def protect_guest_elsewhere(view: ConsumerView, policy: Policy) -> str | None:
+def protect_guest_elsewhere(view: ConsumerView, policy: Policy) -> Reason | None:
     """A domain of its server was on another host than Nova's in a result of
     `orphan_cleanup_guests`, running or not and however old the result is.
     """
@@ -147,15 +167,16 @@ def protect_guest_elsewhere(view: ConsumerView, policy: Policy) -> str | None:
         state = seen.states.get(server)
         is_own = seen.node == view.own_tree if seen.node else seen.host == own_host
         if state and not is_own:
-            return (
+            return Reason(
+                "domain_elsewhere",
                 f"Host {seen.host} had a domain of server {server} at {seen.read_at} ({state}), "
                 f"and Nova has the server on {own_host or 'no host'}: its guest may be on "
-                f"{seen.host}. If it is not, read the hosts again."
+                f"{seen.host}. If it is not, read the hosts again.",
             )
     return None
 
 
-def protect_too_young(view: ConsumerView, policy: Policy) -> str | None:
+def protect_too_young(view: ConsumerView, policy: Policy) -> Reason | None:
     """The allocation was last written less than `orphan_cleanup_min_age` ago, or at an unknown
     time. The same holds for the newest change of its server, of a migration of the server, and for
     the newest action: Nova writes some allocations after the end of an operation is visible.
@@ -167,7 +188,7 @@ def protect_too_young(view: ConsumerView, policy: Policy) -> str | None:
     return explain_recent_event(view, policy)
 
 
-def explain_recent_event(view: ConsumerView, policy: Policy) -> str | None:
+def explain_recent_event(view: ConsumerView, policy: Policy) -> Reason | None:
     """Return what Nova did to the server less than the minimum age ago, or None."""
     event = _find_newest_event(view)
     if event is None:
@@ -175,7 +196,7 @@ def explain_recent_event(view: ConsumerView, policy: Policy) -> str | None:
     return _explain_age(*event, policy)
 
 
-def _explain_age(what: str, age: int | None, policy: Policy) -> str | None:
+def _explain_age(what: str, age: int | None, policy: Policy) -> Reason | None:
     """Return that something was done too short a time ago; None if it was not.
 
     age: in seconds; None if it is unknown.
@@ -184,7 +205,10 @@ def _explain_age(what: str, age: int | None, policy: Policy) -> str | None:
     if not policy.min_age or (age is not None and age >= policy.min_age):
         return None
     when = "at an unknown time" if age is None else f"{format_duration(age)} ago"
-    return f"{what} {when}, and the minimum age is {format_duration(policy.min_age)}."
+    return Reason(
+        "younger_than_min_age",
+        f"{what} {when}, and the minimum age is {format_duration(policy.min_age)}.",
+    )
 
 
 def _find_newest_event(view: ConsumerView) -> tuple[str, int | None] | None:
@@ -252,7 +276,7 @@ def _find_last_time(action: Action) -> str | None:
     return max(filter(None, times), default=None)
 
 
-PROTECTIONS: Mapping[str, Callable[[ConsumerView, Policy], str | None]] = {
+PROTECTIONS: Mapping[str, Callable[[ConsumerView, Policy], Reason | None]] = {
     "excluded": protect_excluded,
     "foreign_type": protect_foreign_type,
     "foreign_uuid": protect_foreign_uuid,

@@ -15,6 +15,7 @@ import typing as t
 from collections.abc import Collection, Container, Iterable, Mapping
 from collections.abc import Set as AbstractSet
 
+from ..._common.errors import Reason
 from ..._common.times import is_earlier
 from ..models.nova import (
     ARRIVED_MIGRATION_STATUSES,
@@ -32,6 +33,8 @@ from ..models.placement import Allocations
 from ..models.snapshot import Answer, Evidence
 from .listings_index import ListingsIndex, group_by_tree
 from .move_records import find_move_without_migration
+
+ACTIONS_UNREAD = Reason("actions_unread", "its instance actions could not be read")
 
 
 @d.dataclass(frozen=True, kw_only=True)
@@ -103,7 +106,7 @@ class ServerView:
         return self.active_migration is None
 
     @functools.cached_property
-    def unlisted_move(self) -> str | None:
+    def unlisted_move(self) -> Reason | None:
         """Why the server may have moved without a migration that Nova lists, or None.
 
         An API worker that does not know the server's cell lists no migration of it. One that lists
@@ -117,13 +120,16 @@ class ServerView:
             return None
         actions = self.subject.actions.value
         if actions is None:
-            return "its instance actions, which would show a move of it, could not be read"
+            return ACTIONS_UNREAD.reword(
+                "its instance actions, which would show a move of it, could not be read"
+            )
         action = find_move_without_migration(actions, migrations)
         if action is None:
             return None
-        return (
+        return Reason(
+            "move_without_migration",
             f"Nova recorded the action {action.action} at {action.start_time} "
-            "and lists no migration for it"
+            "and lists no migration for it",
         )
 
     @property
@@ -352,7 +358,7 @@ class ServerView:
 
     def explain_possible_revert(
         self, migration: Migration, roots: Collection[str | None]
-    ) -> str | None:
+    ) -> Reason | None:
         """Return why the only disk of the server may be on the source of a failed move, or None.
 
         roots: the trees that may have it.
@@ -362,7 +368,7 @@ class ServerView:
         is_there = self.may_be_at_failed_destination(migration)
         actions = self.subject.actions.value
         if actions is None:
-            return (
+            return ACTIONS_UNREAD.reword(
                 f"Its server {migration.server} {'is on' if is_there else 'was evacuated from'} "
                 "the destination, but its instance actions, which would show a revert, could not "
                 "be read."
@@ -370,13 +376,15 @@ class ServerView:
         if not self._was_revert_requested:
             return None
         if is_there:
-            return (
+            return Reason(
+                "revert_was_requested",
                 f"Nova has its server {migration.server} on the destination, but a revert was "
-                "requested: its disk may be on the source."
+                "requested: its disk may be on the source.",
             )
-        return (
+        return Reason(
+            "evacuated_after_revert",
             f"Its server {migration.server} was evacuated from the destination after a revert was "
-            "requested: its last disk may be on the source."
+            "requested: its last disk may be on the source.",
         )
 
     def _has_left_source_of(self, failed: Migration) -> bool:
@@ -399,7 +407,7 @@ class ServerView:
                 return move
         return None
 
-    def explain_failed_move_to(self, roots: Collection[str]) -> str | None:
+    def explain_failed_move_to(self, roots: Collection[str]) -> Reason | None:
         """Return which failed move may have left its guest on a host of `roots`, or None."""
         failed = self._find_failed_move_to(roots)
         if failed is None:
@@ -409,13 +417,16 @@ class ServerView:
             for root in roots
             if self._may_have_left_guest_in(root, failed)
         ]
-        reason = (
+        reason = Reason(
+            "move_may_have_ended",
             f"{failed.type} {failed.uuid} to {failed.dest_compute} ended as {failed.status}, and "
-            f"its guest may run on {', '.join(sorted(hosts))}"
+            f"its guest may run on {', '.join(sorted(hosts))}",
         )
         if self.index.lists_node(failed.dest_compute, failed.dest_node):
             return reason
-        return f"{reason}: Nova lists no host {failed.dest_compute}, which may have been renamed"
+        return reason.reword(
+            f"{reason}: Nova lists no host {failed.dest_compute}, which may have been renamed"
+        )
 
     def _find_failed_move_to(self, roots: Collection[str]) -> Migration | None:
         """Return the newest failed move whose guest may have survived in one of the trees `roots`.

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Container, Iterable
 
+from ..._common.errors import Reason
 from ..._common.text import summarize_names
 from ..models.nova import Hypervisor, Server, Service
 from ..models.snapshot import Answer, Listings, Snapshot
@@ -21,7 +22,7 @@ from .agreement import have_same_compute_hosts, list_disagreements, list_doubtfu
 from .microversions import list_blocking_requirements
 
 
-def list_failed_checks(listings: Listings) -> tuple[str, ...]:
+def list_failed_checks(listings: Listings) -> tuple[Reason, ...]:
     """Return a sentence for each reason why nothing may be changed after this reading.
 
     The result is empty when the reading is sound. Of listings alone, it says whether the reading is
@@ -44,13 +45,16 @@ def list_failed_checks(listings: Listings) -> tuple[str, ...]:
     return (*failures, *list_disagreements(listings))
 
 
-def _check_services(listings: Listings) -> str | None:
+def _check_services(listings: Listings) -> Reason | None:
     """Nova does not list its services before or after the reading, so it is unknown which cells
     answer.
     """
     for when, answer in (("before", listings.services), ("after", listings.services_after)):
         if answer.value is None:
-            return f"Nova answered {answer.status} when asked for its services {when} the reading."
+            return Reason(
+                "services_unread",
+                f"Nova answered {answer.status} when asked for its services {when} the reading.",
+            )
     return None
 
 
@@ -59,7 +63,7 @@ def has_every_cell_answered(services: Answer[tuple[Service, ...]]) -> bool:
     return services.value is not None and not list_down_cell_hosts(services)
 
 
-def list_failed_absence_checks(snapshot: Snapshot) -> tuple[str, ...]:
+def list_failed_absence_checks(snapshot: Snapshot) -> tuple[Reason, ...]:
     """Return a sentence for each reason why nothing may be concluded from absence.
 
     The result is empty when the reading is sound and every cell answered.
@@ -68,13 +72,20 @@ def list_failed_absence_checks(snapshot: Snapshot) -> tuple[str, ...]:
     silent = list_unjudged_hosts(snapshot)
     if silent:
         failures.append(
-            f"A cell is not answering: Nova could not say anything about {summarize_names(silent)}."
+            Reason(
+                "cell_down",
+                "A cell is not answering: Nova could not say anything about "
+                f"{summarize_names(silent)}.",
+            )
         )
     doubtful = list_doubtful_hosts(snapshot)
     if doubtful:
         failures.append(
-            f"Nova's listings leave out {summarize_names(doubtful)}, "
-            "and GET /os-hosts did not show whether there is a compute node."
+            Reason(
+                "listings_leave_out_hosts",
+                f"Nova's listings leave out {summarize_names(doubtful)}, "
+                "and GET /os-hosts did not show whether there is a compute node.",
+            )
         )
     return tuple(failures)
 
@@ -106,7 +117,7 @@ def list_down_cell_hosts(answer: Answer[tuple[Service, ...]]) -> list[str]:
     return sorted({service.host for service in answer.value or () if service.status == "UNKNOWN"})
 
 
-def _check_listings(listings: Listings) -> str | None:
+def _check_listings(listings: Listings) -> Reason | None:
     """Nova does not list its compute nodes or its migrations."""
     for what, answer in (
         ("compute nodes", listings.hypervisors),
@@ -116,18 +127,21 @@ def _check_listings(listings: Listings) -> str | None:
             continue
         # 400 is the answer of a worker that does not know the cell of the marker of a page.
         if answer.status == 400:
-            return (
+            return Reason(
+                "listing_not_continued",
                 f"Nova could not continue the listing of its {what} in several attempts: "
                 "its API workers do not all know the same cells. "
-                "Restart every nova-api, then run again."
+                "Restart every nova-api, then run again.",
             )
         # Any other status below 500 is the answer of a proxy.
         cause = ": a cell is not answering" if answer.status >= 500 else ""
-        return f"Nova answered {answer.status} when asked for its {what}{cause}."
+        return Reason(
+            "listing_unread", f"Nova answered {answer.status} when asked for its {what}{cause}."
+        )
     return None
 
 
-def _check_hypervisor_listing(listings: Listings) -> str | None:
+def _check_hypervisor_listing(listings: Listings) -> Reason | None:
     """Nova could not list its compute nodes, although no listing of its services shows a cell that
     is down.
 
@@ -136,13 +150,14 @@ def _check_hypervisor_listing(listings: Listings) -> str | None:
     """
     if listings.every_cell_listed or list_unjudged_hosts(listings):
         return None
-    return (
+    return Reason(
+        "cell_was_down",
         "Nova could not list its compute nodes because a cell did not answer for a while. "
-        "All cells answer now: run again."
+        "All cells answer now: run again.",
     )
 
 
-def _check_region(listings: Listings) -> str | None:
+def _check_region(listings: Listings) -> Reason | None:
     """Fewer than half of the compute nodes have a resource provider in this Placement: the region
     is wrong, or this Placement belongs to another Nova.
     """
@@ -151,7 +166,7 @@ def _check_region(listings: Listings) -> str | None:
     return find_region_mismatch(listings.hypervisors.value, listings.providers)
 
 
-def find_region_mismatch(nodes: Collection[Hypervisor], providers: Container[str]) -> str | None:
+def find_region_mismatch(nodes: Collection[Hypervisor], providers: Container[str]) -> Reason | None:
     """Return a sentence when most compute nodes of a Nova have no provider in this Placement.
 
     A Nova without any compute node gets the same sentence. The result is None otherwise.
@@ -160,29 +175,32 @@ def find_region_mismatch(nodes: Collection[Hypervisor], providers: Container[str
     if here and here * 2 >= len(nodes):
         return None
     have = "has" if here == 1 else "have"
-    return (
+    return Reason(
+        "nodes_not_in_placement",
         f"{here} of {len(nodes)} hypervisors {have} a resource provider in this Placement: "
-        "check that the region is right and that this Placement belongs to this Nova."
+        "check that the region is right and that this Placement belongs to this Nova.",
     )
 
 
-def _check_credentials(listings: Listings) -> str | None:
+def _check_credentials(listings: Listings) -> Reason | None:
     """These credentials list servers that they may not look up, or do not see hosts: every server
     then looks deleted.
     """
     judged = _list_foreign_samples(listings) or listings.samples
     if not judged and _may_have_servers(listings.hypervisors.value or ()):
-        return (
+        return Reason(
+            "server_hosts_not_shown",
             "These credentials do not see the host of any server, although there are servers on "
-            "hosts: use a role that sees the hosts of servers (admin by default)."
+            "hosts: use a role that sees the hosts of servers (admin by default).",
         )
     # One server with its host shows that these credentials may see both.
     if not judged or any(sample.value is not None and sample.value.host for sample in judged):
         return None
     refused = judged[0]
-    return (
+    return Reason(
+        "servers_not_shown",
         "These credentials list servers that they may not look up "
-        f"({refused.request}: {refused.status}): use a role that sees all projects."
+        f"({refused.request}: {refused.status}): use a role that sees all projects.",
     )
 
 
@@ -208,7 +226,7 @@ def _list_looked_up_projects(samples: Iterable[Answer[Server]]) -> tuple[str | N
     return tuple(sample.value.project if sample.value else None for sample in samples)
 
 
-def _check_migration_hosts(listings: Listings) -> str | None:
+def _check_migration_hosts(listings: Listings) -> Reason | None:
     """These credentials do not see the hosts of migrations, so it is unknown where a failed
     migration may have left a guest.
     """
@@ -216,19 +234,21 @@ def _check_migration_hosts(listings: Listings) -> str | None:
     # Each has a source: Nova gives it one when it makes the row.
     if not rows or any(row.source_compute for row in rows):
         return None
-    return (
+    return Reason(
+        "migration_hosts_not_shown",
         f"Nova lists migrations without their hosts ({listings.migrations.request}): "
-        "use a role that sees the hosts of migrations (admin by default)."
+        "use a role that sees the hosts of migrations (admin by default).",
     )
 
 
-def _check_filters(listings: Listings) -> str | None:
+def _check_filters(listings: Listings) -> Reason | None:
     """Nova lists a live server as deleted: these credentials may not use the filter, or a proxy
     answers instead of Nova.
     """
     if listings.control is None or listings.control.value == ():
         return None
-    return (
+    return Reason(
+        "filter_ignored",
         f"Nova lists a live server as deleted ({listings.control.request}): "
-        "these credentials may not use the filter, or a proxy answers instead of Nova."
+        "these credentials may not use the filter, or a proxy answers instead of Nova.",
     )

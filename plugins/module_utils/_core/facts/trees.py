@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
 
-from ..._common.errors import InvalidInput, UnsoundReading
+from ..._common.errors import InvalidInput, Reason, UnsoundReading
 from ..._common.text import summarize_names
 from ..._common.uuids import normalize_uuid
 from ..models.change import ProviderRemoval, sort_children_first
@@ -48,19 +48,22 @@ def find_name_conflicts(index: SnapshotIndex) -> list[tuple[Provider, Hypervisor
     return conflicts
 
 
-def _explain_possible_use(index: SnapshotIndex, root: Provider) -> str:
-    """Return why a provider without a compute node may still be needed; '' if it is not."""
+def _explain_possible_use(index: SnapshotIndex, root: Provider) -> Reason | None:
+    """Return why a provider without a compute node may still be needed; None if it is not."""
     if index.has_nova_trait(root.uuid):
         return index.find_possible_host(root.uuid)
-    reason = "it has neither the trait COMPUTE_NODE nor OWNER_NOVA, so it may not be Nova's"
+    reason = Reason(
+        "not_known_to_be_novas",
+        "it has neither the trait COMPUTE_NODE nor OWNER_NOVA, so it may not be Nova's",
+    )
     allocators = index.snapshot.cloud.allocators
     if allocators:
-        reason += f", and the service catalogue has {', '.join(allocators)}"
+        return reason.reword(f"{reason}, and the service catalogue has {', '.join(allocators)}")
     return reason
 
 
 def build_tree_finding(
-    kind: str, index: SnapshotIndex, root: Provider, reason: str, policy: Policy
+    kind: str, index: SnapshotIndex, root: Provider, reason: Reason, policy: Policy
 ) -> Finding:
     """Return the finding about a root without a compute node, with the removal of its tree.
 
@@ -73,16 +76,17 @@ def build_tree_finding(
         name for name in policy.exclude_providers if root.uuid in index.find_roots(name)
     )
     if excluded:
-        return Finding("excluded", PROTECTED, root.uuid, f"{reason} {excluded}")
+        return Finding("excluded", PROTECTED, root.uuid, excluded.reword(f"{reason} {excluded}"))
     verdict = DRIFTED
     change: ProviderRemoval | None = None
     consumers = index.consumers_by_tree.get(root.uuid, frozenset())
     doubt = _explain_possible_use(index, root)
     if doubt:
         verdict = UNDECIDED
-        reason += f" But {doubt}."
+        reason = reason.but(doubt)
     if consumers:
-        reason += f" {_describe_consumers(consumers)}"
+        obstacle = _describe_consumers(consumers)
+        reason = (doubt or obstacle).reword(f"{reason} {obstacle}")
     if not doubt and not consumers:
         change = ProviderRemoval(tree)
     return Finding(
@@ -96,18 +100,15 @@ def build_tree_finding(
     )
 
 
-def _describe_consumers(consumers: Collection[str]) -> str:
+def _describe_consumers(consumers: Collection[str]) -> Reason:
     """Return a sentence about the consumers that keep a tree from being deleted."""
-    if len(consumers) == 1:
-        return (
-            f"Consumer {min(consumers)} still has an allocation on this tree, and as long as it "
-            "does, the tree cannot be deleted."
+    held = f"Consumer {min(consumers)} still has an allocation on this tree, and as long as it does"
+    if len(consumers) > 1:
+        held = (
+            f"{len(consumers)} consumers still have allocations on this tree "
+            f"({summarize_names(sorted(consumers))}), and as long as they do"
         )
-    return (
-        f"{len(consumers)} consumers still have allocations on this tree "
-        f"({summarize_names(sorted(consumers))}), and as long as they do, the tree cannot be "
-        "deleted."
-    )
+    return Reason("tree_has_allocations", f"{held}, the tree cannot be deleted.")
 
 
 def find_tree(name: str, providers: Mapping[str, Provider]) -> tuple[Provider, ...]:
@@ -126,8 +127,9 @@ def find_tree(name: str, providers: Mapping[str, Provider]) -> tuple[Provider, .
         if root in providers:
             root = providers[root].name
         raise InvalidInput(
+            "not_a_root",
             f"{provider.name} is in the tree of {root} ({provider.root}), and only whole trees are "
-            "deleted: name the root."
+            "deleted: name the root.",
         )
     return sort_children_first(provider.uuid, providers.values())
 
@@ -149,9 +151,10 @@ def require_compute_nodes(answer: Answer[tuple[Hypervisor, ...]]) -> tuple[Hyper
     """
     if answer.value is None:
         raise UnsoundReading(
+            "compute_nodes_unread",
             f"Nova answered {answer.status} when asked for its compute nodes "
             f"({answer.request}), so it is not certain which providers are in use: check nova-api "
-            "and the credentials, and run again."
+            "and the credentials, and run again.",
         )
     return answer.value
 
@@ -176,8 +179,9 @@ def check_no_compute_node(
     silent_hosts = list_down_cell_hosts(services)
     if silent_hosts:
         raise UnsoundReading(
+            "root_may_be_in_down_cell",
             "A cell does not answer, so Nova returned nothing about "
-            f"{summarize_names(silent_hosts)}, and {root.name} may belong to a host there."
+            f"{summarize_names(silent_hosts)}, and {root.name} may belong to a host there.",
         )
     # In the wrong region, no provider would seem to have a compute node.
     mismatch = find_region_mismatch(listed_nodes, providers)
@@ -190,8 +194,9 @@ def check_no_compute_node(
     _check_lookups(root, lookups, hosts_with_service)
     if other_novas:
         raise UnsoundReading(
+            "root_may_be_of_other_nova",
             f"Region {summarize_names(other_novas)} has its own Nova on the same Placement, and "
-            f"{root.name} may be one of its hosts: check there, then set ignore_other_regions."
+            f"{root.name} may be one of its hosts: check there, then set ignore_other_regions.",
         )
 
 
@@ -199,8 +204,9 @@ def _check_not_listed(root: Provider, nodes: Iterable[Hypervisor]) -> None:
     for node in nodes:
         if node.uuid == root.uuid:
             raise UnsoundReading(
+                "is_a_listed_node",
                 f"{root.name} ({root.uuid}) is a compute node of {node.host} that Nova lists. Its "
-                "provider is deleted together with its service: use osops.placement.compute_host."
+                "provider is deleted together with its service: use osops.placement.compute_host.",
             )
 
 
@@ -211,9 +217,10 @@ def _check_no_unlisted_node(
     for service in services:
         if may_have_unlisted_node(service, hosts, root.name):
             raise UnsoundReading(
+                "root_may_be_of_service",
                 f"The {COMPUTE} of {service.host} is {service.state}, but Nova lists no compute "
                 f"node of it, and {root.name} may be its provider. If the host exists, run "
-                "nova-manage cell_v2 discover_hosts. If it is gone, delete its service first."
+                "nova-manage cell_v2 discover_hosts. If it is gone, delete its service first.",
             )
 
 
@@ -229,7 +236,8 @@ def _check_lookups(
         if lookup.status == 200 and name in hosts_with_service:
             continue
         raise UnsoundReading(
+            "root_lookup_failed",
             f"Nova answered {lookup.status} when asked for host {name} directly, and {root.name} "
             "may be its provider. If the API workers do not all know the same cells, restart every "
-            "nova-api. If the host is gone, run nova-manage cell_v2 delete_host."
+            "nova-api. If the host is gone, run nova-manage cell_v2 delete_host.",
         )

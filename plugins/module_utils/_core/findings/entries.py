@@ -67,6 +67,8 @@ class Entry(t.TypedDict):
     consumer: str | None
     # A sentence for people.
     reason: str
+    # Its ID (docs/reasons.md). Files of older versions do not have it.
+    reason_id: t.NotRequired[str]
     server: ServerDocument | None
     migration: MigrationDocument | None
     service: ServiceDocument | None
@@ -192,8 +194,10 @@ class Coverage(Unjudged):
     why_full: t.NotRequired[str]
     # Whether no check of the reading failed.
     complete: bool
-    # A sentence for each reason why nothing may be changed.
+    # A sentence for each reason why nothing may be changed, and the IDs of these sentences. Files
+    # of older versions do not have the IDs.
     failed_checks: list[str]
+    failed_check_ids: t.NotRequired[list[str]]
     # A sentence for each thing that services as old as these cannot prove.
     not_provable: list[str]
     # A sentence for each thing that was not searched, because a service did not answer. Files of

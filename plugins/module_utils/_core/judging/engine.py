@@ -93,13 +93,13 @@ def _downgrade_unproven(kind: Kind, decision: Decision, view: ConsumerView) -> D
     # An older service leaves fields out of its answers that some proofs depend on.
     why_not = explain_unprovable(kind.name, view.index.snapshot.cloud)
     if why_not:
-        return undecided(f"{decision.reason} But {why_not}", *decision.evidence)
+        return undecided(decision.reason.but(why_not), *decision.evidence)
     # While a cell is down, a proof holds only if every answer that it depends on is of other cells.
     gap = find_gap(view, kind.needs_every_cell)
     if gap:
-        return undecided(f"{decision.reason} But {gap}.", *decision.evidence)
+        return undecided(decision.reason.but(gap), *decision.evidence)
     snapshot = view.index.snapshot
     loss = explain_loss(view.consumer, snapshot.allocations, snapshot, view.index)
     if loss:
-        return undecided(f"{decision.reason} But {loss}", *decision.evidence)
+        return undecided(decision.reason.but(loss), *decision.evidence)
     return decision

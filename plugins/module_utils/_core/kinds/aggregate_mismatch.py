@@ -9,6 +9,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Collection, Iterator, Mapping
 
+from ..._common.errors import Reason
 from ..facts.index import SnapshotIndex
 from ..facts.mirror import (
     OPENSTACK,
@@ -58,7 +59,9 @@ def check(index: SnapshotIndex, policy: Policy) -> Iterator[Finding]:
         commands, left_out = _build_aggregate_commands(index, again, uuid, mismatches)
         reason = _describe_aggregate_mismatch(index, aggregates[uuid], mismatch)
         if left_out:
-            reason += f" The commands leave out {left_out} of the hosts: detect again after them."
+            reason = reason.extend(
+                f"The commands leave out {left_out} of the hosts: detect again after them."
+            )
         yield Finding(
             "aggregate_mismatch",
             DRIFTED,
@@ -144,18 +147,25 @@ def _build_aggregate_command(
 
 def _describe_aggregate_mismatch(
     index: SnapshotIndex, aggregate: Aggregate, mismatch: AggregateMismatch
-) -> str:
+) -> Reason:
     name = describe_aggregate(aggregate)
     sentences = []
     if mismatch.missing:
         sentences.append(
-            f"{list_hosts(index, mismatch.missing)} in {name} in Nova, but not in Placement, so "
-            "the scheduler does not find capacity there for servers that need this aggregate."
+            Reason(
+                "hosts_missing_in_placement",
+                f"{list_hosts(index, mismatch.missing)} in {name} in Nova, but not in Placement, "
+                "so the scheduler does not find capacity there for servers that need this "
+                "aggregate.",
+            )
         )
     if mismatch.extra:
         sentences.append(
-            f"{list_hosts(index, mismatch.extra)} in {name} in Placement, but not in Nova, so "
-            "Placement still offers capacity there to servers that need this aggregate, and keeps "
-            "it from others if the aggregate is isolated."
+            Reason(
+                "hosts_missing_in_nova",
+                f"{list_hosts(index, mismatch.extra)} in {name} in Placement, but not in Nova, so "
+                "Placement still offers capacity there to servers that need this aggregate, and "
+                "keeps it from others if the aggregate is isolated.",
+            )
         )
-    return " ".join(sentences)
+    return sentences[0].extend(*sentences[1:])

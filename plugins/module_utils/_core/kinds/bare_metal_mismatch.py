@@ -10,6 +10,7 @@ import shlex
 import typing as t
 from collections.abc import Iterator
 
+from ..._common.errors import Reason
 from ..._common.text import make_printable, summarize_names
 from ..._common.times import format_duration, seconds_between
 from ..facts.bare_metal import NodeView, build_node_views, has_room
@@ -71,8 +72,8 @@ class _NodeCheck:
         self._view = view
         self.evidence: tuple[Answer[t.Any], ...] = (reading.nodes,)
 
-    def decide(self) -> tuple[str, str]:
-        """Return a verdict and its reason; an empty reason where nothing is wrong."""
+    def decide(self) -> tuple[str, Reason | None]:
+        """Return a verdict and its reason; no reason where nothing is wrong."""
         node = self._view.node
         if node is None:
             return self._check_absent_node()
@@ -102,11 +103,11 @@ class _NodeCheck:
                 self.evidence = (*self.evidence, answer)
         return old
 
-    def _check_absent_node(self) -> tuple[str, str]:
+    def _check_absent_node(self) -> tuple[str, Reason | None]:
         uuid = self._view.uuid
         lookup = self._reading.lookups.get(uuid)
         if lookup is None:
-            return UNDECIDED, ""
+            return UNDECIDED, None
         self.evidence = (*self.evidence, lookup)
         consumers = self._list_old_consumers()
         details = self._reading.details.get(self._view.root)
@@ -115,60 +116,68 @@ class _NodeCheck:
         elif not self._view.consumers and details is not None and has_room(details):
             state = "Placement still offers its provider to the scheduler"
         else:
-            return UNDECIDED, ""
+            return UNDECIDED, None
         if lookup.status != 404:
             return (
                 UNDECIDED,
-                f"Ironic does not list node {uuid}, and answered {lookup.status} when asked for "
-                f"it, but {state}.",
+                Reason(
+                    "ironic_lookup_failed",
+                    f"Ironic does not list node {uuid}, and answered {lookup.status} when asked "
+                    f"for it, but {state}.",
+                ),
             )
         return (
             DRIFTED,
-            f"Ironic has no node {uuid} any more, but {state}. If a server is still on it, delete "
-            "that server with its owner's consent. Once nothing is allocated there, nova-compute "
-            f"of {self._get_host()} deletes the provider by itself (openstack resource provider "
-            f"delete {self._view.root}, if that service no longer exists).",
+            Reason(
+                "node_gone",
+                f"Ironic has no node {uuid} any more, but {state}. If a server is still on it, "
+                "delete that server with its owner's consent. Once nothing is allocated there, "
+                f"nova-compute of {self._get_host()} deletes the provider by itself (openstack "
+                f"resource provider delete {self._view.root}, if that service no longer exists).",
+            ),
         )
 
-    def _check_consumers(self, node: BareMetalNode) -> str:
+    def _check_consumers(self, node: BareMetalNode) -> Reason | None:
         """Check what is allocated: it should be what the node is in use by."""
         if not self._view.has_foreign_consumer:
-            return ""
+            return None
         # Of a server that moves, the migration has the allocation.
         if any(consumer in self._index.migrations for consumer in self._view.consumers):
-            return ""
+            return None
         consumers = self._list_old_consumers()
         if len(consumers) < len(self._view.consumers):
-            return ""
+            return None
         used = "in use by nothing"
         if node.instance:
             used = f"in use by {make_printable(node.instance, _MAX_MESSAGE)}"
         show = f"openstack server show {shlex.quote(consumers[0])}"
-        return (
+        return Reason(
+            "node_has_other_consumer",
             f"{_describe(consumers).capitalize()} still allocated on the provider of node "
             f"{node.uuid}, but in Ironic the node is {_get_state(node)} and {used}. If Nova no "
             f"longer has that server ({show}), its allocation is an orphan, which has a finding of "
             "its own. If it has, the server has lost its machine: compare with openstack "
             f"baremetal node show {node.uuid}, tell its owner, and only "
-            "then delete the server."
+            "then delete the server.",
         )
 
-    def _check_instance(self, node: BareMetalNode) -> str:
+    def _check_instance(self, node: BareMetalNode) -> Reason | None:
         """Check what the node is in use by: if it is a server, it should have an allocation."""
         if not node.instance or self._view.consumers or self._has_usage():
-            return ""
+            return None
         answer = self._reading.servers.get(node.instance)
         server = answer.value if answer is not None else None
         if answer is None or server is None:
-            return ""
+            return None
         # A server that is being built or moved has its allocation elsewhere, or not yet.
         if server.node != node.uuid or not server.task_known or server.task_state is not None:
-            return ""
+            return None
         self.evidence = (*self.evidence, answer)
         healing = self._explain_healing(server.uuid)
-        return (
+        return Reason(
+            "node_server_without_allocation",
             f"In Ironic node {node.uuid} is {_get_state(node)} and in use by server {server.uuid}, "
-            f"but the server has no allocation on its provider. {healing}"
+            f"but the server has no allocation on its provider. {healing}",
         )
 
     def _explain_healing(self, server: str) -> str:
@@ -185,45 +194,52 @@ class _NodeCheck:
             "setting back."
         )
 
-    def _check_inventory(self, node: BareMetalNode) -> str:
+    def _check_inventory(self, node: BareMetalNode) -> Reason | None:
         """Check what the scheduler is offered: every free node, and no other."""
         details = self._reading.details.get(self._view.root)
         if details is None or self._view.consumers or self._has_usage():
-            return ""
+            return None
         if has_room(details) == node.is_free:
-            return ""
+            return None
         host = self._get_host()
         if node.is_free:
-            return (
+            return Reason(
+                "free_node_not_offered",
                 f"Ironic has node {node.uuid} available, but its provider has no room although "
                 "nothing is allocated there, so that nothing is scheduled to the node. "
                 f"nova-compute of {host} should offer it within a minute: check that it is up and "
-                "what it logs about the node, and restart it."
+                "what it logs about the node, and restart it.",
             )
-        return (
+        return Reason(
+            "unusable_node_offered",
             f"Placement offers node {node.uuid} to the scheduler, but in Ironic it is "
             f"{_get_state(node)}, so that servers fail to build there. nova-compute of {host} "
             "should reserve it within a minute: check that it is up and what it logs about the "
-            "node, and restart it."
+            "node, and restart it.",
         )
 
-    def _check_cleaning(self, node: BareMetalNode) -> str:
+    def _check_cleaning(self, node: BareMetalNode) -> Reason | None:
         """Check how long the node has been reserved after its last server."""
         if node.provision_state not in CLEANING_STATES or node.instance:
-            return ""
+            return None
         age = seconds_between(node.provisioned_at, self._reading.nodes.at)
         if age is None or age < self._policy.stuck_min_age:
-            return ""
-        reason = (
+            return None
+        reason = Reason(
+            "node_cleaning_for_long",
             f"Ironic has had node {node.uuid} in the state {_get_state(node)} for "
-            f"{format_duration(age)}, and until it is available no server can be scheduled there."
+            f"{format_duration(age)}, and until it is available no server can be scheduled there.",
         )
         if node.last_error:
-            reason += f" Its last error: {make_printable(node.last_error, _MAX_MESSAGE)}."
+            reason = reason.extend(
+                f"Its last error: {make_printable(node.last_error, _MAX_MESSAGE)}."
+            )
         if node.provision_state in ("clean wait", "clean hold"):
-            reason += f" End the cleaning with openstack baremetal node abort {node.uuid} first."
-        return (
-            f"{reason} Mend the cause, then clean it again: openstack baremetal node maintenance "
+            reason = reason.extend(
+                f"End the cleaning with openstack baremetal node abort {node.uuid} first."
+            )
+        return reason.extend(
+            f"Mend the cause, then clean it again: openstack baremetal node maintenance "
             f"unset {node.uuid}, openstack baremetal node manage {node.uuid}, openstack baremetal "
             f"node provide {node.uuid}."
         )

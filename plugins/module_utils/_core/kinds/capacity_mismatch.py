@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
+from ..._common.errors import Reason
 from ..facts.index import SnapshotIndex
 from ..models.kind import CONDITION, REPORT, define_kind
 from ..models.nova import Hypervisor
@@ -40,19 +41,23 @@ def check(index: SnapshotIndex, policy: Policy) -> Iterator[Finding]:
             differences = _describe_inventory_differences(node, details.inventories)
         if not overuse and not differences:
             continue
-        reason = f"On {index.get_name(uuid)}, {'; '.join(overuse + differences)}."
+        advice = []
         if overuse:
-            reason += (
-                " No more servers fit there, and none can be resized there: remove the orphans of "
+            advice.append(
+                "No more servers fit there, and none can be resized there: remove the orphans of "
                 "this provider, move servers away, or raise the allocation ratio."
             )
         if differences:
-            reason += " Restart nova-compute there if the difference lasts."
+            advice.append("Restart nova-compute there if the difference lasts.")
+        sentence = f"On {index.get_name(uuid)}, {'; '.join(overuse + differences)}."
+        reason = Reason("inventory_differs", sentence)
+        if overuse:
+            reason = Reason("more_allocated_than_capacity", sentence)
         yield Finding(
             "capacity_mismatch",
             DRIFTED,
             uuid,
-            reason,
+            reason.extend(*advice),
             providers=(uuid,),
             evidence=(index.snapshot.hypervisors,),
         )

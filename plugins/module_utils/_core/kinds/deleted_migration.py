@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import typing as t
 
+from ..._common.errors import Reason
 from ..facts.consumer import ConsumerView
 from ..facts.deletion import (
     is_unlisted,
@@ -53,12 +54,12 @@ def prove(view: ConsumerView, policy: Policy) -> Decision | None:
     # Only agreeing API workers prove it: one that lacks the cell answers differently.
     differing = [answer for answer in subject.markers if answer.status != 200]
     if differing:
-        return undecided(
+        reason = Reason(
+            "marker_answers_differ",
             "Nova identified the UUID as a migration's, and then answered "
             f"{differing[0].status} to the same request: its API workers disagree.",
-            *view.server_answers,
-            *differing,
         )
+        return undecided(reason, *view.server_answers, *differing)
     evidence = (
         *view.migration_listings,
         *view.server_answers,
@@ -68,15 +69,18 @@ def prove(view: ConsumerView, policy: Policy) -> Decision | None:
     need = _explain_possible_need(view)
     if need:
         return undecided(
-            "Nova identifies the UUID as a migration's but no longer lists that migration, and "
-            f"{need}.",
+            need.reword(
+                "Nova identifies the UUID as a migration's but no longer lists that migration, and "
+                f"{need}."
+            ),
             *evidence,
         )
-    return orphaned(
+    reason = Reason(
+        "migration_deleted_with_server",
         "Nova identifies the UUID as a migration's but no longer lists that migration: it was "
         "deleted together with its server.",
-        *evidence,
     )
+    return orphaned(reason, *evidence)
 
 
 def _list_host_answers(view: ConsumerView) -> list[Answer[t.Any]]:
@@ -89,7 +93,7 @@ def _list_host_answers(view: ConsumerView) -> list[Answer[t.Any]]:
     return answers
 
 
-def _explain_possible_need(view: ConsumerView) -> str | None:
+def _explain_possible_need(view: ConsumerView) -> Reason | None:
     """Return why a live server may need the allocation of a migration without a record, or None.
 
     Nova deletes the row of a migration only together with its server (nova/db/main/api.py,
@@ -101,11 +105,12 @@ def _explain_possible_need(view: ConsumerView) -> str | None:
     """
     unlisted_moves = view.index.snapshot.unlisted_moves.value
     if unlisted_moves is None:
-        return "the servers that are being moved could not be read"
+        return Reason("moving_servers_unread", "the servers that are being moved could not be read")
     if unlisted_moves:
-        return (
+        return Reason(
+            "server_moving_without_migration",
             f"it lists no migration of server {unlisted_moves[0]}, which is being moved and may "
-            "need this one. Confirm or revert its resize first, or reset its state if it is stuck"
+            "need this one. Confirm or revert its resize first, or reset its state if it is stuck",
         )
     for root in sorted(filter(None, view.trees)):
         node = view.index.nodes.get(root)
@@ -114,11 +119,12 @@ def _explain_possible_need(view: ConsumerView) -> str | None:
             name = view.index.get_name(root)
             service = view.index.find_possible_service(name)
             if service:
-                return f"a server on {name} may need it: {service}"
+                return service.reword(f"a server on {name} may need it: {service}")
             if view.index.has_host_named(name):
-                return (
+                return Reason(
+                    "renamed_host_may_need_it",
                     f"a server on {name} may need it: the provider is a former one of that host, "
-                    "whose compute node has another UUID now"
+                    "whose compute node has another UUID now",
                 )
             continue
         host = view.index.snapshot.host_allocations.get(root)
@@ -129,28 +135,34 @@ def _explain_possible_need(view: ConsumerView) -> str | None:
             # A worker that does not know its cell lists no server there and finds no node.
             or node.servers is None
         ):
-            return f"the allocations or the servers on {node.name} could not be read"
+            return Reason(
+                "host_allocations_unread",
+                f"the allocations or the servers on {node.name} could not be read",
+            )
         if not _is_listed_as_read(view, root, host.tree.value):
-            return (
+            return Reason(
+                "host_allocations_differ",
                 f"the listing of the allocations on {node.name} shows other ones of it: they are "
-                "changing right now, or a cache has an old answer"
+                "changing right now, or a cache has an old answer",
             )
         lacking = host.list_servers_without(root, node.servers, view.index.get_listed_migrations)
         for server in lacking:
             actions = host.actions.get(server, NOT_ASKED).value
             if actions is None or any(action.action in MOVING_ACTIONS for action in actions):
-                return (
+                return Reason(
+                    "moved_server_without_allocation",
                     f"server {server} on {node.name} has no allocation there and may have been "
                     "moved, so it may need this one: its record may have been deleted by hand. "
                     "Heal that server first (unreverted_allocation, missing_allocation or "
-                    "misplaced_allocation)"
+                    "misplaced_allocation)",
                 )
     for subject in view.index.snapshot.evidence.values():
         live = subject.server.value
         if live is not None and live.host and not view.index.list_nodes_at(live.host):
-            return (
+            return Reason(
+                "server_on_unlisted_host",
                 f"server {live.uuid} is on {live.host}, which Nova does not list and which may "
-                "have been renamed: it may need this one"
+                "have been renamed: it may need this one",
             )
     return None
 

@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+from ..._common.errors import Reason
 from ..facts.consumer import ConsumerView
 from ..facts.deletion import (
     describe_deletion,
@@ -41,18 +42,19 @@ def prove(view: ConsumerView, policy: Policy) -> Decision | None:
     doubt = view.contradiction or _explain_marker_conflict(subject)
     if doubt:
         return undecided(
-            f"Nova reports server {subject.uuid} as deleted, but {doubt}.", *view.server_answers
+            doubt.reword(f"Nova reports server {subject.uuid} as deleted, but {doubt}."),
+            *view.server_answers,
         )
     return orphaned(
-        f"{describe_deletion(subject)} Its allocation remains.",
+        Reason("server_deleted", f"{describe_deletion(subject)} Its allocation remains."),
         *view.server_answers,
         server=find_deleted_server(subject),
     )
 
 
-def _explain_marker_conflict(subject: Evidence) -> str | None:
+def _explain_marker_conflict(subject: Evidence) -> Reason | None:
     """Return that Nova also knows the UUID of a server with actions as a migration's, if so."""
     # For a server in the listing of deleted servers the marker is not needed as proof.
     if find_deleted_server(subject) or subject.marker.status != 200:
         return None
-    return "also identifies its UUID as a migration's"
+    return Reason("also_a_migration", "also identifies its UUID as a migration's")

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
+from ..._common.errors import Reason
 from ..facts.consumer import ConsumerView
 from ..facts.deletion import describe_deletion, find_deleted_server, is_deleted
 from ..facts.move_records import find_placement_after_unshelve, list_taken_over_roots
@@ -45,27 +46,29 @@ def prove(view: ConsumerView, policy: Policy) -> Decision | None:
     # The listing of all migrations is older than the answers about the server itself.
     current = _find_current_migration(view)
     if current is None:
-        return undecided(
+        reason = Reason(
+            "migration_no_longer_listed",
             f"Nova listed migration {view.consumer}, but a later answer no longer lists it: its "
             "server is changing.",
-            *evidence,
         )
+        return undecided(reason, *evidence)
     ending = _describe_ending(current)
     if is_deleted(view.subject) and not view.contradiction:
         return orphaned(
-            f"{ending} {describe_deletion(view.subject)}",
+            Reason("migration_of_deleted_server", f"{ending} {describe_deletion(view.subject)}"),
             *evidence,
             server=find_deleted_server(view.subject),
         )
     # Its server is alive, so the allocation may be the server's own after a failed move.
     need = _explain_possible_need(view, current)
     if need:
-        return undecided(f"{ending} {need}", *evidence)
-    return orphaned(
+        return undecided(need.reword(f"{ending} {need}"), *evidence)
+    reason = Reason(
+        "migration_ended",
         f"{ending} Its server {current.server} is settled on {view.node_name} and has its own "
         "allocation there.",
-        *evidence,
     )
+    return orphaned(reason, *evidence)
 
 
 def _find_current_migration(view: ConsumerView) -> Migration | None:
@@ -84,57 +87,68 @@ def _describe_ending(migration: Migration) -> str:
     )
 
 
-def _explain_possible_need(view: ConsumerView, migration: Migration) -> str | None:
+def _explain_possible_need(view: ConsumerView, migration: Migration) -> Reason | None:
     """Return why the server may need the allocation of its ended `migration`, or None."""
     if view.unknown_move is not None:
-        return (
+        return Reason(
+            "server_has_unknown_move",
             f"Its server {migration.server} has migration {view.unknown_move.uuid} of the type "
             f"{view.unknown_move.type}, which this version does not know, so it may still need "
-            "this allocation."
+            "this allocation.",
         )
     if not view.settled or not view.arrived:
-        return (
+        return Reason(
+            "server_not_settled",
             f"Its server {migration.server} is not settled on a host, so it may still need this "
-            "allocation."
+            "allocation.",
         )
     remaining_guest = view.explain_possible_guest_of_evacuation(view.trees)
     if remaining_guest:
-        return (
+        return remaining_guest.reword(
             f"Its server {migration.server} is settled on {view.node_name}, but {remaining_guest}"
         )
     # A cold migration takes over all that its server has, also what a failed move left.
     others = [root for root in view.trees if root and root != view.own_tree]
     failed = view.explain_failed_move_to(others)
     if failed:
-        return f"Its server {migration.server} is settled on {view.node_name}, but {failed}."
+        return failed.reword(
+            f"Its server {migration.server} is settled on {view.node_name}, but {failed}."
+        )
     waiting = _explain_possible_unshelve(view, migration)
     if waiting:
-        return f"Its server {migration.server} is settled on {view.node_name}, but {waiting}"
+        return waiting.reword(
+            f"Its server {migration.server} is settled on {view.node_name}, but {waiting}"
+        )
     reverted = view.explain_possible_revert(migration, view.trees)
     if reverted:
         return reverted
     missing = _describe_missing_resources(view, migration)
     if missing:
-        return (
+        return Reason(
+            "server_has_less_than_migration",
             f"Its server {migration.server} does not itself have {missing}, "
-            "so it may need this allocation."
+            "so it may need this allocation.",
         )
     return None
 
 
-def _explain_possible_unshelve(view: ConsumerView, migration: Migration) -> str | None:
+def _explain_possible_unshelve(view: ConsumerView, migration: Migration) -> Reason | None:
     """Return why the guest may be where an unshelve placed it, on a host that was taken over; None.
 
     A move since then says nothing: it began where Nova had the server.
     """
     taken_over = list_taken_over_roots(view, migration, view.trees)
     if taken_over and view.subject.actions.value is None:
-        return "its instance actions, which would show an unshelve, could not be read."
+        return Reason(
+            "unshelve_actions_unread",
+            "its instance actions, which would show an unshelve, could not be read.",
+        )
     for root in taken_over:
         if find_placement_after_unshelve(view, root) is not None:
-            return (
+            return Reason(
+                "guest_may_be_at_unshelved_host",
                 f"was placed again after an unshelve: its guest may run on "
-                f"{view.index.get_name(root)}, on which the migration has an allocation."
+                f"{view.index.get_name(root)}, on which the migration has an allocation.",
             )
     return None
 

@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+from ..._common.errors import Reason
 from ..facts.consumer import (
     ConsumerView,
     _has_compute_allocation,
@@ -52,17 +53,23 @@ def prove(view: ConsumerView, policy: Policy) -> Decision | None:
     ) or explain_possible_move_without_migration(view)
     if doubt:
         return undecided(
-            f"Server {view.consumer} is settled on {view.node_name} and also has an allocation on "
-            f"a host that it left by evacuation, but {doubt}",
+            doubt.reword(
+                f"Server {view.consumer} is settled on {view.node_name} and also has an "
+                f"allocation on a host that it left by evacuation, but {doubt}"
+            ),
             *view.server_answers,
         )
     left_hosts = "; ".join(
         _describe_evacuation_from(view, root, evacuation)
         for root, evacuation in sorted(evacuations.items())
     )
-    return orphaned(
+    reason = Reason(
+        "left_by_evacuation",
         f"Server {view.consumer} is settled on {view.node_name}, but still has an allocation on "
         f"each host that it left: {left_hosts}.",
+    )
+    return orphaned(
+        reason,
         *view.server_answers,
         freed_providers=frozenset().union(*view.other_trees.values()),
         migration=next(iter(evacuations.values())),

@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+from ..._common.errors import Reason
 from ..facts.consumer import (
     ConsumerView,
     _has_compute_allocation,
@@ -53,61 +54,71 @@ def prove(view: ConsumerView, policy: Policy) -> Decision | None:
     doubt = _explain_possible_use_of_other_hosts(view, others)
     if doubt:
         return undecided(
-            f"Server {view.consumer} is settled on {view.node_name} and also has {doubt}",
+            doubt.reword(
+                f"Server {view.consumer} is settled on {view.node_name} and also has {doubt}"
+            ),
             *view.server_answers,
         )
-    return orphaned(
+    reason = Reason(
+        "extra_allocation",
         f"Server {view.consumer} is settled on {view.node_name} with no move under way, "
         f"and also has an allocation on {others}.",
+    )
+    return orphaned(
+        reason,
         *view.server_answers,
         freed_providers=frozenset().union(*view.other_trees.values()),
         migration=_find_migration_from_other_trees(view),
     )
 
 
-def _describe_doubtful_trees(view: ConsumerView) -> str:
+def _describe_doubtful_trees(view: ConsumerView) -> Reason:
     """Return which former compute nodes' providers a server has, and why they may be in use."""
     doubts = "; ".join(
         f"{view.index.get_name(root)}: {view.index.find_possible_host(root)}"
         for root in sorted(view.doubtful_trees)
     )
-    return (
+    return Reason(
+        "providers_of_unlisted_nodes",
         f"Server {view.consumer} is settled on {view.node_name} and also has allocations on "
-        f"providers that belonged to compute nodes which Nova does not list ({doubts})."
+        f"providers that belonged to compute nodes which Nova does not list ({doubts}).",
     )
 
 
-def _explain_possible_use_of_other_hosts(view: ConsumerView, others: str) -> str | None:
+def _explain_possible_use_of_other_hosts(view: ConsumerView, others: str) -> Reason | None:
     """Return what the server has on the `others` and why it may need that, or None."""
     doubtful = [root for root in view.other_trees if not _has_compute_allocation(view, root)]
     if doubtful:
         names = ", ".join(sorted(map(view.index.get_name, doubtful)))
-        return (
+        return Reason(
+            "may_share_resources",
             f"resources of {names}, but none of the classes that a server has on its host, apart "
-            "from disk: that host may share them."
+            "from disk: that host may share them.",
         )
     missing = _list_classes_only_on_gone_hosts(view)
     if missing:
-        return (
+        return Reason(
+            "classes_only_on_gone_hosts",
             f"an allocation on {others}, with {', '.join(missing)} that it does not have on its "
-            "own host, whose allocation may be incomplete."
+            "own host, whose allocation may be incomplete.",
         )
     # The hypervisors can finish a move that Nova gave up.
     failed = view.explain_failed_move_to(view.other_trees)
     if failed:
-        return f"an allocation on {others}, but {failed}."
+        return failed.reword(f"an allocation on {others}, but {failed}.")
     remaining_guest = view.explain_possible_guest_of_evacuation(view.other_trees)
     if remaining_guest:
-        return f"an allocation on {others}, but {remaining_guest}"
+        return remaining_guest.reword(f"an allocation on {others}, but {remaining_guest}")
     reverted = view.find_possible_revert_to(view.other_trees)
     if reverted:
-        return (
+        return Reason(
+            "may_be_reverted_halfway",
             f"an allocation on {others}, the source of {reverted.type} {reverted.uuid}, which "
-            "failed and may have been reverted halfway: its only disk may be there."
+            "failed and may have been reverted halfway: its only disk may be there.",
         )
     unrecorded = explain_possible_move_without_migration(view)
     if unrecorded:
-        return f"an allocation on {others}, but {unrecorded}"
+        return unrecorded.reword(f"an allocation on {others}, but {unrecorded}")
     return None
 
 

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import typing as t
 
+from ..._common.errors import Reason
 from ..._common.text import summarize_names
 from ..expected.amounts import find_host_tree
 from ..expected.corrections import choose_owner
@@ -58,18 +59,20 @@ def prove(view: ConsumerView, policy: Policy) -> Decision | None:
         return None
     evidence = _list_evidence(view)
     name = view.index.get_name(former)
-    reason = (
+    reason = Reason(
+        "on_former_provider",
         f"Server {view.consumer} is settled on {view.node_name}, whose compute node has the UUID "
-        f"{own}, but its allocation is on provider {name} ({former}), which the host had before."
+        f"{own}, but its allocation is on provider {name} ({former}), which the host had before.",
     )
     doubt = _find_doubt(view, server, former, own)
     if doubt:
-        return undecided(f"{reason} But {doubt}.", *evidence)
+        return undecided(reason.but(doubt), *evidence)
     if own not in view.index.providers and _has_name_of_node(view, server, former):
-        return drifted(f"{reason} {_describe_conflict(server, former, own)}", *evidence)
+        conflict = _describe_conflict(server, former, own)
+        return drifted(conflict.reword(f"{reason} {conflict}"), *evidence)
     shortage = _find_shortage(view, former)
     if shortage:
-        return undecided(f"{reason} But {shortage}.", *evidence)
+        return undecided(reason.but(shortage), *evidence)
     amounts = view.allocation.resources[former]
     change = build_change(view.allocation, resources={own: amounts}, **choose_owner(view))
     return drifted(reason, *evidence, change=change)
@@ -105,16 +108,21 @@ def _has_name_of_node(view: ConsumerView, server: Server, root: str) -> bool:
     return view.index.get_name(root) == server.node
 
 
-def _find_doubt(view: ConsumerView, server: Server, former: str, own: str) -> str:
-    """Return why the allocation on `former` may be needed where it is; empty if it is not."""
+def _find_doubt(view: ConsumerView, server: Server, former: str, own: str) -> Reason | None:
+    """Return why the allocation on `former` may be needed where it is; None if it is not."""
     possible_host = view.index.find_possible_host(former)
     if possible_host:
         return possible_host
     if not view.index.has_nova_trait(former):
-        return "that provider has neither the trait COMPUTE_NODE nor OWNER_NOVA"
+        return Reason(
+            "without_nova_trait", "that provider has neither the trait COMPUTE_NODE nor OWNER_NOVA"
+        )
     # What a device or a shared disk needs there, only the host knows.
     if set(view.allocation.resources) != {former}:
-        return "it also has allocations on child providers or sharing providers"
+        return Reason(
+            "on_other_providers_too",
+            "it also has allocations on child providers or sharing providers",
+        )
     return (
         _explain_ambiguous_host(view, server, own)
         or _explain_silent_service(view, server)
@@ -124,36 +132,47 @@ def _find_doubt(view: ConsumerView, server: Server, former: str, own: str) -> st
     )
 
 
-def _explain_ambiguous_host(view: ConsumerView, server: Server, own: str) -> str:
+def _explain_ambiguous_host(view: ConsumerView, server: Server, own: str) -> Reason | None:
     """Return why it is not certain which compute node is that of the server; empty if it is."""
     if view.index.list_nodes_at(server.host or "") != {own}:
-        return f"host {server.host} has several compute nodes"
+        return Reason("several_nodes_of_host", f"host {server.host} has several compute nodes")
     for node in view.index.nodes.values():
         if node.uuid != own and node.name == server.node:
-            return f"host {node.host} has a compute node of the same name"
-    return ""
+            return Reason(
+                "node_name_taken", f"host {node.host} has a compute node of the same name"
+            )
+    return None
 
 
-def _explain_silent_service(view: ConsumerView, server: Server) -> str:
+def _explain_silent_service(view: ConsumerView, server: Server) -> Reason | None:
     """Return why nova-compute on the server's host may not be there; empty if it is up."""
     for services in view.index.list_compute_services(server.host):
         if len(services) != 1:
-            return f"Nova lists {len(services)} services {COMPUTE} of {server.host}, and not one"
+            return Reason(
+                "several_compute_services",
+                f"Nova lists {len(services)} services {COMPUTE} of {server.host}, and not one",
+            )
         if services[0].state != "up":
-            return f"{COMPUTE} on {server.host} is not up, so the host may not be back"
-    return ""
+            return Reason(
+                "compute_service_not_up",
+                f"{COMPUTE} on {server.host} is not up, so the host may not be back",
+            )
+    return None
 
 
-def _explain_migration_of_host(view: ConsumerView, server: Server) -> str:
+def _explain_migration_of_host(view: ConsumerView, server: Server) -> Reason | None:
     """Return which migration from or to the server's host has not ended; empty without one."""
     for move in view.index.migrations.values():
         # One that waits to be confirmed has not ended either.
         if not move.ended and server.host in (move.source_compute, move.dest_compute):
-            return f"migration {move.uuid} from or to {server.host} is {move.status}"
-    return ""
+            return Reason(
+                "host_has_migration",
+                f"migration {move.uuid} from or to {server.host} is {move.status}",
+            )
+    return None
 
 
-def _explain_failed_move(view: ConsumerView, former: str) -> str:
+def _explain_failed_move(view: ConsumerView, former: str) -> Reason | None:
     """Return why the guest may run on a host that is not there any more; empty if it does not."""
     failed = view.explain_failed_move_to([former])
     if failed:
@@ -164,48 +183,57 @@ def _explain_failed_move(view: ConsumerView, former: str) -> str:
         if move.type not in GUEST_LEAVING_MIGRATION_TYPES:
             continue
         if move.is_inconclusive and move.dest_compute not in hosts:
-            return (
+            return Reason(
+                "move_to_gone_host_failed",
                 f"{move.type} {move.uuid} to {move.dest_compute} failed, "
-                "and its guest may run there"
+                "and its guest may run there",
             )
-    return ""
+    return None
 
 
-def _explain_other_consumers(view: ConsumerView, former: str) -> str:
+def _explain_other_consumers(view: ConsumerView, former: str) -> Reason | None:
     """Return which consumer of the former tree is not a server on this host; empty without one.
 
     What could not be read counts as such a consumer.
     """
     allocations, servers = view.subject.former_tree.value, view.subject.host_servers.value
     if allocations is None or servers is None:
-        return "the consumers of that provider or the servers of the host could not be read"
+        return Reason(
+            "former_provider_unread",
+            "the consumers of that provider or the servers of the host could not be read",
+        )
     # The listing of the tree contradicts what the consumer itself shows.
     if view.consumer not in allocations:
-        return "that provider does not list this allocation"
+        return Reason("not_listed_by_provider", "that provider does not list this allocation")
     others = sorted(set(allocations) - set(servers))
     if others:
-        return (
+        return Reason(
+            "former_provider_has_other_consumers",
             f"{summarize_names(others)} also has an allocation on that provider, "
-            "and is not a server on this host"
+            "and is not a server on this host",
         )
     # A child with an allocation keeps the tree, which is then not only a name that is left.
     for consumer, held in sorted(allocations.items()):
         if set(held) != {former}:
-            return f"{consumer} also has an allocation on a child of that provider"
-    return ""
+            return Reason(
+                "former_provider_has_children",
+                f"{consumer} also has an allocation on a child of that provider",
+            )
+    return None
 
 
-def _describe_conflict(server: Server, former: str, own: str) -> str:
-    return (
+def _describe_conflict(server: Server, former: str, own: str) -> Reason:
+    return Reason(
+        "former_provider_has_name",
         f"Placement refuses to create provider {own} while provider {former} has its name "
         f"(LP 1817833). Disable {COMPUTE} on {server.host}, so that nothing is scheduled there; "
         "rename the former provider (openstack resource provider set --name "
         f"{server.node}{FORMER_SUFFIX} {former}); restart {COMPUTE} on {server.host}, which "
-        "creates its provider; and detect again."
+        "creates its provider; and detect again.",
     )
 
 
-def _find_shortage(view: ConsumerView, former: str) -> str:
+def _find_shortage(view: ConsumerView, former: str) -> Reason | None:
     """Return what the provider of the compute node cannot take; empty if it takes everything.
 
     It has to take the allocations of all servers, not only that of this one.
@@ -213,25 +241,34 @@ def _find_shortage(view: ConsumerView, former: str) -> str:
     host_tree, used = find_host_tree(view).value, view.subject.own_usages.value
     tree = view.subject.former_tree.value
     if host_tree is None or used is None or tree is None:
-        return "the inventory or the usage of the compute node's provider could not be read"
+        return Reason(
+            "new_provider_unread",
+            "the inventory or the usage of the compute node's provider could not be read",
+        )
     stock = host_tree.providers[host_tree.root].inventories
     for cls, amount in sorted(view.allocation.resources[former].items()):
         inventory = stock.get(cls)
         # nova-compute writes the inventory only after it has created the provider.
         if inventory is None:
-            return f"the provider of the compute node has no {cls} yet"
+            return Reason(
+                "new_provider_lacks_class", f"the provider of the compute node has no {cls} yet"
+            )
         fits = inventory.min_unit <= amount <= inventory.max_unit
         if not fits or amount % inventory.step_size:
-            return f"the provider of the compute node does not accept {amount} {cls} at once"
+            return Reason(
+                "new_provider_refuses_amount",
+                f"the provider of the compute node does not accept {amount} {cls} at once",
+            )
     # Placement would refuse only the last servers, and the host would be left with two providers.
     for cls, amount in sorted(sum_amounts(held.get(former, {}) for held in tree.values()).items()):
         capacity = stock[cls].capacity if cls in stock else 0
         if used.get(cls, 0) + amount > capacity:
-            return (
+            return Reason(
+                "new_provider_lacks_room",
                 f"{amount} {cls} are allocated on the former provider, and the provider of the "
-                f"compute node has room for {max(capacity - used.get(cls, 0), 0)}"
+                f"compute node has room for {max(capacity - used.get(cls, 0), 0)}",
             )
-    return ""
+    return None
 
 
 def _list_evidence(view: ConsumerView) -> tuple[Answer[t.Any], ...]:

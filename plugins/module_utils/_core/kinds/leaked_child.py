@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+from ..._common.errors import Reason
 from ..expected.amounts import compare_amounts, get_host_tree
 from ..expected.corrections import (
     find_surplus_on_children,
@@ -13,7 +14,7 @@ from ..expected.corrections import (
     list_amount_evidence,
 )
 from ..facts.consumer import ConsumerView, is_settled_and_healthy
-from ..facts.devices import find_unused_providers
+from ..facts.devices import UnusedProviders, find_unused_providers
 from ..models.change import build_reduction
 from ..models.kind import DRIFT, OPT_IN, define_kind
 from ..models.verdict import Decision, drifted
@@ -48,9 +49,10 @@ def prove(view: ConsumerView, policy: Policy) -> Decision | None:
     surplus = find_surplus_on_children(present, expectation.allocations, get_host_tree(view))
     if not surplus:
         return None
-    reason = (
+    reason = Reason(
+        "unrequested_child_allocation",
         f"Server {view.consumer} has {format_allocations(surplus, view)} of its host "
-        f"{view.node_name}, but nothing in its flavor, image, ports or devices asks for that."
+        f"{view.node_name}, but nothing in its flavor, image, ports or devices asks for that.",
     )
     evidence = list_amount_evidence(view)
     # A guest that uses one of two devices of a provider does not show which allocation is its own.
@@ -58,8 +60,14 @@ def prove(view: ConsumerView, policy: Policy) -> Decision | None:
     unused = find_unused_providers(view, unrequested, policy.guests)
     if unused.providers:
         change = build_reduction(view.allocation, unused.providers)
-        return drifted(f"{reason} {unused.explanation}", *evidence, change=change)
+        return drifted(_explain(reason, unused), *evidence, change=change)
     # Only the host can say whether the guest uses the device.
     advice = "Check on the host whether its guest uses such a device before you remove anything."
-    reason = " ".join(filter(None, (reason, unused.explanation, advice)))
-    return drifted(reason, *evidence)
+    return drifted(_explain(reason, unused, advice), *evidence)
+
+
+def _explain(reason: Reason, unused: UnusedProviders, advice: str = "") -> Reason:
+    """Return the reason with what the host of the server shows, if anybody has looked there."""
+    if unused.explanation is None:
+        return reason.extend(advice)
+    return unused.explanation.reword(f"{reason} {unused.explanation}").extend(advice)

@@ -8,9 +8,10 @@
 
 from __future__ import annotations
 
+from ..._common.errors import Reason
 from ..expected.corrections import format_allocations
 from ..facts.consumer import ConsumerView, has_wrong_owner, is_settled_and_healthy
-from ..facts.devices import find_action_doubt, find_port_leak, list_network_amounts
+from ..facts.devices import AGE_UNKNOWN, find_action_doubt, find_port_leak, list_network_amounts
 from ..models.change import build_change
 from ..models.kind import DRIFT, OPT_IN, define_kind
 from ..models.placement import subtract_amounts
@@ -58,30 +59,33 @@ def prove(view: ConsumerView, policy: Policy) -> Decision | None:
             return None
         network = list_network_amounts(view.allocation.resources)
         return undecided(
-            f"Server {view.consumer} has {format_allocations(network, view)} allocated, and "
-            f"whether its ports need all of that cannot be known, because {doubt}.",
+            doubt.reword(
+                f"Server {view.consumer} has {format_allocations(network, view)} allocated, and "
+                f"whether its ports need all of that cannot be known, because {doubt}."
+            ),
             *evidence,
         )
-    reason = (
+    reason = Reason(
+        "unrequested_bandwidth",
         f"Server {view.consumer} has {format_allocations(leak.amounts, view)} that none of its "
-        f"ports requests: a port that was deleted or detached has left it. {_describe_ports(view)}"
+        f"ports requests: a port that was deleted or detached has left it. {_describe_ports(view)}",
     )
     kept = subtract_amounts(view.allocation.resources, leak.amounts)
     return drifted(reason, *evidence, change=build_change(view.allocation, resources=kept))
 
 
-def _find_age_doubt(view: ConsumerView) -> str:
-    """Return why the allocation may be one half of a change; empty if it is not.
+def _find_age_doubt(view: ConsumerView) -> Reason | None:
+    """Return why the allocation may be one half of a change; None if it is not.
 
     Neutron changes the allocation of a bound port first, and the port then
     (neutron/services/qos/qos_plugin.py, _change_placement_allocation).
     """
     age = view.allocation.age_seconds
     if age is None:
-        return "the age of its allocation is unknown"
+        return AGE_UNKNOWN
     if age < _SETTLING_SECONDS:
-        return f"its allocation was written {age} seconds ago"
-    return ""
+        return Reason("allocation_just_written", f"its allocation was written {age} seconds ago")
+    return None
 
 
 def _describe_ports(view: ConsumerView) -> str:

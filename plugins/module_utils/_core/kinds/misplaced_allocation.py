@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+from ..._common.errors import Reason
 from ..expected.corrections import (
     decide_new_allocation,
     decide_without_change,
@@ -41,9 +42,10 @@ def prove(view: ConsumerView, policy: Policy) -> Decision | None:
     """
     if not is_settled_without_own_tree(view) or not view.trees:
         return None
-    reason = (
+    reason = Reason(
+        "allocation_on_other_hosts_only",
         f"Server {view.consumer} is settled on {view.node_name}, but has allocations only on "
-        f"{format_providers(view)}."
+        f"{format_providers(view)}.",
     )
     failed = view.explain_failed_move_to([root for root in view.trees if root])
     doubt = failed or explain_possible_guest_of_unshelve(view, view.trees)
@@ -51,5 +53,5 @@ def prove(view: ConsumerView, policy: Policy) -> Decision | None:
         return decide_without_change(reason, view, doubt)
     remaining_guest = view.explain_possible_guest_of_evacuation(view.trees)
     if remaining_guest:
-        return drifted(f"{reason} But {remaining_guest}", *list_amount_evidence(view))
+        return drifted(reason.but(remaining_guest), *list_amount_evidence(view))
     return decide_new_allocation(reason, view, policy)

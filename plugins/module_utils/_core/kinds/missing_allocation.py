@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+from ..._common.errors import Reason
 from ..expected.corrections import (
     decide_new_allocation,
 )
@@ -33,5 +34,8 @@ def prove(view: ConsumerView, policy: Policy) -> Decision | None:
     """
     if not is_settled_without_own_tree(view) or view.allocation.resources:
         return None
-    reason = f"Server {view.consumer} is settled on {view.node_name}, but has no allocation."
+    reason = Reason(
+        "server_without_allocation",
+        f"Server {view.consumer} is settled on {view.node_name}, but has no allocation.",
+    )
     return decide_new_allocation(reason, view, policy)

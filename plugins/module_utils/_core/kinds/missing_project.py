@@ -9,6 +9,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterator
 
+from ..._common.errors import Reason
 from ..._common.text import format_count, summarize_names
 from ..facts.index import SnapshotIndex
 from ..facts.projects import explain_doubt
@@ -42,15 +43,18 @@ def check(index: SnapshotIndex, policy: Policy) -> Iterator[Finding]:
             continue
         doubt = explain_doubt(projects, index.snapshot.cloud.project)
         owned = format_count(len(servers), "server of it exists", "servers of it exist")
-        reason = f"Keystone has no project {uuid}, but {owned}: {summarize_names(servers)}."
+        reason = Reason(
+            "project_gone",
+            f"Keystone has no project {uuid}, but {owned}: {summarize_names(servers)}.",
+        )
         verdict = DRIFTED
         if doubt:
             verdict = UNDECIDED
-            reason += f" But {doubt}."
+            reason = reason.but(doubt)
         else:
             listing = f"openstack server list --all-projects --project {shlex.quote(uuid)}"
-            reason += (
-                " The servers live on, and only an administrator can reach them: list them with "
+            reason = reason.extend(
+                "The servers live on, and only an administrator can reach them: list them with "
                 f"{listing}. Nova cannot give a server to another project: make images of what "
                 "somebody still needs, and delete the rest."
             )

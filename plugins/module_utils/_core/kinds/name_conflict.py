@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from ..._common.errors import Reason
 from ..facts.index import SnapshotIndex
 from ..facts.trees import (
     build_tree_finding,
@@ -34,10 +35,11 @@ def check(index: SnapshotIndex, policy: Policy) -> Iterator[Finding]:
     the host afterwards.
     """
     for root, node in find_name_conflicts(index):
-        reason = (
+        reason = Reason(
+            "node_name_has_other_provider",
             f"Compute node {node.name} has the UUID {node.uuid}, but provider {root.uuid} already "
             "has its name, so Placement refuses to create the compute node's own provider and "
             "nothing can be scheduled there (LP 1817833). Once that tree is deleted, restart "
-            f"nova-compute on {node.host}."
+            f"nova-compute on {node.host}.",
         )
         yield build_tree_finding("name_conflict", index, root, reason, policy)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from ..._common.errors import Reason
 from ..facts.index import SnapshotIndex
 from ..facts.trees import (
     build_tree_finding,
@@ -40,8 +41,9 @@ def check(index: SnapshotIndex, policy: Policy) -> Iterator[Finding]:
     conflicting = {provider.uuid for provider, node in find_name_conflicts(index)}
     for root in list_roots_without_node(index):
         if root.uuid not in conflicting and index.has_nova_trait(root.uuid):
-            reason = (
+            reason = Reason(
+                "provider_without_compute_node",
                 f"By its traits, provider {root.name} belonged to a compute node, but Nova lists "
-                f"no compute node with its UUID {root.uuid}."
+                f"no compute node with its UUID {root.uuid}.",
             )
             yield build_tree_finding("orphaned_provider", index, root, reason, policy)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 
+from ..._common.errors import Reason
 from ..._common.times import format_duration, seconds_between
 from ..facts.index import SnapshotIndex, list_hosts_in_scope
 from ..facts.services import COMPUTE
@@ -44,13 +45,17 @@ def check(index: SnapshotIndex, policy: Policy) -> Iterator[Finding]:
         state = _describe_stale_state(service, hosts_with_node)
         if not state:
             continue
+        reason = Reason(
+            "service_down_for_long",
+            f"The {COMPUTE} of {service.host} {state} and has not reported for "
+            f"{format_duration(age)}. If the host is gone, decommission it "
+            "(osops.placement.decommission_host).",
+        )
         yield Finding(
             "stale_service",
             DRIFTED,
             service.host,
-            f"The {COMPUTE} of {service.host} {state} and has not reported for "
-            f"{format_duration(age)}. If the host is gone, decommission it "
-            "(osops.placement.decommission_host).",
+            reason,
             service=service,
             evidence=(listing,),
         )

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from ..._common.errors import Reason
 from ..._common.text import make_printable
 from ..._common.times import format_duration, seconds_between
 from ..facts.index import SnapshotIndex
@@ -54,20 +55,22 @@ def check(index: SnapshotIndex, policy: Policy) -> Iterator[Finding]:
         age = seconds_between(began, lookup.at)
         if age is None or age < policy.stuck_min_age:
             continue
+        step = _explain_next_step(row, index)
         yield Finding(
             "stuck_deletion",
             DRIFTED,
             uuid,
-            f"{_describe_state(row, age)} {_explain_next_step(row, index)}",
+            step.reword(f"{_describe_state(row, age)} {step}"),
             server=row.server,
             evidence=tuple(filter(None, (lookup, action))),
         )
 
 
 def _build_undecided(uuid: str, lookup: Answer[DeletedServer]) -> Finding:
-    reason = (
+    reason = Reason(
+        "deleted_server_unread",
         f"Nova listed server {uuid} as being deleted, and answered {lookup.status} when asked for "
-        "it directly."
+        "it directly.",
     )
     return Finding("stuck_deletion", UNDECIDED, uuid, reason, evidence=(lookup,))
 
@@ -110,46 +113,51 @@ def _describe_state(row: DeletedServer, age: int) -> str:
     return state
 
 
-def _explain_next_step(row: DeletedServer, index: SnapshotIndex) -> str:
+def _explain_next_step(row: DeletedServer, index: SnapshotIndex) -> Reason:
     """Return what blocks the deletion, and what to do first; nothing that loses a live guest."""
     server = row.server
     delete = f"openstack server delete {server.uuid}"
     if row.locked:
         delete += ", as an administrator because the server is locked"
     if not server.host:
-        return (
+        return Reason(
+            "deletion_without_host",
             f"It has no host, so that Nova deletes it from its databases alone: {delete}. Look for "
-            "volumes and ports of it afterwards."
+            "volumes and ports of it afterwards.",
         )
     host = make_printable(server.host, _MAX_MESSAGE)
     service = next(iter(index.list_compute_services(server.host)[0]), None)
     if service is None:
-        return (
+        return Reason(
+            "deletion_without_service",
             f"Nova has no {COMPUTE} of {host}. Make sure that the machine is off, because a guest "
-            f"may still run there, and then: {delete}. Nova deletes it from its databases alone."
+            f"may still run there, and then: {delete}. Nova deletes it from its databases alone.",
         )
     if service.state != "up" or service.forced_down:
         return _explain_down_host(row, host, service, delete)
     if row.vm_state == "deleted" or server.task_state == DELETING:
-        return (
+        return Reason(
+            "deletion_to_begin_again",
             f"{COMPUTE} of {host} is up, and Nova ignores another delete. Restart {COMPUTE} there: "
             "it begins the deletion again when it starts. If that fails too, fix what it logs, "
-            f"and then: openstack server set --state error {server.uuid}; {delete}."
+            f"and then: openstack server set --state error {server.uuid}; {delete}.",
         )
     if server.task_state == SOFT_DELETING:
-        return (
+        return Reason(
+            "deletion_task_to_end",
             f"{COMPUTE} of {host} is up, and Nova ignores another delete. End the task, which "
             f"changes nothing of the guest: openstack server set --state active {server.uuid}. "
-            f"Then: {delete}."
+            f"Then: {delete}.",
         )
-    return (
+    return Reason(
+        "deletion_cause_to_mend",
         f"{COMPUTE} of {host} is up. Mend the cause first: openstack server event list "
         f"{server.uuid} names the request, by which {COMPUTE} logs it; often it is a volume or a "
-        f"port that Cinder or Neutron refuses to release. Then: {delete}."
+        f"port that Cinder or Neutron refuses to release. Then: {delete}.",
     )
 
 
-def _explain_down_host(row: DeletedServer, host: str, service: Service, delete: str) -> str:
+def _explain_down_host(row: DeletedServer, host: str, service: Service, delete: str) -> Reason:
     server = row.server
     blocked = f"{COMPUTE} of {host} is down."
     if service.forced_down:
@@ -157,9 +165,10 @@ def _explain_down_host(row: DeletedServer, host: str, service: Service, delete: 
     resumed = f"Then: {delete}"
     if row.vm_state == "deleted" or server.task_state == DELETING:
         resumed = "It ends the deletion by itself when it starts"
-    return (
+    return Reason(
+        "deletion_on_down_host",
         f"{blocked} If the host can come back, start {COMPUTE} there. {resumed}. If it will not "
         f"come back, make sure that the machine is off, because the guest may still run and write "
         f"to its volumes, and then: {delete}. While the service is down, Nova deletes the server "
-        "from its databases alone."
+        "from its databases alone.",
     )

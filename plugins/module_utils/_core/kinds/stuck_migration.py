@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from ..._common.errors import Reason
 from ..._common.times import format_duration, seconds_between
 from ..facts.index import SnapshotIndex, list_migrations_in_scope
 from ..models.kind import CONDITION, REPORT, define_kind
@@ -36,14 +37,18 @@ def check(index: SnapshotIndex, policy: Policy) -> Iterator[Finding]:
         age = seconds_between(migration.changed_at, listing.at)
         if age is None or age < policy.stuck_min_age:
             continue
-        yield Finding(
-            "stuck_migration",
-            DRIFTED,
-            migration.uuid,
+        reason = Reason(
+            "migration_unchanged_for_long",
             f"Migration {migration.uuid} ({migration.type}) of server {migration.server} from "
             f"{migration.source_compute} to {migration.dest_compute} is {migration.status} and "
             f"has not changed for {format_duration(age)}. Check whether it still runs; if not, "
             "abort it or reset the server's state.",
+        )
+        yield Finding(
+            "stuck_migration",
+            DRIFTED,
+            migration.uuid,
+            reason,
             migration=migration,
             evidence=(listing,),
         )

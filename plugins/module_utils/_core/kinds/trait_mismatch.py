@@ -12,6 +12,7 @@ import shlex
 import typing as t
 from collections.abc import Collection, Iterator
 
+from ..._common.errors import Reason
 from ..facts.index import SnapshotIndex
 from ..facts.mirror import (
     DISABLED_TRAIT,
@@ -64,7 +65,7 @@ def _find_lacking_traits(index: SnapshotIndex, first: Mirror, again: Mirror) -> 
     lacking_again = find_lacking_traits(index, again)
     aggregates = map_aggregates(again)
     for uuid, traits in sorted(find_lacking_traits(index, first).items()):
-        sentences: list[str] = []
+        sentences: list[Reason] = []
         commands: list[str] = []
         providers: set[str] = set()
         evidence: list[Answer[t.Any]] = []
@@ -83,7 +84,7 @@ def _find_lacking_traits(index: SnapshotIndex, first: Mirror, again: Mirror) -> 
             "trait_mismatch",
             DRIFTED,
             uuid,
-            " ".join(sentences),
+            sentences[0].extend(*sentences[1:]),
             providers=tuple(sorted(providers)),
             evidence=tuple(evidence),
             commands=tuple(commands),
@@ -92,18 +93,19 @@ def _find_lacking_traits(index: SnapshotIndex, first: Mirror, again: Mirror) -> 
 
 def _describe_lacking_trait(
     index: SnapshotIndex, aggregate: Aggregate, trait: str, nodes: Collection[str]
-) -> str:
-    sentence = (
+) -> Reason:
+    reason = Reason(
+        "required_trait_missing",
         f"{list_hosts(index, nodes)} in {describe_aggregate(aggregate)}, which requires the "
         f"trait {trait}, but without that trait in Placement, so the scheduler does not find "
-        "capacity there for servers that require it."
+        "capacity there for servers that require it.",
     )
     if not trait.startswith(_CUSTOM):
-        sentence += (
-            f" {COMPUTE} reports this trait itself: find out why it does not, or remove the host "
+        return reason.extend(
+            f"{COMPUTE} reports this trait itself: find out why it does not, or remove the host "
             "from the aggregate."
         )
-    return sentence
+    return reason
 
 
 def _build_trait_command(trait: str, node: str, present: bool = True) -> str:
@@ -143,16 +145,18 @@ def _find_wrong_statuses(index: SnapshotIndex, first: Mirror, again: Mirror) -> 
         )
 
 
-def _describe_wrong_status(service: Service) -> str:
+def _describe_wrong_status(service: Service) -> Reason:
     if service.status == "disabled":
-        return (
+        return Reason(
+            "disabled_trait_missing",
             f"The {COMPUTE} of {service.host} is disabled, but its provider does not have the "
             f"trait {DISABLED_TRAIT}, so Placement still offers its capacity and the scheduler "
             f"has to sort the host out. {COMPUTE} sets the trait every few minutes: if it does "
-            "not, read its log and restart it."
+            "not, read its log and restart it.",
         )
-    return (
+    return Reason(
+        "disabled_trait_left",
         f"The {COMPUTE} of {service.host} is enabled, but its provider still has the trait "
         f"{DISABLED_TRAIT}, so no server is scheduled there. {COMPUTE} removes the trait every few "
-        "minutes: if it does not, read its log and restart it."
+        "minutes: if it does not, read its log and restart it.",
     )

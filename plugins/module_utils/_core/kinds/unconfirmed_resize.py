@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from ..._common.errors import Reason
 from ..._common.times import format_duration, seconds_between
 from ..facts.index import SnapshotIndex, list_migrations_in_scope
 from ..models.kind import CONDITION, REPORT, define_kind
@@ -35,14 +36,18 @@ def check(index: SnapshotIndex, policy: Policy) -> Iterator[Finding]:
         age = seconds_between(migration.changed_at, listing.at)
         if age is None or age < policy.unconfirmed_min_age:
             continue
-        yield Finding(
-            "unconfirmed_resize",
-            DRIFTED,
-            migration.uuid,
+        reason = Reason(
+            "resize_unconfirmed_for_long",
             f"The resize of server {migration.server} from {migration.source_compute} to "
             f"{migration.dest_compute} finished {format_duration(age)} ago and is neither "
             "confirmed nor reverted. Confirm or revert it: until then its allocations on both "
             "hosts remain.",
+        )
+        yield Finding(
+            "unconfirmed_resize",
+            DRIFTED,
+            migration.uuid,
+            reason,
             migration=migration,
             evidence=(listing,),
         )

@@ -12,6 +12,7 @@ import shlex
 import typing as t
 from collections.abc import Iterator, Mapping, Sequence
 
+from ..._common.errors import Reason
 from ..facts.index import SnapshotIndex
 from ..facts.mirror import map_comparable_nodes
 from ..models.kind import CONDITION, REPORT, define_kind
@@ -145,7 +146,7 @@ def _find_odd_one(values: Mapping[str, float]) -> tuple[str, float] | None:
     return node, common
 
 
-def _describe_oddities(name: str, oddities: Sequence[_Oddity]) -> str:
+def _describe_oddities(name: str, oddities: Sequence[_Oddity]) -> Reason:
     parts = []
     advice = []
     for oddity in oddities:
@@ -156,7 +157,9 @@ def _describe_oddities(name: str, oddities: Sequence[_Oddity]) -> str:
         sentence = _advise(oddity)
         if sentence not in advice:
             advice.append(sentence)
-    return f"On {name}, {'; '.join(parts)}. {' '.join(advice)}"
+    return Reason(
+        "inventory_unlike_neighbors", f"On {name}, {'; '.join(parts)}. {' '.join(advice)}"
+    )
 
 
 def _advise(oddity: _Oddity) -> str:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from ..._common.errors import Reason
 from ..facts.index import SnapshotIndex, list_migrations_in_scope
 from ..models.kind import CONDITION, REPORT, define_kind
 from ..models.nova import Migration, Server
@@ -45,14 +46,18 @@ def check(index: SnapshotIndex, policy: Policy) -> Iterator[Finding]:
         is_over = migration.ended or (server.task_known and server.task_state is None)
         if not is_over or not migration.has_source((server.host, server.node)):
             continue
-        yield Finding(
-            "unfinished_evacuation",
-            DRIFTED,
-            migration.uuid,
+        reason = Reason(
+            "on_source_of_evacuation",
             f"Server {server.uuid} is on {server.host}, and its evacuation from there "
             f"({migration.uuid}) is still {migration.status}: at its next start, nova-compute on "
             f"{server.host} destroys the server and removes its allocation. Do not restart it. "
             f"Move the server to another host first. {_advise_on_return(migration, server)}",
+        )
+        yield Finding(
+            "unfinished_evacuation",
+            DRIFTED,
+            migration.uuid,
+            reason,
             server=server,
             migration=migration,
             evidence=(listing, lookup),

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
+from ..._common.errors import Reason
 from ..facts.consumer import ConsumerView, format_providers
 from ..facts.services import COMPUTE
 from ..models.kind import ORPHAN, REMEDIATE, define_kind
@@ -22,6 +23,10 @@ from ..models.nova import (
 )
 from ..models.verdict import Decision, orphaned, undecided
 from ..options.policy import Policy
+
+_LAST_HOST_UNKNOWN = Reason(
+    "last_host_unknown", "the action that gave it its last host is not known"
+)
 
 KIND = define_kind(__name__, __doc__, ORPHAN, REMEDIATE, was="hostless_server")
 
@@ -63,39 +68,45 @@ def prove(view: ConsumerView, policy: Policy) -> Decision | None:
     doubt = view.contradiction or _explain_possible_placement(view)
     was_read = server.task_known and server.host_known and subject.migrations.value is not None
     if not doubt and not was_read:
-        doubt = "Nova's answers leave out its task, its host or its migrations"
+        doubt = Reason(
+            "server_fields_missing", "Nova's answers leave out its task, its host or its migrations"
+        )
     if doubt:
         return undecided(
-            f"Server {server.uuid} is {server.status} and seems to have no host, but {doubt}.",
+            doubt.reword(
+                f"Server {server.uuid} is {server.status} and seems to have no host, but {doubt}."
+            ),
             *evidence,
         )
-    return orphaned(
+    reason = Reason(
+        "server_without_host",
         f"Server {server.uuid} is {server.status} and has no host, and every action that could "
         "give it one has finished.",
-        *evidence,
     )
+    return orphaned(reason, *evidence)
 
 
 def _decide_lost_host(server: Server, view: ConsumerView) -> Decision | None:
     """Decide on a server without a host in a status that only a server on a host should have."""
     if not server.host_known or not server.task_known:
         return None
-    return undecided(
+    reason = Reason(
+        "lost_host",
         f"Server {server.uuid} is {server.status} with neither a task nor a host, and has an "
         f"allocation on {format_providers(view)}. Nova can neither start nor move it. If no "
         "host runs its guest any more, delete it, or set it to ERROR, and its allocation can be "
         "proven to be an orphan.",
-        *view.server_answers,
     )
+    return undecided(reason, *view.server_answers)
 
 
-def _explain_possible_placement(view: ConsumerView) -> str | None:
+def _explain_possible_placement(view: ConsumerView) -> Reason | None:
     """Return which action may still give a host to a server without one; None if none can."""
     actions: list[Action] = []
     for answer in view.subject.last_actions:
         action = answer.value
         if action is None or not (action.is_finished or _is_reset_to_error(action, view)):
-            return "its last actions may not have finished"
+            return Reason("last_actions_unfinished", "its last actions may not have finished")
         actions.append(action)
     allocated_hosts = set(view.index.list_hosts_of(view.allocation.resources))
     shelving = next((action for action in actions if action.shelving_hosts), None)
@@ -131,29 +142,32 @@ def _list_placing_actions(actions: Sequence[Action]) -> list[Action]:
 
 def _explain_possible_unfinished_placement(
     view: ConsumerView, actions: Sequence[Action], allocated_hosts: Collection[str | None]
-) -> str | None:
+) -> Reason | None:
     """Return which action may still give a host to a server that was not shelved, or None.
 
     actions: all finished, the newest first.
     """
     placing = _list_placing_actions(actions)
     if not placing:
-        return "the action that gave it its last host is not known"
+        return _LAST_HOST_UNKNOWN
     # The reading ends at the newest one that a host began. Nothing came before a `create`.
     oldest = placing[-1]
     if not oldest.placing_hosts and oldest.action != CREATE_ACTION:
-        return "the action that gave it its last host is not known"
+        return _LAST_HOST_UNKNOWN
     # Conductor tries a build on a second host when the first has ended its part. When that host
     # starts, Nova sets the server to ERROR, and then the host takes the build from its queue
     # (nova/compute/manager.py, _error_out_instances_whose_build_was_interrupted).
     if oldest.placing_hosts and not oldest.placing_hosts.issuperset(allocated_hosts):
-        return f"a host on which it has an allocation may still process the action {oldest.action}"
+        return Reason(
+            "build_may_be_in_progress",
+            f"a host on which it has an allocation may still process the action {oldest.action}",
+        )
     return None
 
 
 def _explain_possible_handover(
     view: ConsumerView, newest_actions: Sequence[Action], allocated_hosts: Collection[str | None]
-) -> str | None:
+) -> Reason | None:
     """Return which host may have an action in its queue that failed before a host began it.
 
     Conductor records the failure also when the message broker took the request and conductor never
@@ -169,13 +183,14 @@ def _explain_possible_handover(
     ]
     if not silent:
         return None
-    return (
+    return Reason(
+        "action_may_be_queued",
         f"{COMPUTE} on {', '.join(sorted(silent))} is not up and may have the action "
-        f"{placing[0].action} in its queue"
+        f"{placing[0].action} in its queue",
     )
 
 
-def _explain_lost_guest(view: ConsumerView, newest_actions: Sequence[Action]) -> str | None:
+def _explain_lost_guest(view: ConsumerView, newest_actions: Sequence[Action]) -> Reason | None:
     """Return why the guest of a server in ERROR may be where Nova no longer has it, or None.
 
     Nova takes the host from a server whose guest runs only when it shelves the server. A build that
@@ -190,16 +205,17 @@ def _explain_lost_guest(view: ConsumerView, newest_actions: Sequence[Action]) ->
     for placing in _list_placing_actions(newest_actions):
         failed_to_unshelve = placing.action == UNSHELVE_ACTION and not placing.unshelving_hosts
         if not failed_to_unshelve:
-            return (
+            return Reason(
+                "guest_was_launched",
                 f"its guest was launched at {server.launched_at}, and nothing shows that it was "
-                "shelved: its host may have been removed from the database by hand"
+                "shelved: its host may have been removed from the database by hand",
             )
     return None
 
 
 def _explain_possible_queued_action(
     view: ConsumerView, placed: bool, only_on_shelving_host: bool
-) -> str | None:
+) -> Reason | None:
     """Return why an action from before a finished shelve may still give the server a host.
 
     Only a host that has the server shelves it, and the API takes no other action while one has a
@@ -215,11 +231,12 @@ def _explain_possible_queued_action(
     if only_on_shelving_host:
         return None
     if not placed:
-        return "the action that gave it its last host is not known"
+        return _LAST_HOST_UNKNOWN
     actions = view.subject.actions.value
     if actions is None or any(action.action == RESET_ACTION for action in actions):
-        return (
+        return Reason(
+            "state_may_have_been_reset",
             "its state may have been reset, and an action from before that may still wait for a "
-            "host on which it has an allocation"
+            "host on which it has an allocation",
         )
     return None

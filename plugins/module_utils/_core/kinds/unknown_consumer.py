@@ -9,6 +9,7 @@ from __future__ import annotations
 import typing as t
 from collections.abc import Collection
 
+from ..._common.errors import Reason
 from ..._common.times import format_duration
 from ..facts.consumer import ConsumerView
 from ..facts.deletion import is_unknown_to_nova
@@ -56,13 +57,14 @@ def prove(view: ConsumerView, policy: Policy) -> Decision | None:
     )
     unnamed = _list_unnamed_hosts(view, gone)
     if unnamed:
-        return undecided(
+        reason = Reason(
+            "host_to_be_named",
             "Nova has no record of the consumer, and its allocation is on "
             f"{', '.join(sorted(unnamed))}, which by its traits belonged to a compute node that "
             "Nova no longer lists. If that host is gone, name it in orphan_cleanup_hosts, and the "
             "consumer can be proven to be a leftover.",
-            *evidence,
         )
+        return undecided(reason, *evidence)
     if age is None or age < policy.unknown_min_age:
         return protected(_explain_unknown_min_age(age, policy), *evidence)
     doubt = _explain_incomplete_search(view) or _explain_possible_allocator(view, policy)
@@ -78,38 +80,42 @@ def _list_unnamed_hosts(view: ConsumerView, gone: Collection[str]) -> list[str]:
     return [view.index.get_name(root) for root in gone if not view.index.is_named(root)]
 
 
-def _explain_unknown_min_age(age: int | None, policy: Policy) -> str:
+def _explain_unknown_min_age(age: int | None, policy: Policy) -> Reason:
     """Return why a consumer of this `age` in seconds is too young for this kind."""
     written = f"{format_duration(age)} ago" if age is not None else "at an unknown time"
-    return (
+    return Reason(
+        "younger_than_unknown_min_age",
         f"Nova has no record of the consumer, but its allocation was last written {written}, and "
-        f"the minimum age for this kind is {format_duration(policy.unknown_min_age)}."
+        f"the minimum age for this kind is {format_duration(policy.unknown_min_age)}.",
     )
 
 
-def _explain_incomplete_search(view: ConsumerView) -> str | None:
+def _explain_incomplete_search(view: ConsumerView) -> Reason | None:
     """Return why Nova may have a record although no answer shows it; None if all were asked."""
     rows = view.subject.rows
     if any(answer.value is None for answer in rows):
-        return (
+        return Reason(
+            "cells_not_searched",
             "A direct lookup finds no record of the consumer, but Nova did not answer when every "
-            f"cell was searched for it ({rows[-1].request}: {rows[-1].status})."
+            f"cell was searched for it ({rows[-1].request}: {rows[-1].status}).",
         )
     if not rows and not view.index.has_servers_of_every_host:
-        return (
+        return Reason(
+            "search_not_complete",
             "Nova has no record of the consumer, but neither was every host asked for its servers "
-            "nor every cell for this one: run detection with mode=full for this kind."
+            "nor every cell for this one: run detection with mode=full for this kind.",
         )
     # Credentials that may not see the servers of others get the same answers.
     if not any(sample.status == 200 for sample in view.index.snapshot.samples):
-        return (
+        return Reason(
+            "credentials_not_checked",
             "Nova returns no record of the consumer, but there was no live server to check "
-            "whether these credentials can see the servers of other projects."
+            "whether these credentials can see the servers of other projects.",
         )
     return None
 
 
-def _explain_possible_allocator(view: ConsumerView, policy: Policy) -> str | None:
+def _explain_possible_allocator(view: ConsumerView, policy: Policy) -> Reason | None:
     """Return which other service may have made the allocation; None if no other can have."""
     if view.allocation.type:
         return None
@@ -117,20 +123,22 @@ def _explain_possible_allocator(view: ConsumerView, policy: Policy) -> str | Non
     suspects = [name for name in others if name not in policy.ignore_allocators]
     if not suspects:
         return None
-    return (
+    return Reason(
+        "other_service_may_allocate",
         "Nova has no record of the consumer, but the consumer has no type and the service "
         f"catalogue has {', '.join(suspects)}, which may have made this allocation. Check there. "
         "If that service makes no allocations on Nova's hosts, name it in ignore_allocators "
-        "(orphan_cleanup_ignore_allocators)."
+        "(orphan_cleanup_ignore_allocators).",
     )
 
 
-def _describe_unknown_consumer(view: ConsumerView, policy: Policy) -> str:
+def _describe_unknown_consumer(view: ConsumerView, policy: Policy) -> Reason:
     allocators = _describe_allocators(view.index.snapshot.cloud.allocators, policy)
-    return (
+    return Reason(
+        "unknown_to_nova",
         "Nova has no record of the consumer, neither as a server nor as a migration. This rests "
         "on absence of evidence alone: an allocation of a container service that shares Nova's "
-        f"hosts ({allocators}), or of an operator who blocks capacity by hand, looks the same."
+        f"hosts ({allocators}), or of an operator who blocks capacity by hand, looks the same.",
     )
 
 

@@ -14,6 +14,7 @@ from __future__ import annotations
 import dataclasses as d
 import typing as t
 
+from ..._common.errors import Reason
 from ..expected.corrections import choose_owner
 from ..facts.consumer import ConsumerView, format_providers, is_settled_without_own_tree
 from ..facts.guest_location import find_source_doubt
@@ -64,27 +65,31 @@ def prove(view: ConsumerView, policy: Policy) -> Decision | None:
     uuid, allocation = next(iter(allocations.items()))
     ambiguity = _explain_ambiguity(view, allocations, own)
     if ambiguity:
-        return undecided(
+        reason = ambiguity.reword(
             f"Server {view.consumer} is settled on {view.node_name} but has no allocation there, "
-            f"and {ambiguity}, so it is not certain what the server needs.",
-            *evidence,
+            f"and {ambiguity}, so it is not certain what the server needs."
         )
+        return undecided(reason, *evidence)
     migration = next(move for move in view.server_migrations if move.uuid == uuid)
     # The migration's allocation changes too, so its own protections hold as well.
     protection = _find_protection(view, allocation, migration, policy)
     if protection:
         return protected(
-            f"Migration {uuid} has the allocation that server {view.consumer} needs. {protection}",
+            protection.reword(
+                f"Migration {uuid} has the allocation that server {view.consumer} needs. "
+                f"{protection}"
+            ),
             *evidence,
         )
     # The server has left this host and come back since, perhaps with another flavor.
     if migration.status in SUCCESSFUL_MIGRATION_STATUSES:
-        return undecided(
+        reason = Reason(
+            "flavor_may_be_older",
             f"Server {view.consumer} is settled on {view.node_name}, and migration {uuid}, which "
             "left that host, still has an allocation there: its amounts may be those of an older "
             "flavor.",
-            *evidence,
         )
+        return undecided(reason, *evidence)
     return _decide_unreverted(view, own, migration, allocation, evidence)
 
 
@@ -99,16 +104,21 @@ def _list_migration_allocations_of(view: ConsumerView, root: str) -> dict[str, A
 
 def _explain_ambiguity(
     view: ConsumerView, allocations: dict[str, Allocation], own: str
-) -> str | None:
+) -> Reason | None:
     """Return why the `allocations` of migrations do not show which one the server needs, or None.
 
     There must be one, and only on the tree `own` of the server's host.
     """
     names = ", ".join(sorted(allocations))
     if len(allocations) > 1:
-        return f"migrations {names} each have an allocation there"
+        return Reason(
+            "several_migrations_allocated", f"migrations {names} each have an allocation there"
+        )
     if not all(_is_of_tree_only(view, allocation, own) for allocation in allocations.values()):
-        return f"the allocation of migration {names} is not on that host alone"
+        return Reason(
+            "migration_allocated_elsewhere_too",
+            f"the allocation of migration {names} is not on that host alone",
+        )
     return None
 
 
@@ -122,7 +132,7 @@ def _is_of_tree_only(view: ConsumerView, allocation: Allocation, root: str) -> b
 
 def _find_protection(
     view: ConsumerView, allocation: Allocation, migration: Migration, policy: Policy
-) -> str | None:
+) -> Reason | None:
     """Return why the allocation of a `migration` must not be changed, as for any other consumer."""
     migration_view = d.replace(view, allocation=allocation, migration=migration)
     for protect in (protect_excluded, protect_foreign_type, protect_too_young):
@@ -140,23 +150,25 @@ def _decide_unreverted(
     evidence: tuple[Answer[t.Any], ...],
 ) -> Decision:
     """Decide on the `allocation` of a failed or reverted `migration` that its server needs."""
-    reason = (
+    reason = Reason(
+        "migration_has_needed_allocation",
         f"Server {view.consumer} is settled on {view.node_name}, but migration {migration.uuid}, "
         "which has ended, still has the allocation there; the server itself has an allocation on "
-        f"{format_providers(view)}."
+        f"{format_providers(view)}.",
     )
     if migration.type not in COLD_MIGRATION_TYPES:
         # The hypervisors may have gone on without Nova: the guest is then where the server's own
         # allocation is.
-        doubt = (
+        doubt = Reason(
+            "guest_may_have_moved",
             f"Its guest may have reached {migration.dest_compute} without Nova: "
-            "check there with virsh list before you change either allocation."
+            "check there with virsh list before you change either allocation.",
         )
-        return drifted(f"{reason} {doubt}", *evidence, migration=migration)
+        return drifted(doubt.reword(f"{reason} {doubt}"), *evidence, migration=migration)
     evidence = (*evidence, *view.subject.last_actions)
     unproven = _explain_uncertain_guest_location(view, own, migration)
     if unproven:
-        return undecided(f"{reason} But {unproven}.", *evidence)
+        return undecided(reason.but(unproven), *evidence)
     change = build_change(
         view.allocation,
         # In one request, so that the host is never allocated twice.
@@ -169,10 +181,13 @@ def _decide_unreverted(
 
 def _explain_uncertain_guest_location(
     view: ConsumerView, own: str, migration: Migration
-) -> str | None:
+) -> Reason | None:
     """Return why the guest may not be on the tree `own`, which a cold `migration` was to leave."""
     if not view.is_source(own, migration):
-        return f"that migration did not leave {view.node_name} but {migration.source_compute}"
+        return Reason(
+            "migration_left_other_host",
+            f"that migration did not leave {view.node_name} but {migration.source_compute}",
+        )
     failed = view.explain_failed_move_to(view.other_trees)
     if failed:
         return failed

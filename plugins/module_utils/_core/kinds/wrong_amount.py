@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import dataclasses as d
 
+from ..._common.errors import Reason
 from ..expected.amounts import (
     compare_amounts,
     fits_all_that_is_known,
@@ -15,6 +16,7 @@ from ..expected.amounts import (
 )
 from ..expected.corrections import (
     IMAGE_CLASSES,
+    VOLUME_MAY_HAVE_CHANGED,
     correct_amounts,
     decide_change,
     decide_without_change,
@@ -64,16 +66,19 @@ def prove(view: ConsumerView, policy: Policy) -> Decision | None:
     doubt = _find_volume_doubt(view, expectation)
     if doubt:
         return _decide_unknown_amounts(view, policy, d.replace(expectation, why=doubt))
-    reason = f"Server {view.consumer} has {format_allocations(present, view)} allocated"
+    difference = "which Nova would not allocate for it"
     if expectation.rules:
-        reason += f", but needs {format_rules(expectation.rules)}."
-    else:
-        reason += ", which Nova would not allocate for it."
+        difference = f"but needs {format_rules(expectation.rules)}"
+    reason = Reason(
+        "amounts_differ",
+        f"Server {view.consumer} has {format_allocations(present, view)} allocated, {difference}.",
+    )
     failed = _find_failed_resize_of_guest(view)
     if failed:
-        why = (
+        why = Reason(
+            "resize_failed_at_host",
             f"resize {failed.uuid} to {failed.dest_compute} failed after the server had reached "
-            "that host, and its guest may have the new size"
+            "that host, and its guest may have the new size",
         )
         return decide_without_change(reason, view, why)
     if expectation.allocations is None:
@@ -87,14 +92,14 @@ def prove(view: ConsumerView, policy: Policy) -> Decision | None:
     return decide_change(reason, view, correction.allocations)
 
 
-def _find_volume_doubt(view: ConsumerView, expectation: Expectation) -> str:
-    """Return why the image properties of a volume may not be those of the server; empty if not.
+def _find_volume_doubt(view: ConsumerView, expectation: Expectation) -> Reason | None:
+    """Return why the image properties of a volume may not be those of the server; None if so.
 
     Nova keeps those that the volume had when the server was created, and shows them to nobody.
     """
     shape = view.subject.shape.value
     if shape is None or shape.image:
-        return ""
+        return None
     present = sum_amounts(view.allocation.resources.values())
     expected = sum_amounts({rule.resource_class: rule.amount} for rule in expectation.rules)
     differing = {cls for cls in IMAGE_CLASSES if (cls in expected) != (cls in present)}
@@ -103,8 +108,8 @@ def _find_volume_doubt(view: ConsumerView, expectation: Expectation) -> str:
         if expected.get(cls) != present.get(cls):
             differing.add(cls)
     if not differing:
-        return ""
-    return "the image properties of its volume may have changed since it was created"
+        return None
+    return VOLUME_MAY_HAVE_CHANGED
 
 
 def _list_image_classes(view: ConsumerView) -> frozenset[str]:
@@ -125,11 +130,12 @@ def _decide_unknown_amounts(
     # That the owner is wrong is certain.
     if has_wrong_owner(view):
         return None
-    return undecided(
+    why = expectation.why
+    reason = why.reword(
         f"Server {view.consumer} has {format_allocations(view.allocation.resources, view)} "
-        f"allocated, and whether that is right cannot be known, because {expectation.why}.",
-        *list_amount_evidence(view),
+        f"allocated, and whether that is right cannot be known, because {why}."
     )
+    return undecided(reason, *list_amount_evidence(view))
 
 
 def _find_failed_resize_of_guest(view: ConsumerView) -> Migration | None:

@@ -8,6 +8,7 @@ the server.
 
 from __future__ import annotations
 
+from ..._common.errors import Reason
 from ..facts.consumer import (
     ConsumerView,
     has_wrong_owner,
@@ -36,10 +37,14 @@ def prove(view: ConsumerView, policy: Policy) -> Decision | None:
         return None
     # Nova can count quota usage from Placement (nova/quota.py, count_usage_from_placement), so the
     # wrong project is charged.
-    return drifted(
+    reason = Reason(
+        "owner_differs",
         f"The allocation of server {view.consumer} is recorded for project {allocation.project} "
         f"and user {allocation.user}, but the server belongs to project {server.project} "
         f"and user {server.user}.",
+    )
+    return drifted(
+        reason,
         *view.server_answers,
         change=build_change(allocation, project=server.project, user=server.user),
     )

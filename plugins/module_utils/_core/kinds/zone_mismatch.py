@@ -9,6 +9,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterator
 
+from ..._common.errors import Reason
 from ..facts.index import SnapshotIndex
 from ..facts.mirror import map_comparable_nodes
 from ..facts.services import COMPUTE
@@ -57,13 +58,17 @@ def _find_hosts_in_two_zones(index: SnapshotIndex) -> Iterator[Finding]:
         named = []
         for aggregate in sorted(aggregates, key=_get_zone_key):
             named.append(f"zone {aggregate.zone} by aggregate {aggregate.name} ({aggregate.id})")
+        reason = Reason(
+            "host_in_two_zones",
+            f"Host {host} is in {len(zones)} availability zones: {', '.join(named)}. Nova takes "
+            "any one of them for the zone of its servers. Remove it from the aggregates of all "
+            "zones but one (openstack aggregate remove host AGGREGATE HOST).",
+        )
         yield Finding(
             "zone_mismatch",
             DRIFTED,
             host,
-            f"Host {host} is in {len(zones)} availability zones: {', '.join(named)}. Nova takes "
-            "any one of them for the zone of its servers. Remove it from the aggregates of all "
-            "zones but one (openstack aggregate remove host AGGREGATE HOST).",
+            reason,
             providers=(nodes[host],),
         )
 
@@ -82,13 +87,17 @@ def _find_servers_outside_their_zone(index: SnapshotIndex) -> Iterator[Finding]:
         zone = zones.get(server.host)
         if zone is None or zone == server.pinned_zone:
             continue
+        reason = Reason(
+            "server_outside_its_zone",
+            f"Server {uuid} is bound to availability zone {server.pinned_zone}, but its host "
+            f"{server.host} is in zone {zone}. Nova moves it only to hosts of zone "
+            f"{server.pinned_zone}, and fails if these have no room: move it there while it can.",
+        )
         yield Finding(
             "zone_mismatch",
             DRIFTED,
             uuid,
-            f"Server {uuid} is bound to availability zone {server.pinned_zone}, but its host "
-            f"{server.host} is in zone {zone}. Nova moves it only to hosts of zone "
-            f"{server.pinned_zone}, and fails if these have no room: move it there while it can.",
+            reason,
             server=server,
             evidence=(evidence.shape, index.snapshot.services_after),
             commands=(_build_move_command(server),),

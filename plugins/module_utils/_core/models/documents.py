@@ -368,6 +368,8 @@ class StepOutcomeDocument(StepDocument):
     outcome: str
     # Why the step was not made; empty when it was made without remarks.
     reason: str
+    # The ID of the reason (docs/reasons.md). Files of older versions do not have it.
+    reason_id: t.NotRequired[str]
 
 
 class TreeOutcomeDocument(TreeStepDocument):
@@ -375,6 +377,7 @@ class TreeOutcomeDocument(TreeStepDocument):
 
     outcome: str
     reason: str
+    reason_id: t.NotRequired[str]
 
 
 OutcomeDocument: t.TypeAlias = "StepOutcomeDocument | TreeOutcomeDocument"
@@ -418,6 +421,7 @@ class RestoredOutcomeDocument(_StepReference):
 
     outcome: str
     reason: str
+    reason_id: t.NotRequired[str]
     # The uuid of the consumer; None for a tree of providers.
     consumer: str | None
     # The root of the tree as it was deleted; None for a consumer.

@@ -29,6 +29,8 @@ class GuestEntry(t.TypedDict):
     # The name of the domain or of the directory.
     name: str
     reason: str
+    # The ID of the reason (docs/reasons.md). Files of older versions do not have it.
+    reason_id: t.NotRequired[str]
     # None where Nova does not know it.
     server: ServerDocument | None
     # The facts that the hypervisor reported (`hypervisor_guest_info`).

@@ -9,6 +9,7 @@ from __future__ import annotations
 import dataclasses as d
 import typing as t
 
+from ..._common.errors import Reason
 from .nova import Migration, Server, Service
 from .placement import Allocation
 from .snapshot import NOT_ASKED, Answer
@@ -33,7 +34,7 @@ class Decision:
     """
 
     verdict: str
-    reason: str
+    reason: Reason
     evidence: tuple[Answer[t.Any], ...]
     freed_providers: frozenset[str] = frozenset()
     change: Change | None = None
@@ -41,7 +42,7 @@ class Decision:
     migration: Migration | None = None
 
 
-def orphaned(reason: str, *evidence: Answer[t.Any], **about: t.Any) -> Decision:
+def orphaned(reason: Reason, *evidence: Answer[t.Any], **about: t.Any) -> Decision:
     """Return the decision that an allocation or provider is an orphan.
 
     about: more fields of the decision, such as `freed_providers`.
@@ -50,7 +51,7 @@ def orphaned(reason: str, *evidence: Answer[t.Any], **about: t.Any) -> Decision:
 
 
 def drifted(
-    reason: str, *evidence: Answer[t.Any], change: Change | None = None, **about: t.Any
+    reason: Reason, *evidence: Answer[t.Any], change: Change | None = None, **about: t.Any
 ) -> Decision:
     """Return the decision that something is not as it should be, with the change that corrects it.
 
@@ -59,12 +60,12 @@ def drifted(
     return Decision(DRIFTED, reason, _skip_unasked(evidence), change=change, **about)
 
 
-def protected(reason: str, *evidence: Answer[t.Any]) -> Decision:
+def protected(reason: Reason, *evidence: Answer[t.Any]) -> Decision:
     """Return the decision that something must not be changed."""
     return Decision(PROTECTED, reason, _skip_unasked(evidence))
 
 
-def undecided(reason: str, *evidence: Answer[t.Any]) -> Decision:
+def undecided(reason: Reason, *evidence: Answer[t.Any]) -> Decision:
     """Return the decision that nothing could be proven."""
     return Decision(UNDECIDED, reason, _skip_unasked(evidence))
 
@@ -84,7 +85,7 @@ class Finding:
     kind: str
     verdict: str
     subject: str
-    reason: str
+    reason: Reason
     allocation: Allocation | None = None
     server: Server | None = None
     migration: Migration | None = None

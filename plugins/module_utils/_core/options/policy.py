@@ -11,7 +11,7 @@ import typing as t
 from collections.abc import Collection, Iterable, Mapping
 
 from ..._common.clock import get_utc_now
-from ..._common.errors import InvalidInput
+from ..._common.errors import InvalidInput, Reason
 from ..._common.times import parse_duration
 from ..._common.uuids import normalize_uuid, require_uuid
 from ..models.resource_request import PciAlias
@@ -61,7 +61,7 @@ class Policy:
     guests: tuple[HostGuests, ...] = ()
     pci_aliases: Mapping[str, PciAlias] = d.field(default_factory=dict)
 
-    def explain_exclusion(self, names: Iterable[str]) -> str | None:
+    def explain_exclusion(self, names: Iterable[str]) -> Reason | None:
         """Return a sentence about one of these providers or hosts that is excluded.
 
         None when none of `names` is.
@@ -70,7 +70,7 @@ class Policy:
         if not excluded:
             return None
         note = self.get_exclusion_note(excluded)
-        return f"Provider {min(excluded)} is excluded by name{note}."
+        return Reason("provider_excluded", f"Provider {min(excluded)} is excluded by name{note}.")
 
     def get_exclusion_note(self, names: Collection[str]) -> str:
         """Return until when the first of `names` is excluded, and why.

@@ -11,7 +11,7 @@ import math
 import typing as t
 from collections.abc import Mapping
 
-from ..._common.errors import BreakerTripped, InvalidInput
+from ..._common.errors import BreakerTripped, InvalidInput, Reason
 from ..._common.text import format_count
 
 if t.TYPE_CHECKING:  # pragma: no cover
@@ -19,9 +19,6 @@ if t.TYPE_CHECKING:  # pragma: no cover
 
 # How many changes may fail by default before a run gives up.
 MAX_FAILURES = 5
-
-# The beginning of the reason of each change that was not tried.
-NOT_TRIED = "It was not tried"
 
 # A fraction of few consumers says nothing: up to this many changes only max_changes counts.
 MAX_SHARE_APPLIES_ABOVE = 20
@@ -67,6 +64,7 @@ class Limits:
             if count == 1:
                 planned = "1 change is planned and max_changes is"
             raise BreakerTripped(
+                "too_many_changes",
                 f"{planned} {self.max_changes}{scope}: "
                 "nothing was changed. Review the findings, and if they are right, set max_changes "
                 "(orphan_cleanup_max_changes, or host_decommission_max_changes for a host that is "
@@ -90,6 +88,7 @@ class Limits:
                     "(orphan_cleanup_hosts), where this limit does not apply."
                 )
             raise BreakerTripped(
+                "too_large_share",
                 f"{count} of {consumers} consumers{of_groups} would be changed and max_share is "
                 f"{self.max_share:g}: nothing was changed. Review the findings, and if they are "
                 f"right, {advice}",
@@ -137,15 +136,16 @@ def parse_max_failures(options: Mapping[str, t.Any]) -> int:
     return allowed
 
 
-def explain_abort(failed: int, max_failures: int) -> str:
+def explain_abort(failed: int, max_failures: int) -> Reason | None:
     """Return why nothing more is tried after `failed` failed changes.
 
-    Empty while more of them are allowed.
+    None while more of them are allowed.
     """
     if failed < max_failures:
-        return ""
+        return None
     changes = format_count(failed, "change", "changes")
-    return (
-        f"{NOT_TRIED}: {changes} failed before it, and max_failures (orphan_cleanup_max_failures) "
-        f"is {max_failures}."
+    return Reason(
+        "too_many_failures",
+        f"It was not tried: {changes} failed before it, and max_failures "
+        f"(orphan_cleanup_max_failures) is {max_failures}.",
     )

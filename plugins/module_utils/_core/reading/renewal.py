@@ -14,6 +14,7 @@ import collections
 import dataclasses as d
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
+from ..._common.errors import Reason
 from ..facts.agreement import get_compute_hosts
 from ..facts.consumer import ConsumerView, build_views
 from ..facts.gaps import choose_providers, explain_contradictions, explain_loss, list_touched_roots
@@ -80,7 +81,7 @@ class RenewingCollector(Collector):
         self._list_all_nodes()
         return self.refresh_evidence(self._index, consumers, with_amounts=True)
 
-    def explain_contradictions(self, snapshot: Snapshot) -> dict[str, str]:
+    def explain_contradictions(self, snapshot: Snapshot) -> dict[str, Reason]:
         """Return by consumer why the answers about its allocations cannot be relied on.
 
         The providers are listed after the consumers were looked up, so that what has just changed
@@ -96,7 +97,7 @@ class RenewingCollector(Collector):
             losses = self._explain_losses(snapshot)
         return {**losses, **explain_contradictions(snapshot, self._index, providers, listed)}
 
-    def _explain_losses(self, snapshot: Snapshot) -> dict[str, str]:
+    def _explain_losses(self, snapshot: Snapshot) -> dict[str, Reason]:
         """Return by consumer what its answer lacks of what the shared providers list."""
         if self._on_shared is None:
             shared = [uuid for uuid, known in self._index.providers.items() if known.sharing]

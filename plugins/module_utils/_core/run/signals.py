@@ -18,6 +18,8 @@ import types
 import typing as t
 from collections.abc import Callable, Mapping
 
+from ..._common.errors import NO_REASON, Reason
+
 _SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 
 # The commands that fork workers.
@@ -28,7 +30,7 @@ _GONE = -1
 
 
 @contextlib.contextmanager
-def watch_for_stop() -> t.Iterator[Callable[[], str]]:
+def watch_for_stop() -> t.Iterator[Callable[[], Reason]]:
     """Yield a function that returns why to stop, an empty text as long as there is no reason."""
     received: list[str] = []
 
@@ -39,9 +41,9 @@ def watch_for_stop() -> t.Iterator[Callable[[], str]]:
     previous = {number: signal.signal(number, note) for number in watched}
     workers = _find_workers()
 
-    def explain_stop() -> str:
+    def explain_stop() -> Reason:
         if received:
-            return f"The run was stopped by {received[0]}."
+            return Reason("stopped_by_signal", f"The run was stopped by {received[0]}.")
         return _describe_abandonment(workers)
 
     try:
@@ -56,11 +58,13 @@ def _is_ignored_hangup(number: signal.Signals) -> bool:
     return number == signal.SIGHUP and signal.getsignal(number) == signal.SIG_IGN
 
 
-def _describe_abandonment(workers: Mapping[int, int]) -> str:
+def _describe_abandonment(workers: Mapping[int, int]) -> Reason:
     """Return why the task's result would not be read: Ansible is gone, or its end of our output."""
     if _is_output_closed() or _have_lost_parent(workers):
-        return "The run was stopped: Ansible, which started it, is no longer running."
-    return ""
+        return Reason(
+            "ansible_gone", "The run was stopped: Ansible, which started it, is no longer running."
+        )
+    return NO_REASON
 
 
 def _is_output_closed() -> bool:

@@ -22,6 +22,7 @@ MODULES = Path(__file__).parents[4] / "plugins" / "modules"
 
 # Ansible itself documents these. The attributes of a file come with each result that has `dest`.
 COMMON = {
+    "reason_id",
     "changed",
     "deprecations",
     "diff",

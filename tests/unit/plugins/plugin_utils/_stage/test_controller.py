@@ -137,6 +137,7 @@ def test_error_becomes_a_failure_that_keeps_the_warnings(tmp_path: Path) -> None
     assert run_module_function(_action(basedir=str(tmp_path)), {}, work) == {
         "failed": True,
         "msg": "No.",
+        "reason_id": "invalid_input",
         "warnings": ["Look out."],
     }
 

@@ -22,6 +22,7 @@ import pytest
 from ansible_collections.osops.placement.plugins.module_utils._common.errors import (
     InvalidInput,
     JournalError,
+    Reason,
 )
 from ansible_collections.osops.placement.plugins.module_utils._core.changes.journal import (
     BEFORE,
@@ -97,7 +98,9 @@ def _records(journal: Journal) -> list[t.Any]:
 def test_records_are_appended_one_per_line(tmp_path: pathlib.Path) -> None:
     journal = _journal(tmp_path)
     journal.record_before([ONE, TWO])
-    journal.record_after([Outcome(ONE, "removed"), Outcome(TWO, "skipped", "It changed.")])
+    journal.record_after(
+        [Outcome(ONE, "removed"), Outcome(TWO, "skipped", Reason("told", "It changed."))]
+    )
 
     assert [(known["event"], known["finding"]) for known in _records(journal)] == [
         ("before", ONE.finding),
@@ -124,7 +127,7 @@ def test_record_before_a_write_has_all_that_a_restore_needs(
 
 def test_record_after_a_write_has_its_outcome(tmp_path: pathlib.Path) -> None:
     journal = _journal(tmp_path)
-    journal.record_after([Outcome(ONE, "failed", "No answer.")])
+    journal.record_after([Outcome(ONE, "failed", Reason("told", "No answer."))])
 
     (known,) = _records(journal)
     del known["at"]
@@ -135,6 +138,7 @@ def test_record_after_a_write_has_its_outcome(tmp_path: pathlib.Path) -> None:
         "consumer": ONE.change.consumer,
         "outcome": "failed",
         "reason": "No answer.",
+        "reason_id": "told",
     }
 
 

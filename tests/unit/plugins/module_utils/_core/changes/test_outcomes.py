@@ -14,8 +14,10 @@ import typing as t
 import pytest
 
 from ansible_collections.osops.placement.plugins.module_utils._common.errors import (
+    NO_REASON,
     CloudError,
     JournalError,
+    Reason,
     UnsoundReading,
 )
 from ansible_collections.osops.placement.plugins.module_utils._core.changes.outcomes import (
@@ -39,7 +41,7 @@ class Done:
 
     step: str
     outcome: str
-    reason: str = ""
+    reason: Reason = NO_REASON
     partly: bool = False
 
     @property
@@ -55,7 +57,7 @@ def journal(written: bool = True, broken: bool = False) -> t.Any:
 
 
 def conclude(
-    folder: pathlib.Path, *outcomes: Done, of: t.Any = None, why: str = ""
+    folder: pathlib.Path, *outcomes: Done, of: t.Any = None, why: Reason = NO_REASON
 ) -> tuple[dict[str, t.Any], t.Any]:
     """Return the result, and the contents of the file."""
     path = folder / "outcomes.json"
@@ -65,7 +67,7 @@ def conclude(
 
 def test_what_was_made_is_counted_and_written(tmp_path: pathlib.Path) -> None:
     result, document = conclude(
-        tmp_path, Done("a", "made"), Done("b", "skipped", "It moved."), of=journal()
+        tmp_path, Done("a", "made"), Done("b", "skipped", Reason("told", "It moved.")), of=journal()
     )
 
     assert result == {
@@ -103,7 +105,9 @@ def test_a_journal_without_a_record_has_no_file(tmp_path: pathlib.Path) -> None:
 
 
 def test_what_was_made_in_part_is_a_change(tmp_path: pathlib.Path) -> None:
-    result, _document = conclude(tmp_path, Done("a", "failed", "No.", partly=True), of=journal())
+    result, _document = conclude(
+        tmp_path, Done("a", "failed", Reason("told", "No."), partly=True), of=journal()
+    )
 
     assert result["changed"] is True
     assert result["failed"] is True
@@ -112,7 +116,9 @@ def test_what_was_made_in_part_is_a_change(tmp_path: pathlib.Path) -> None:
 
 def test_changes_that_were_not_tried_are_counted(tmp_path: pathlib.Path) -> None:
     untried = [Done(name, "skipped", explain_abort(1, 1)) for name in "bc"]
-    result, _document = conclude(tmp_path, Done("a", "failed", "No."), *untried, of=journal())
+    result, _document = conclude(
+        tmp_path, Done("a", "failed", Reason("told", "No.")), *untried, of=journal()
+    )
 
     assert result["msg"] == (
         "1 of 3 changes could not be made, and 2 were not tried. The first: No."
@@ -121,7 +127,7 @@ def test_changes_that_were_not_tried_are_counted(tmp_path: pathlib.Path) -> None
 
 def test_a_long_reason_is_shown_in_part_and_kept_in_the_outcome(tmp_path: pathlib.Path) -> None:
     reason = "x" * 400
-    result, document = conclude(tmp_path, Done("a", "failed", reason), of=journal())
+    result, document = conclude(tmp_path, Done("a", "failed", Reason("told", reason)), of=journal())
 
     assert len(result["msg"]) == 400 and result["msg"].endswith("x…")
     assert document["outcomes"][0]["reason"] == reason
@@ -129,7 +135,11 @@ def test_a_long_reason_is_shown_in_part_and_kept_in_the_outcome(tmp_path: pathli
 
 def test_a_run_that_was_stopped_fails_and_says_how_far_it_came(tmp_path: pathlib.Path) -> None:
     result, _document = conclude(
-        tmp_path, Done("a", "made"), Done("b", "skipped", "Stopped."), of=journal(), why="Stopped."
+        tmp_path,
+        Done("a", "made"),
+        Done("b", "skipped", Reason("told", "Stopped.")),
+        of=journal(),
+        why="Stopped.",
     )
 
     assert result["failed"] is True and result["stopped"] == "Stopped."

@@ -19,6 +19,7 @@ from ansible_collections.osops.placement.plugins.module_utils._common.errors imp
     CloudError,
     InvalidInput,
     JournalError,
+    Reason,
 )
 from ansible_collections.osops.placement.plugins.module_utils._core.changes import provider_trees
 from ansible_collections.osops.placement.plugins.module_utils._core.changes.group_check import (
@@ -76,7 +77,7 @@ class Site:
         self.scopes: list[Scope] = []
         self.generations: dict[str, int | None] = {}
         self.meanwhile: Callable[[], object] = lambda: None
-        self.refusal: str | Exception = ""
+        self.refusal: Reason | Exception | None = None
         self.refuses_all = False
         self.unreadable_after: int | None = None
         self.breaks = False
@@ -342,7 +343,7 @@ def test_deletion_without_an_answer_may_have_changed_something(site: Site) -> No
 
 
 def test_refused_deletion_has_changed_nothing(site: Site) -> None:
-    site.refusal, site.refuses_all = "It has allocations.", True
+    site.refusal, site.refuses_all = Reason("told", "It has allocations."), True
 
     [outcome] = site.remove()
 
@@ -351,7 +352,7 @@ def test_refused_deletion_has_changed_nothing(site: Site) -> None:
 
 
 def test_deletion_that_is_refused_halfway_is_told(site: Site) -> None:
-    site.refusal = "It has allocations."
+    site.refusal = Reason("told", "It has allocations.")
 
     [outcome] = site.remove()
 
@@ -390,7 +391,7 @@ def test_failures_of_the_whole_run_count(
     failed_before: int, expected: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     site = Site(monkeypatch, trees=3)
-    site.refusal, site.refuses_all = "No.", True
+    site.refusal, site.refuses_all = Reason("told", "No."), True
 
     outcomes = site.remove(max_failures=2, failed_before=failed_before)
 

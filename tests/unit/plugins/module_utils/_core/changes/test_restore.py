@@ -20,7 +20,11 @@ import hypothesis
 import hypothesis.strategies as st
 import pytest
 
-from ansible_collections.osops.placement.plugins.module_utils._common.errors import InvalidInput
+from ansible_collections.osops.placement.plugins.module_utils._common.errors import (
+    NO_REASON,
+    InvalidInput,
+    Reason,
+)
 from ansible_collections.osops.placement.plugins.module_utils._core.changes.journal import (
     BEFORE,
     PLANNED,
@@ -986,7 +990,7 @@ def test_the_tree_of_an_excluded_provider_is_excluded(
 
 
 ADDITION = TreeAddition(TREE.finding, TREE.kind, ())
-RESTORED = TreeOutcome("restored", "", ADDITION)
+RESTORED = TreeOutcome("restored", NO_REASON, ADDITION)
 
 
 @pytest.mark.parametrize(
@@ -994,8 +998,8 @@ RESTORED = TreeOutcome("restored", "", ADDITION)
     [
         (RESTORED, False, ["restored"]),
         (RESTORED, True, []),
-        (TreeOutcome("failed", "no", ADDITION, partly=True), False, ["failed"]),
-        (TreeOutcome("skipped", "It is gone."), False, []),
+        (TreeOutcome("failed", Reason("told", "no"), ADDITION, partly=True), False, ["failed"]),
+        (TreeOutcome("skipped", Reason("told", "It is gone.")), False, []),
     ],
 )
 def test_outcome_of_a_tree_is_recorded_if_something_was_written(

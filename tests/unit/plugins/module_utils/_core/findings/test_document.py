@@ -167,6 +167,7 @@ def test_coverage_says_how_much_was_read(cloud: Cloud) -> None:
         "complete": True,
         "partial": False,
         "failed_checks": [],
+        "failed_check_ids": [],
         "not_provable": [],
         "unread": [],
         "silent_hosts": 0,

@@ -13,6 +13,10 @@ import typing as t
 import hypothesis
 import pytest
 
+from ansible_collections.osops.placement.plugins.module_utils._common.errors import (
+    NO_REASON,
+    Reason,
+)
 from ansible_collections.osops.placement.plugins.module_utils._core.changes import (
     remediation,
     restore,
@@ -177,7 +181,9 @@ def _conclude(
 
 
 def test_a_remediation_is_what_is_declared(plan: Plan, tmp_path: pathlib.Path) -> None:
-    outcomes = [Outcome(step, "skipped", "Why.") for step in (*plan.steps, *plan.removals)]
+    outcomes = [
+        Outcome(step, "skipped", Reason("told", "Why.")) for step in (*plan.steps, *plan.removals)
+    ]
     _result, document = _conclude(outcomes, remediation.OUTCOMES, tmp_path)
 
     assert len(document["outcomes"]) == len(outcomes)
@@ -188,9 +194,11 @@ def test_a_restoration_is_what_is_declared(plan: Plan, tmp_path: pathlib.Path) -
     tree = TreeRecord(plan.removals[0], {})
     added = ProviderAddition(tree.root, ProviderState(generation=4), ("CUSTOM_A",), ())
     write = TreeAddition(tree.finding, tree.kind, (added,))
-    outcomes = [restore.Restoration(step, "restored", "", step.change) for step in plan.steps]
-    outcomes.append(restore.Restoration(tree, "restored", "", write))
-    outcomes.append(restore.Restoration(tree, "skipped", "Why."))
+    outcomes = [
+        restore.Restoration(step, "restored", NO_REASON, step.change) for step in plan.steps
+    ]
+    outcomes.append(restore.Restoration(tree, "restored", NO_REASON, write))
+    outcomes.append(restore.Restoration(tree, "skipped", Reason("told", "Why.")))
     _result, document = _conclude(outcomes, restore.OUTCOMES, tmp_path)
 
     assert list_mismatches(document, documents.RestorationDocument) == []
