@@ -114,10 +114,10 @@ def _describe_findings(run: Run, names: dict[str, str]) -> list[str]:
         for entry in document[key]:
             asked = [answer["request"] for answer in entry["evidence"]]
             dropped = [each["name"] for each in entry["providers"] if each["dropped"]]
-            parts = [entry["kind"], entry["verdict"], entry["reason"], dropped, asked]
-            hidden = json.loads(_hide_identity(json.dumps(parts), names))
+            told = [entry["kind"], entry["verdict"], entry["reason_id"], entry["reason"]]
+            hidden = json.loads(_hide_identity(json.dumps([*told, dropped, asked]), names))
             # Not in the order of the random ids.
-            lines.append(json.dumps([*hidden[:3], *map(sorted, hidden[3:])]))
+            lines.append(json.dumps([*hidden[:4], *map(sorted, hidden[4:])]))
     return sorted(lines)
 
 

@@ -153,6 +153,7 @@ def test_reason_says_where_each_amount_comes_from() -> None:
         "1 VGPU (extra spec resources:VGPU), 1 VCPU (the VCPUs of the flavor), "
         "512 MEMORY_MB (the memory of the flavor), 1 DISK_GB (the root disk of the flavor)."
     )
+    assert finding.reason.id == "amounts_differ"
 
 
 @pytest.mark.parametrize("situation", [without_its_vgpu, with_too_many_vgpus])
@@ -259,7 +260,7 @@ def test_volume_says_what_is_missing_only_where_its_properties_do_not_matter(
 
     assert finding and finding.kind == "missing_allocation"
     if after is None:
-        assert finding.change is None and "may have changed" in finding.reason
+        assert finding.change is None and finding.reason.id == "volume_may_have_changed"
     else:
         assert finding.change
         assert finding.change.after["allocations"][cloud.here]["resources"] == after
@@ -368,8 +369,8 @@ def disk_in_a_pool_and_on_the_host(cloud: Cloud) -> str:
 @pytest.mark.parametrize(
     ("situation", "said"),
     [
-        (two_pools_have_room_for_the_disk, "pool-"),
-        (vgpu_on_another_child_than_it_should_be, "other devices"),
+        (two_pools_have_room_for_the_disk, "several_placements"),
+        (vgpu_on_another_child_than_it_should_be, "has_other_devices"),
     ],
 )
 def test_finding_without_one_certain_allocation_has_no_change(
@@ -379,7 +380,7 @@ def test_finding_without_one_certain_allocation_has_no_change(
     finding = cloud.finding(situation(cloud))
 
     assert finding and (finding.kind, finding.verdict) == ("wrong_amount", "drifted")
-    assert finding.change is None and said in finding.reason
+    assert finding.change is None and finding.reason.id == said
     assert "heal_allocations" in finding.reason
 
 
@@ -461,7 +462,7 @@ def test_server_that_was_not_looked_up_is_not_compared() -> None:
 
     assert cloud.finding(more) is None
     assert finding and (finding.kind, finding.change) == ("missing_allocation", None)
-    assert "was not looked up" in finding.reason
+    assert finding.reason.id == "needs_not_looked_up"
 
 
 def test_other_hosts_do_not_keep_amounts_from_being_checked() -> None:

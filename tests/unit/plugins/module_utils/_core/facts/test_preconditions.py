@@ -27,6 +27,7 @@ from ansible_collections.osops.placement.plugins.module_utils._core.models.nova 
 )
 from ansible_collections.osops.placement.plugins.module_utils._core.models.placement import Provider
 from ansible_collections.osops.placement.tests.unit.plugins.module_utils.world import answer
+from ansible_collections.osops.placement.tests.unit.reasons import has_id
 
 GHOST = "0a000000-0000-4000-8000-000000000001"
 CHILD = "0b000000-0000-4000-8000-000000000002"
@@ -66,7 +67,7 @@ def test_provider_named_after_the_uuid_of_another_is_not_confused_with_it() -> N
 
 @pytest.mark.parametrize("name", ["a port", CHILD])
 def test_part_of_a_tree_is_not_deleted(name: str) -> None:
-    with pytest.raises(InvalidInput, match=rf"in the tree of ghost.example.org \({GHOST}\)"):
+    with pytest.raises(InvalidInput, check=has_id("not_a_root")):
         find_tree(name, PROVIDERS)
 
 
@@ -185,5 +186,5 @@ def test_other_services_do_not_keep_a_tree(service: Service) -> None:
 
 
 def test_failed_listing_of_nodes_is_not_an_empty_one() -> None:
-    with pytest.raises(UnsoundReading, match="500"):
+    with pytest.raises(UnsoundReading, check=has_id("compute_nodes_unread")):
         require_compute_nodes(answer("GET /os-hypervisors/detail", 500))

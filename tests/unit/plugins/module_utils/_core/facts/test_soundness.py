@@ -171,7 +171,7 @@ def test_every_failed_check_is_reported() -> None:
 def test_empty_cloud_fails_the_check_of_the_region() -> None:
     (sentence,) = list_failed_checks(World().snapshot())
 
-    assert "0 of 0 hypervisors have a resource provider" in sentence
+    assert sentence.id == "nodes_not_in_placement"
 
 
 @pytest.mark.parametrize(
@@ -245,7 +245,7 @@ def test_credentials_denied_in_several_projects_fail() -> None:
         d.replace(_sound(), samples=samples, sampled_projects=(PROJECT, OUR_PROJECT))
     )
 
-    assert "list servers that they may not look up" in sentence
+    assert sentence.id == "servers_not_shown"
 
 
 def test_credentials_that_see_no_host_of_any_server_fail() -> None:
@@ -259,7 +259,7 @@ def test_credentials_that_see_no_host_of_any_server_fail() -> None:
 
     (told,) = list_failed_checks(world.snapshot(samples=(), control=None))
 
-    assert told.startswith("These credentials do not see the host of any server")
+    assert told.id == "server_hosts_not_shown"
 
 
 def test_cloud_without_servers_needs_no_check_of_the_credentials() -> None:
@@ -330,4 +330,4 @@ def test_cell_silent_only_during_the_listing_of_nodes_fails_the_check() -> None:
 
     (sentence,) = list_failed_checks(d.replace(snapshot, hypervisors=made_up))
 
-    assert sentence.endswith("run again.")
+    assert sentence.id == "cell_was_down"

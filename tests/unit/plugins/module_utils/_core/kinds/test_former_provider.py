@@ -403,7 +403,7 @@ def test_missing_provider_is_not_a_conflict_where_the_former_one_has_another_nam
     finding = cloud.find()
 
     assert finding and (finding.kind, finding.verdict) == ("former_provider", "undecided")
-    assert "could not be read" in finding.reason
+    assert finding.reason.id == "new_provider_unread"
 
 
 def test_name_conflict_says_what_to_do_and_changes_nothing() -> None:
@@ -416,6 +416,7 @@ def test_name_conflict_says_what_to_do_and_changes_nothing() -> None:
 
     assert finding is not None
     assert (finding.kind, finding.verdict, finding.change) == ("former_provider", "drifted", None)
+    assert finding.reason.id == "former_provider_has_name"
     assert f"--name {HOST}-former {cloud.old}" in finding.reason
 
 
@@ -469,7 +470,7 @@ def test_name_of_another_region_is_not_advised_to_be_changed() -> None:
 
     assert finding is not None
     assert (finding.kind, finding.verdict) == ("former_provider", "undecided")
-    assert "region RegionTwo has its own Nova" in finding.reason
+    assert finding.reason.id == "other_nova_on_placement"
     assert "--name" not in finding.reason
 
 

@@ -58,6 +58,7 @@ def test_host_in_two_zones_is_reported_with_their_aggregates(site: Site) -> None
     (finding,) = site.findings(aggregates=TWO_ZONES)
 
     assert finding.id == "zone_mismatch/compute-1"
+    assert finding.reason.id == "host_in_two_zones"
     assert "zone a by aggregate first (7), zone b by aggregate second (8)" in finding.reason
 
 
