@@ -49,10 +49,10 @@ def check(index: SnapshotIndex, policy: Policy) -> Iterator[Finding]:
             )
         if differences:
             advice.append("Restart nova-compute there if the difference lasts.")
-        sentence = f"On {index.get_name(uuid)}, {'; '.join(overuse + differences)}."
-        reason = Reason("inventory_differs", sentence)
+        name, what = index.get_name(uuid), "; ".join(overuse + differences)
+        reason = Reason("inventory_differs", f"On {name}, {what}.")
         if overuse:
-            reason = Reason("more_allocated_than_capacity", sentence)
+            reason = Reason("more_allocated_than_capacity", f"On {name}, {what}.")
         yield Finding(
             "capacity_mismatch",
             DRIFTED,

@@ -374,6 +374,7 @@ def test_guest_without_a_lookup_is_undecided(site: Site) -> None:
     )
 
     assert finding.decision.verdict == "undecided"
+    assert finding.decision.reason.id == "server_not_looked_up"
 
 
 @pytest.mark.parametrize(
@@ -399,6 +400,7 @@ def test_directory_is_protected_when_domains_were_not_read(site: Site) -> None:
     (finding,) = site.judged(guests)
 
     assert finding.decision.verdict == "protected"
+    assert finding.decision.reason.id == "domain_of_directory_is_active"
 
 
 def test_domain_not_created_by_nova_is_protected(site: Site) -> None:
@@ -586,6 +588,7 @@ def test_domain_without_a_definition_time_is_protected(site: Site) -> None:
     }
     (finding,) = site.judged(site.found(_domain(gone, nova=told)), Policy(min_age=4 * 3600))
     assert finding.decision.verdict == "protected"
+    assert finding.decision.reason.id == "younger_than_min_age"
 
 
 def test_only_guests_that_nova_does_not_show_here_are_looked_up(site: Site) -> None:
@@ -790,9 +793,11 @@ def test_directory_of_a_live_server_is_left_over_only_beside_another_one(site: S
         [*one, *parse_guests({**_result("there"), "directories": [_directory(server, inode=2)]})]
     )
     assert finding.decision.verdict == "orphaned"
+    assert finding.decision.reason.id == "left_by_move"
     other_node = {"compute_id": site.here, "directories": [_directory(server, inode=2)]}
     (finding,) = site.judged([*one, *parse_guests({**_result("there"), **other_node})])
     assert finding.decision.verdict == "protected"
+    assert finding.decision.reason.id == "other_directory_not_seen"
 
 
 def _result(host: str) -> dict[str, t.Any]:
@@ -833,6 +838,7 @@ def test_what_an_earlier_move_left_beside_the_disks_is_not_to_be_put_back(
     (finding,) = site.judged(site.found(_domain(server), directories=directories))
 
     assert (finding.guest.name, finding.decision.verdict) == (f"{server}_resize", "undecided")
+    assert finding.decision.reason.id == "left_by_earlier_move"
     assert "cannot start" not in finding.decision.reason
     assert f"rename {server}_resize" not in finding.decision.reason
 

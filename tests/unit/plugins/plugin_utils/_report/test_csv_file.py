@@ -83,6 +83,7 @@ def test_row_shows_freed_amounts_and_outcome() -> None:
         "frees_memory_mb",
         "selected",
         "outcome",
+        "reason_id",
     )
     assert [row[column] for column in told_of] == [
         *(
@@ -96,6 +97,7 @@ def test_row_shows_freed_amounts_and_outcome() -> None:
             "512",
             "no",
             "removed",
+            "server_deleted",
         )
     ]
 

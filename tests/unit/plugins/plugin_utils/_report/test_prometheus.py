@@ -180,3 +180,22 @@ def test_failed_run_without_an_earlier_success_has_no_time(before: str | None) -
         )
         is None
     )
+
+
+def test_entries_are_counted_by_the_ids_of_their_reasons() -> None:
+    findings = told(hostile("x"))
+    entries = [entry for key in ("findings", "undecided", "protected") for entry in findings[key]]
+    series = _series(render(Report(findings)))
+    counted = {
+        tuple(sorted(labels)): value
+        for (name, labels), value in series.items()
+        if name == "placement_orphan_reasons"
+    }
+
+    assert sum(counted.values()) == len(entries) > 1
+    for entry in entries:
+        key = (("reason", entry["reason_id"]), ("verdict", entry["verdict"]))
+        assert counted[key] >= 1
+        # As in a file of version 2.0.
+        del entry["reason_id"]
+    assert "placement_orphan_reasons" not in render(Report(findings))

@@ -74,10 +74,8 @@ def test_the_host_that_is_freed_decides_and_not_that_of_the_server(
 
     assert (reason is None) is allowed
     if not allowed:
-        assert reason == (
-            r"compute-2 is not in aggregate rack\x1b7, for which the plan was made: detect and "
-            "plan again, or name the host itself in hosts (orphan_cleanup_hosts)."
-        )
+        assert reason.id == "host_left_groups"
+        assert reason.startswith(r"compute-2 is not in aggregate rack\x1b7,")
 
 
 @pytest.mark.parametrize("host", ["compute-1", "compute-2"])
@@ -86,7 +84,7 @@ def test_a_consumer_on_several_hosts_is_removed_for_one_of_them(site: Site, host
     change, snapshot = site.change("deleted_server")
 
     assert _explain(change, snapshot, host) is None
-    assert _explain(change, snapshot, "compute-3").startswith("compute-1, compute-2 is not in")
+    assert _explain(change, snapshot, "compute-3").startswith("compute-1, compute-2 ")
 
 
 def test_a_pool_belongs_to_no_host(site: Site) -> None:
@@ -94,7 +92,7 @@ def test_a_pool_belongs_to_no_host(site: Site) -> None:
     change, snapshot = site.change("deleted_server")
 
     assert _explain(change, snapshot, "compute-1") is None
-    assert _explain(change, snapshot, "pool").startswith("compute-1 is not in")
+    assert _explain(change, snapshot, "pool").startswith("compute-1 ")
 
 
 def test_the_hosts_of_the_groups_are_read_now(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -112,7 +110,7 @@ def test_a_name_of_a_host_has_at_most_100_characters(site: Site) -> None:
     site.delete(site.server(host, host))
     change, snapshot = site.change("deleted_server")
 
-    assert _explain(change, snapshot, "compute-1").startswith(f"{'c' * 99}… is not in")
+    assert _explain(change, snapshot, "compute-1").startswith(f"{'c' * 99}… ")
 
 
 def test_another_owner_changes_all_hosts_of_the_server(site: Site) -> None:

@@ -212,7 +212,7 @@ def test_folder_that_cannot_be_created_fails_without_leftovers(tmp_path: pathlib
         journal.record_before([ONE])
 
     assert journal.path in str(refusal.value)
-    assert "nothing is changed" in str(refusal.value)
+    assert refusal.value.reason.id == "journal_error"
     assert not journal.written
     assert [entry.name for entry in tmp_path.iterdir()] == ["occupied"]
 

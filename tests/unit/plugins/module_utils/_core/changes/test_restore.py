@@ -198,10 +198,7 @@ def test_allocation_given_to_a_server_is_not_taken_back(change: Change) -> None:
     inverse, why = invert_change(change, _left(change))
 
     assert inverse is None
-    assert (
-        f"{SERVER} would lose its allocations on {B if change is MOVED else A}, which its server "
-        "may need"
-    ) in why
+    assert why.id == "would_take_allocation" and SERVER in why
 
 
 @pytest.mark.parametrize("change", [SWAPPED, SWAPPED_FROM_NOTHING])
@@ -224,7 +221,7 @@ def test_pair_of_an_unreverted_allocation_with_a_changed_consumer_is_left_alone(
         SWAPPED, {**held, moved: {**held[moved], "allocations": {C: {"resources": dict(VCPU)}}}}
     )
 
-    assert inverse is None and f"{moved} now has other allocations" in why
+    assert inverse is None and why.id == "other_allocations_now" and moved in why
 
 
 @pytest.mark.parametrize(
@@ -242,7 +239,7 @@ def test_pair_of_an_unreverted_allocation_with_a_changed_consumer_is_left_alone(
 def test_reduced_consumer_with_other_allocations_is_left_alone(held: Allocation) -> None:
     inverse, why = invert_change(REDUCED, _now(held))
 
-    assert inverse is None and why.startswith(f"{SERVER} now has other allocations, on ")
+    assert inverse is None and why.id == "other_allocations_now" and SERVER in why
 
 
 @pytest.mark.parametrize(
@@ -251,9 +248,7 @@ def test_reduced_consumer_with_other_allocations_is_left_alone(held: Allocation)
 def test_removed_consumer_with_new_allocations_is_left_alone(held: Allocation) -> None:
     inverse, why = invert_change(REMOVED, _now(held))
 
-    assert inverse is None and why.startswith(
-        f"{SERVER} now has other allocations, on {next(iter(held.resources))}"
-    )
+    assert inverse is None and why.id == "other_allocations_now" and SERVER in why
 
 
 @pytest.mark.parametrize("field", ["project_id", "user_id", "consumer_type"])
@@ -278,9 +273,7 @@ def test_consumer_with_its_old_allocations_needs_nothing(change: Change) -> None
     held = _now(*(_of(part, part.before, 9) for part in change.parts))
     inverse, why = invert_change(change, held)
 
-    assert inverse is None and why.endswith(
-        "has the allocations that it had before: there is nothing to restore."
-    )
+    assert inverse is None and why.id == "nothing_to_restore"
 
 
 def test_restored_change_is_not_restored_twice() -> None:
@@ -639,7 +632,7 @@ def test_restored_allocations_are_reported_even_after_an_unexpected_error(site: 
     done = site.restored()
 
     assert _outcomes(done) == ["restored", "failed", "restored"]
-    assert "RuntimeError: no thread" in done[1].reason
+    assert done[1].reason.id == "unexpected_error"
 
 
 def test_deleted_provider_is_not_even_requested(site: Site) -> None:
@@ -674,10 +667,7 @@ def test_allocation_is_not_moved_to_another_provider_of_the_same_name(site: Site
     done = site.restored(deleted={HERE: THERE})
 
     assert _outcomes(done) == ["skipped"] * 3
-    assert (
-        f"The provider with that name is now {THERE}, "
-        "and an allocation on the old provider is not moved to the new one." in done[0].reason
-    )
+    assert done[0].reason.id == "provider_replaced" and THERE in done[0].reason
     assert site.placement.posts == [] and site.placement.held == {}
 
 
@@ -689,10 +679,7 @@ def test_rest_is_not_tried_after_too_many_failures(site: Site) -> None:
     done = site.restored(max_failures=2)
 
     assert _outcomes(done) == ["failed", "failed", "skipped"]
-    assert done[-1].reason == (
-        "It was not tried: 2 changes failed before it, and max_failures "
-        "(orphan_cleanup_max_failures) is 2."
-    )
+    assert done[-1].reason.id == "too_many_failures"
 
 
 def test_deleted_provider_does_not_block_the_rest(site: Site) -> None:
@@ -824,7 +811,7 @@ def test_server_that_was_moved_away_and_back_keeps_its_allocation(site: Site) ->
 
     outcome, why = swap.restore()
 
-    assert outcome == "skipped" and "was moved again since" in why
+    assert outcome == "skipped" and why.id == "moved_since"
     assert swap.placement.held == changed
 
 
@@ -1024,7 +1011,7 @@ def test_excluded_tree_is_left_alone(site: Site, name: str) -> None:
 
     (done,) = site.restored(became=RESTORED)
 
-    assert done.outcome == "skipped" and "excluded by name" in done.reason
+    assert done.outcome == "skipped" and done.reason.id == "provider_excluded"
 
 
 def test_migration_of_an_excluded_server_is_left_alone(site: Site) -> None:
@@ -1035,4 +1022,4 @@ def test_migration_of_an_excluded_server_is_left_alone(site: Site) -> None:
 
     (done,) = site.restored(check_mode=True)
 
-    assert done.outcome == "skipped" and "excluded by name" in done.reason
+    assert done.outcome == "skipped" and done.reason.id == "consumer_excluded"

@@ -127,7 +127,7 @@ def test_move_that_brings_the_generation_back_is_not_overwritten() -> None:
     assert nova.world.allocations[life.server].generation == 1
     assert list(nova.held(life.server)) == [third]
     assert (cloud.written, outcome.changed) == ([], False)
-    assert "has just changed" in outcome.reason
+    assert outcome.reason.id == "allocation_conflict"
     assert journal.after == [outcome]
 
 
@@ -161,7 +161,7 @@ def test_silent_placement_after_the_journal_leaves_everything_as_it_is(
     (outcome,) = _remediate(cloud, SlowJournal(silence))
 
     assert (cloud.written, outcome.outcome) == ([], "failed")
-    assert "Placement does not answer." in outcome.reason
+    assert outcome.reason.id == "cloud_error"
 
 
 # Deletions of providers, which Placement does not guard by a generation

@@ -263,6 +263,7 @@ def test_volume_says_what_is_missing_only_where_its_properties_do_not_matter(
         assert finding.change is None and finding.reason.id == "volume_may_have_changed"
     else:
         assert finding.change
+        assert finding.reason.id == "server_without_allocation"
         assert finding.change.after["allocations"][cloud.here]["resources"] == after
 
 
@@ -423,6 +424,7 @@ def test_wrong_owner_is_found_though_the_amounts_are_unknown() -> None:
     finding = cloud.finding(server)
 
     assert finding and finding.kind == "wrong_owner" and finding.change
+    assert finding.reason.id == "owner_differs"
 
 
 def test_lost_allocation_with_a_vgpu_is_made_again() -> None:

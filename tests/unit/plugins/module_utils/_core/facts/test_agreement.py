@@ -147,6 +147,7 @@ def test_failed_lookup_of_an_aggregate_host_closes_proofs_by_absence(
     assert list_doubtful_hosts(snapshot) == doubtful
     assert list_failed_checks(snapshot) == ()
     assert bool(list_failed_absence_checks(snapshot)) is bool(doubtful)
+    assert list_failed_absence_checks(snapshot)[0].id == "listings_leave_out_hosts"
 
 
 @pytest.mark.parametrize("status", [404, 403, 500])

@@ -116,6 +116,7 @@ def test_server_on_an_unknown_host_does_not_have_its_own_tree() -> None:
     del cloud.providers[gone]
 
     assert cloud.found(migration).verdict == "undecided"
+    assert cloud.found(migration).reason.id == "server_has_less_than_migration"
 
 
 @pytest.mark.parametrize("status", ["confirmed", "completed", "done"])
@@ -127,6 +128,7 @@ def test_server_not_where_its_newest_move_ended_is_not_on_the_extra_host(
     cloud.migration(server, cloud.there, cloud.here, status)
 
     assert cloud.found(server).verdict == "undecided"
+    assert cloud.found(server).reason.id == "newest_move_unfinished"
 
 
 @pytest.mark.parametrize("status", ["error", "failed", "cancelled", "reverted"])

@@ -74,6 +74,7 @@ def test_consumer_whose_answer_differs_from_the_listing_is_named(change: str) ->
 
     assert list(reasons) == [site.orphan]
     assert site.orphan in reasons[site.orphan] and "cache" in reasons[site.orphan]
+    assert reasons[site.orphan].id == "listing_contradicts_answer"
 
 
 def test_shared_provider_is_listed_only_for_a_consumer_on_no_host() -> None:

@@ -215,6 +215,7 @@ def test_cell_silent_at_the_end_counts_for_the_whole_reading(site: Site) -> None
     finding = site.finding(server, services=listed.services, hypervisors=listed.hypervisors)
 
     assert finding.verdict == "undecided"
+    assert finding.reason.id == "own_service_not_up"
 
 
 def test_answering_cells_leave_no_gap(site: Site) -> None:

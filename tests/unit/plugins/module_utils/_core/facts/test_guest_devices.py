@@ -258,40 +258,43 @@ def not_only_devices(cloud: Cloud) -> None:
 
 
 @pytest.mark.parametrize(
-    "situation",
+    ("situation", "reason"),
     [
-        uses_a_device,
-        has_a_device_that_is_not_identified,
-        is_not_defined_there,
-        is_shut_off_and_not_defined,
-        is_shut_off_with_a_saved_memory,
-        is_suspended,
-        is_in_rescue,
-        runs_though_nova_says_shut_off,
-        is_shut_off_though_nova_says_active,
-        another_host_was_read,
-        another_host_of_the_same_name_was_read,
-        read_too_long_ago,
-        read_in_the_future,
-        allocated_since,
-        allocated_at_an_unknown_time,
-        changed_since,
-        changed_at_an_unknown_time,
-        action_requested_since,
-        action_requested_at_an_unknown_time,
-        an_older_attach_has_not_ended,
-        a_child_of_another_name,
-        a_child_named_after_another_host,
-        a_grandchild,
-        not_only_devices,
+        (uses_a_device, "device_in_use"),
+        (has_a_device_that_is_not_identified, "unidentified_device"),
+        (is_not_defined_there, "no_domain_on_host"),
+        (is_shut_off_and_not_defined, "domain_not_defined"),
+        (is_shut_off_with_a_saved_memory, "domain_not_defined"),
+        (is_suspended, "domain_in_other_state"),
+        (is_in_rescue, "domain_in_other_state"),
+        (runs_though_nova_says_shut_off, "domain_in_other_state"),
+        (is_shut_off_though_nova_says_active, "domain_in_other_state"),
+        (another_host_was_read, "host_not_in_guests"),
+        (another_host_of_the_same_name_was_read, "host_not_in_guests"),
+        (read_too_long_ago, "host_read_long_ago"),
+        (read_in_the_future, "host_clock_ahead"),
+        (allocated_since, "changed_since_host_was_read"),
+        (allocated_at_an_unknown_time, "allocation_age_unknown"),
+        (changed_since, "changed_since_host_was_read"),
+        (changed_at_an_unknown_time, "changed_since_host_was_read"),
+        (action_requested_since, "action_since_host_was_read"),
+        (action_requested_at_an_unknown_time, "action_since_host_was_read"),
+        (an_older_attach_has_not_ended, "port_action_unfinished"),
+        (a_child_of_another_name, "device_not_named"),
+        (a_child_named_after_another_host, "device_not_named"),
+        (a_grandchild, "not_a_direct_child"),
+        (not_only_devices, "not_a_device"),
     ],
 )
-def test_nothing_is_removed_without_the_proof(situation: Callable[[Cloud], None]) -> None:
+def test_nothing_is_removed_without_the_proof(
+    situation: Callable[[Cloud], None], reason: str
+) -> None:
     cloud = Cloud()
     situation(cloud)
     finding = cloud.finding()
 
     assert finding and (finding.kind, finding.change) == ("leaked_child", None)
+    assert finding.reason.id == reason
     assert "is not proven" in finding.reason
 
 

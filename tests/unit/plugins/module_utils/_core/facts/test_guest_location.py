@@ -311,33 +311,35 @@ def an_action_is_refused(cloud: Cloud) -> None:
 
 
 @pytest.mark.parametrize(
-    "attack",
+    ("attack", "reason"),
     [
-        nothing_is_recorded,
-        failed_after_the_copy,
-        came_to_the_destination,
-        failed_at_the_destination,
-        cut_while_it_copied,
-        went_to_another_cell,
-        failed_to_revert_from_another_cell,
-        started_at_the_destination,
-        failed_to_start,
-        stopped_only,
-        started_before_it_ended,
-        started_before_it_began,
-        reverted_to_an_earlier_host,
-        failed_to_revert,
-        tried_again_and_failed_after_the_copy,
-        moved_since,
-        live_migrated_in_vain_since,
-        live_migrated_in_vain_before,
-        evacuated_in_vain,
-        left_another_host,
-        an_action_is_refused,
+        (nothing_is_recorded, "guest_not_proven_at_source"),
+        (failed_after_the_copy, "guest_not_proven_at_source"),
+        (came_to_the_destination, "guest_not_proven_at_source"),
+        (failed_at_the_destination, "guest_not_proven_at_source"),
+        (cut_while_it_copied, "guest_not_proven_at_source"),
+        (went_to_another_cell, "moved_across_cells"),
+        (failed_to_revert_from_another_cell, "moved_across_cells"),
+        (started_at_the_destination, "guest_not_proven_at_source"),
+        (failed_to_start, "guest_not_proven_at_source"),
+        (stopped_only, "guest_not_proven_at_source"),
+        (started_before_it_ended, "guest_not_proven_at_source"),
+        (started_before_it_began, "guest_not_proven_at_source"),
+        (reverted_to_an_earlier_host, "guest_not_proven_at_source"),
+        (failed_to_revert, "guest_not_proven_at_source"),
+        (tried_again_and_failed_after_the_copy, "guest_not_proven_at_source"),
+        (moved_since, "later_move_not_provable"),
+        (live_migrated_in_vain_since, "move_may_have_ended"),
+        (live_migrated_in_vain_before, "move_may_have_ended"),
+        (evacuated_in_vain, "move_may_have_ended"),
+        (left_another_host, "migration_left_other_host"),
+        (an_action_is_refused, "actions_unread"),
     ],
-    ids=lambda attack: attack.__name__,
+    ids=lambda part: getattr(part, "__name__", None),
 )
-def test_guest_possibly_elsewhere_keeps_its_allocation_there(attack: Situation) -> None:
+def test_guest_possibly_elsewhere_keeps_its_allocation_there(
+    attack: Situation, reason: str
+) -> None:
     cloud = Cloud()
     attack(cloud)
     finding = cloud.finding
@@ -347,6 +349,7 @@ def test_guest_possibly_elsewhere_keeps_its_allocation_there(attack: Situation) 
         "undecided",
         None,
     ), finding.reason
+    assert finding.reason.id == reason
 
 
 def test_server_whose_actions_are_refused_keeps_its_allocations() -> None:

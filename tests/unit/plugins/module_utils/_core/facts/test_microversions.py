@@ -119,5 +119,6 @@ def test_placement_that_tells_no_time_is_one_sentence_and_no_requirement() -> No
 
     (sentence,) = list_unmet_requirements(cloud)
     assert cloud.placement_endpoint in sentence
+    assert sentence.id == "placement_sends_no_time"
     assert list_blocking_requirements(cloud) == ()
     assert explain_unprovable("deleted_server", cloud) is None

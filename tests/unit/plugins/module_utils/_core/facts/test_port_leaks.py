@@ -361,54 +361,84 @@ def the_provider_is_shared(cloud: Cloud) -> None:
     cloud.providers[cloud.bridge] = d.replace(cloud.providers[cloud.bridge], sharing=True)
 
 
-DOUBTS: dict[str, Callable[[Cloud], None]] = {
-    "a port is being attached": a_port_was_attached_while_the_server_was_read,
-    "a detach is queued": a_detach_waits_in_the_queue,
-    "a detach is half done": a_detach_has_unbound_the_port_and_not_freed_it,
-    "an older detach is open": an_older_detach_has_not_ended,
-    "too many actions": too_many_actions_to_read,
-    "an action is not shown": an_action_is_not_shown,
-    "written just now": written_just_now,
-    "written at an unknown time": written_at_an_unknown_time,
-    "the request is left out": the_port(groups=(), providers={}, shows_request=False),
-    "the port names no provider": the_port(providers={}),
-    "the port names a provider for another group": the_port(providers={"another": "x"}),
-    "the port has a trunk": the_port(has_trunk=True),
-    "the port is a subport": the_port(device_owner="trunk:subport"),
-    "the port is nobody's": the_port(device_owner=""),
-    "the owner is hidden": the_port(device_owner=None),
-    "the port is bound elsewhere": the_port(host="compute-2"),
-    "the port is not bound": the_port(host=None),
-    "the port has a device": the_port(device_profile="nic"),
-    "the port is on another provider": a_port_requests_more_of_another_provider,
-    "the port is on another host": a_port_is_still_bound_to_another_host,
-    "the flavor requests bandwidth": the_flavor(**{f"resources__{EGRESS}": "1000"}),
-    "the flavor requests bandwidth in a group": the_flavor(**{f"resources_N__{EGRESS}": "1"}),
-    "the flavor has a device profile": the_flavor(accel__device_profile="nic"),
-    "the flavor is hidden": the_flavor_is_not_shown,
-    "the extra specs are hidden": the_extra_specs_are_not_shown,
-    "it is on the root": it_is_on_the_root_provider,
-    "the provider is shared": the_provider_is_shared,
+DOUBTS: dict[str, tuple[Callable[[Cloud], None], str]] = {
+    "a port is being attached": (
+        a_port_was_attached_while_the_server_was_read,
+        "port_action_unfinished",
+    ),
+    "a detach is queued": (a_detach_waits_in_the_queue, "port_action_unfinished"),
+    "a detach is half done": (
+        a_detach_has_unbound_the_port_and_not_freed_it,
+        "port_action_unfinished",
+    ),
+    "an older detach is open": (an_older_detach_has_not_ended, "port_action_unfinished"),
+    "too many actions": (too_many_actions_to_read, "too_many_port_actions"),
+    "an action is not shown": (an_action_is_not_shown, "port_action_unfinished"),
+    "written just now": (written_just_now, "allocation_just_written"),
+    "written at an unknown time": (written_at_an_unknown_time, "allocation_age_unknown"),
+    "the request is left out": (
+        the_port(groups=(), providers={}, shows_request=False),
+        "port_request_not_shown",
+    ),
+    "the port names no provider": (the_port(providers={}), "port_provider_not_named"),
+    "the port names a provider for another group": (
+        the_port(providers={"another": "x"}),
+        "port_provider_not_named",
+    ),
+    "the port has a trunk": (the_port(has_trunk=True), "port_has_trunk"),
+    "the port is a subport": (the_port(device_owner="trunk:subport"), "port_of_other_owner"),
+    "the port is nobody's": (the_port(device_owner=""), "port_of_other_owner"),
+    "the owner is hidden": (the_port(device_owner=None), "port_of_other_owner"),
+    "the port is bound elsewhere": (the_port(host="compute-2"), "port_bound_elsewhere"),
+    "the port is not bound": (the_port(host=None), "port_bound_elsewhere"),
+    "the port has a device": (the_port(device_profile="nic"), "port_has_device_profile"),
+    "the port is on another provider": (
+        a_port_requests_more_of_another_provider,
+        "ports_request_more",
+    ),
+    "the port is on another host": (a_port_is_still_bound_to_another_host, "ports_request_more"),
+    "the flavor requests bandwidth": (
+        the_flavor(**{f"resources__{EGRESS}": "1000"}),
+        "flavor_requests_network",
+    ),
+    "the flavor requests bandwidth in a group": (
+        the_flavor(**{f"resources_N__{EGRESS}": "1"}),
+        "flavor_requests_network",
+    ),
+    "the flavor has a device profile": (
+        the_flavor(accel__device_profile="nic"),
+        "flavor_requests_network",
+    ),
+    "the flavor is hidden": (the_flavor_is_not_shown, "flavor_not_shown"),
+    "the extra specs are hidden": (the_extra_specs_are_not_shown, "flavor_not_shown"),
+    "it is on the root": (it_is_on_the_root_provider, "not_a_child_provider"),
+    "the provider is shared": (the_provider_is_shared, "not_a_child_provider"),
 }
 
 
-@pytest.mark.parametrize("situation", DOUBTS.values(), ids=DOUBTS)
-def test_leak_is_undecided(situation: Callable[[Cloud], None]) -> None:
+@pytest.mark.parametrize(("situation", "reason"), DOUBTS.values(), ids=DOUBTS)
+def test_leak_is_undecided(situation: Callable[[Cloud], None], reason: str) -> None:
     cloud = Cloud()
     situation(cloud)
     finding = cloud.finding()
 
     assert finding and (finding.kind, finding.verdict) == ("leaked_port", "undecided")
-    assert finding.change is None and "because" in finding.reason
+    assert finding.change is None and finding.reason.id == reason
 
 
-@pytest.mark.parametrize(("age", "verdict"), [(59, "undecided"), (60, "drifted")])
-def test_leak_counts_once_neutron_has_had_a_minute_for_the_port(age: int, verdict: str) -> None:
+@pytest.mark.parametrize(
+    ("age", "verdict", "reason"),
+    [(59, "undecided", "allocation_just_written"), (60, "drifted", "unrequested_bandwidth")],
+)
+def test_leak_counts_once_neutron_has_had_a_minute_for_the_port(
+    age: int, verdict: str, reason: str
+) -> None:
     cloud = Cloud()
     cloud.allocations[cloud.leaker] = d.replace(cloud.allocations[cloud.leaker], age_seconds=age)
     finding = cloud.finding()
 
     assert finding and (finding.kind, finding.verdict) == ("leaked_port", verdict)
+    assert finding.reason.id == reason
 
 
 def a_port_is_only_in_nova(cloud: Cloud) -> None:

@@ -88,67 +88,67 @@ def _hidden_ends() -> Answer[tuple[Migration, ...]]:
 CLOSED = {
     "services unreadable before": (
         {"services": answer("", 500)},
-        "answered 500 when asked for its services before the reading",
+        "services_unread",
     ),
     "services unreadable after": (
         {"services_after": answer("", 503)},
-        "answered 503 when asked for its services after the reading",
+        "services_unread",
     ),
     "hypervisors unreadable": (
         {"hypervisors": answer("", 500)},
-        "answered 500 when asked for its compute nodes: a cell is not answering.",
+        "listing_unread",
     ),
     "migrations unreadable": (
         {"migrations": answer("", 500)},
-        "answered 500 when asked for its migrations: a cell is not answering.",
+        "listing_unread",
     ),
     "a proxy sends the request elsewhere": (
         {"migrations": answer("", 301)},
-        "answered 301 when asked for its migrations.",
+        "listing_unread",
     ),
     "hosts of migrations hidden": (
         {"migrations": _hidden_ends()},
-        "lists migrations without their hosts (GET /os-migrations)",
+        "migration_hosts_not_shown",
     ),
     "none of Nova's hosts is here": (
         {"hypervisors": _nodes("elsewhere", on="compute-1")},
-        "0 of 1 hypervisors have a resource provider",
+        "nodes_not_in_placement",
     ),
-    "Nova has no hosts": ({"hypervisors": _nodes()}, "0 of 0 hypervisors have a resource provider"),
+    "Nova has no hosts": ({"hypervisors": _nodes()}, "nodes_not_in_placement"),
     "may not look": (
         {"samples": (_sample(PROJECT, status=404),)},
-        "list servers that they may not look up",
+        "servers_not_shown",
     ),
     "may look but is not shown the host": (
         {"samples": (_sample(PROJECT, host=None),)},
-        "list servers that they may not look up",
+        "servers_not_shown",
     ),
     "may not see where even its own are": (
         {"samples": (_sample(OUR_PROJECT, host=None),)},
-        "list servers that they may not look up",
+        "servers_not_shown",
     ),
     "a live server is listed as deleted": (
         {"control": answer("GET /servers/detail?deleted=True", 200, (_sample(PROJECT),))},
-        "deleted=True)",
+        "filter_ignored",
     ),
     "the deleted cannot be listed": (
         {"control": answer("GET /servers/detail?deleted=True", 403)},
-        "these credentials may not use the filter",
+        "filter_ignored",
     ),
     "may look at its own alone": (
         {"samples": (_sample(PROJECT, status=403), _sample(OUR_PROJECT))},
-        "list servers that they may not look up",
+        "servers_not_shown",
     ),
 }
 
 
 @pytest.mark.parametrize("view", CLOSED)
 def test_failed_check_names_its_cause(view: str) -> None:
-    changes, cause = CLOSED[view]
+    changes, reason = CLOSED[view]
 
     (sentence,) = list_failed_checks(d.replace(_sound(), **changes))
 
-    assert cause in sentence
+    assert sentence.id == reason
 
 
 def test_every_failed_check_is_reported() -> None:

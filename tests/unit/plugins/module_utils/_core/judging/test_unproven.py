@@ -150,7 +150,7 @@ def test_foreign_provider_is_named_beside_hosts_that_are_or_were_novas(
     finding = next(finding for finding in found if finding.consumer == consumer)
 
     assert (finding.verdict, finding.kind) == ("protected", "foreign_provider")
-    assert "is behind fpga-farm:" in finding.reason
+    assert finding.reason.id == "of_other_nova" and "fpga-farm" in finding.reason
 
 
 @pytest.mark.parametrize("situation", REASONS, ids=lambda situation: situation.__name__)

@@ -113,6 +113,7 @@ def test_hosts_that_are_right_do_not_hide_a_later_one(site: Site) -> None:
     site.nodes[last] = d.replace(site.nodes[last], has={"VCPU": 1})
 
     assert [finding.subject for finding in site.findings("capacity_mismatch")] == [last]
+    assert [one.reason.id for one in site.findings("capacity_mismatch")] == ["inventory_differs"]
 
 
 def test_hosts_that_are_all_alike_are_no_finding(site: Site) -> None:
@@ -162,6 +163,7 @@ def test_the_command_sets_only_the_ratios(site: Site) -> None:
         "--resource MEMORY_MB:allocation_ratio=1.0 "
         f"--resource VCPU:allocation_ratio=4.0 {host}",
     )
+    assert finding.reason.id == "inventory_unlike_neighbors"
 
 
 def test_small_aggregates_do_not_hide_a_larger_one(site: Site) -> None:

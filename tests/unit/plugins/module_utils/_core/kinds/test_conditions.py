@@ -98,6 +98,7 @@ def test_orphaned_provider_is_a_root_like_a_hosts_without_a_compute_node(site: S
 
     assert (finding.verdict, finding.subject, finding.consumer) == ("drifted", root, None)
     assert isinstance(finding.change, ProviderRemoval)
+    assert finding.reason.id == "provider_without_compute_node"
     assert [provider.uuid for provider in finding.change.providers] == [child, root]
 
 
@@ -154,6 +155,7 @@ def test_undiscovered_host_is_not_orphaned(site: Site) -> None:
     (finding,) = site.findings("orphaned_provider")
 
     assert (finding.verdict, finding.change) == ("undecided", None)
+    assert finding.reason.id == "service_without_node"
     assert "discover_hosts" in finding.reason
 
 
@@ -221,6 +223,7 @@ def test_unlisted_ironic_node_is_not_orphaned_because_no_host_has_its_name(
     (finding,) = site.findings("orphaned_provider")
 
     assert (finding.subject, finding.verdict, finding.change) == (root, "undecided", None)
+    assert finding.reason.id == "name_is_a_uuid"
     assert not SnapshotIndex(site.read()).is_gone(root)
 
 
@@ -341,11 +344,15 @@ def test_service_started_during_the_reading_counts(site: Site) -> None:
 
 
 @pytest.mark.parametrize(
-    ("host", "verdict"),
-    [("compute-3", "undecided"), ("compute-3.example.org", "undecided"), ("compute-30", "drifted")],
+    ("host", "verdict", "reason"),
+    [
+        ("compute-3", "undecided", "service_may_be_of_provider"),
+        ("compute-3.example.org", "undecided", "service_may_be_of_provider"),
+        ("compute-30", "drifted", "provider_without_compute_node"),
+    ],
 )
 def test_host_down_before_its_discovery_is_not_orphaned(
-    site: Site, host: str, verdict: str
+    site: Site, host: str, verdict: str, reason: str
 ) -> None:
     """Its compute node exists, and Nova does not list it."""
     site.orphaned("compute-3")
@@ -353,6 +360,7 @@ def test_host_down_before_its_discovery_is_not_orphaned(
     (finding,) = site.findings("orphaned_provider")
 
     assert (finding.verdict, bool(finding.change)) == (verdict, verdict == "drifted")
+    assert finding.reason.id == reason
 
 
 @pytest.mark.parametrize(
@@ -428,8 +436,12 @@ def test_stuck_migration_is_reported(
         for finding in site.findings(kinds)
     ]
 
-    assert [(finding.kind, finding.subject) for finding in found] == (
-        [(kind, move)] if kind else []
+    reasons = {
+        "unconfirmed_resize": "resize_unconfirmed_for_long",
+        "stuck_migration": "migration_unchanged_for_long",
+    }
+    assert [(finding.kind, finding.reason.id, finding.subject) for finding in found] == (
+        [(kind, reasons[kind], move)] if kind else []
     )
     assert all(finding.change is None and site.guest in finding.reason for finding in found)
 
@@ -485,6 +497,7 @@ def test_server_is_sent_back_only_where_a_start_completes_its_evacuation(
     (found,) = site.findings("unfinished_evacuation", surroundings=Surroundings(evacuated=lookup))
 
     assert ("Do not move it back" in found.reason) is not is_completed
+    assert found.reason.id == "on_source_of_evacuation"
     assert ("only when Nova lists each of its evacuations" in found.reason) is is_completed
 
 
@@ -523,6 +536,7 @@ def test_stale_service_is_reported(site: Site, service: Service, told: str) -> N
     found = site.findings("stale_service")
 
     assert [finding.service for finding in found] == ([service] if told else [])
+    assert all(finding.reason.id == "service_down_for_long" for finding in found)
     assert all(told in finding.reason for finding in found)
 
 

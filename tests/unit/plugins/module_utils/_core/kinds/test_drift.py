@@ -182,6 +182,7 @@ def test_change_of_an_unreverted_allocation_is_one_request_and_frees_nothing_on_
     finding = cloud.finding(unreverted_allocation(cloud))
 
     assert finding and finding.change and finding.change.partner and finding.migration
+    assert finding.reason.id == "migration_has_needed_allocation"
     assert finding.change.partner.consumer == finding.migration.uuid
     assert finding.change.partner.after["allocations"] == {}
     assert (finding.change.frees, finding.change.allocates) == ({cloud.there: CLAIM}, {})
@@ -233,23 +234,24 @@ def a_confirmed_migration_holds_its_host(cloud: Cloud) -> str:
 
 
 @pytest.mark.parametrize(
-    "situation",
+    ("situation", "reason"),
     [
-        the_migration_holds_another_host_too,
-        the_migration_holds_a_device_of_its_host_alone,
-        the_allocation_of_the_migration_has_no_generation,
-        nothing_is_allocated_and_a_task_may_run,
-        unreverted_allocation_while_a_task_may_run,
-        two_migrations_hold_its_host,
-        on_a_provider_of_somebody_else,
-        a_confirmed_migration_holds_its_host,
+        (the_migration_holds_another_host_too, "migration_allocated_elsewhere_too"),
+        (the_migration_holds_a_device_of_its_host_alone, "migration_allocated_elsewhere_too"),
+        (the_allocation_of_the_migration_has_no_generation, "migration_allocated_elsewhere_too"),
+        (nothing_is_allocated_and_a_task_may_run, "server_unsettled"),
+        (unreverted_allocation_while_a_task_may_run, "server_unsettled"),
+        (two_migrations_hold_its_host, "several_migrations_allocated"),
+        (on_a_provider_of_somebody_else, "settled_elsewhere"),
+        (a_confirmed_migration_holds_its_host, "flavor_may_be_older"),
     ],
 )
-def test_drift_is_undecided(situation: Situation) -> None:
+def test_drift_is_undecided(situation: Situation, reason: str) -> None:
     cloud = Cloud()
     finding = cloud.finding(situation(cloud))
 
     assert finding and (finding.verdict, finding.change) == ("undecided", None)
+    assert finding.reason.id == reason
 
 
 def test_allocation_of_a_confirmed_migration_may_be_of_an_older_flavor() -> None:
@@ -264,41 +266,48 @@ def test_allocation_of_a_confirmed_migration_may_be_of_an_older_flavor() -> None
     "situation", [unreverted_allocation, misplaced_allocation, missing_allocation, too_much]
 )
 @pytest.mark.parametrize(
-    ("fields", "kind"),
+    ("fields", "kind", "reason"),
     [
-        ({"task_state": "migrating"}, "task"),
-        ({"status": "VERIFY_RESIZE"}, "verify_resize"),
-        ({"status": "ERROR"}, "error_with_host"),
-        ({"status": "SOFT_DELETED"}, "soft_deleted"),
+        ({"task_state": "migrating"}, "task", "task_under_way"),
+        ({"status": "VERIFY_RESIZE"}, "verify_resize", "resize_to_confirm"),
+        ({"status": "ERROR"}, "error_with_host", "error_on_host"),
+        ({"status": "SOFT_DELETED"}, "soft_deleted", "soft_deleted"),
     ],
 )
 def test_unsettled_server_is_protected(
-    situation: Callable[..., str], fields: dict[str, t.Any], kind: str
+    situation: Callable[..., str], fields: dict[str, t.Any], kind: str, reason: str
 ) -> None:
     cloud = Cloud()
     finding = cloud.finding(situation(cloud, **fields))
 
     # A server with an allocation only on its own host is healthy, whatever the amounts.
-    assert (
-        finding is None
-        if situation is too_much
-        else finding
-        and (finding.verdict, finding.kind, finding.change) == ("protected", kind, None)
-    )
+    if situation is too_much:
+        assert finding is None
+        return
+    assert finding and (finding.verdict, finding.kind) == ("protected", kind)
+    assert finding.reason.id == reason and finding.change is None
 
 
 @pytest.mark.parametrize(
-    ("spared", "policy"),
+    ("spared", "policy", "reason"),
     [
-        ({}, lambda move, here: Policy(min_age=0, exclude_consumers=frozenset({move}))),
-        ({}, lambda move, here: Policy(min_age=0, exclude_providers=frozenset({here}))),
-        ({"type": "CONTAINER"}, lambda move, here: Policy(min_age=0)),
-        ({"age_seconds": 60}, lambda move, here: Policy(min_age=3600)),
+        (
+            {},
+            lambda move, here: Policy(min_age=0, exclude_consumers=frozenset({move})),
+            "excluded_by_name",
+        ),
+        (
+            {},
+            lambda move, here: Policy(min_age=0, exclude_providers=frozenset({here})),
+            "provider_excluded",
+        ),
+        ({"type": "CONTAINER"}, lambda move, here: Policy(min_age=0), "of_other_service"),
+        ({"age_seconds": 60}, lambda move, here: Policy(min_age=3600), "younger_than_min_age"),
     ],
     ids=["excluded", "its provider excluded", "somebody else's", "young"],
 )
 def test_protected_migration_is_not_emptied_for_its_server(
-    spared: dict[str, t.Any], policy: Callable[[str, str], Policy]
+    spared: dict[str, t.Any], policy: Callable[[str, str], Policy], reason: str
 ) -> None:
     cloud = Cloud()
     server = unreverted_allocation(cloud)
@@ -307,6 +316,7 @@ def test_protected_migration_is_not_emptied_for_its_server(
     finding = cloud.finding(server, policy(move, cloud.here))
 
     assert finding and (finding.verdict, finding.change) == ("protected", None)
+    assert finding.reason.id == reason
 
 
 @pytest.mark.parametrize(
@@ -347,6 +357,7 @@ def test_later_moves_do_not_hide_a_late_resize_failure() -> None:
     finding = cloud.finding(server)
 
     assert finding and (finding.kind, finding.change) == ("wrong_amount", None)
+    assert finding.reason.id == "resize_failed_at_host"
 
 
 @pytest.mark.parametrize("move", ["live-migration", "evacuation"])
@@ -445,20 +456,20 @@ def _port(vnic_type: str | None = "normal", asks: bool | None = False, bound: st
 
 
 @pytest.mark.parametrize(
-    ("ports", "plain"),
+    ("ports", "plain", "reason"),
     [
-        ((), True),
-        ((_port(),), True),
-        ((_port("macvtap"),), False),
+        ((), True, "unrequested_child_allocation"),
+        ((_port(),), True, "unrequested_child_allocation"),
+        ((_port("macvtap"),), False, "input_missing"),
         # It may have a device of the host, which Nova then allocates by itself.
-        ((_port(None),), False),
-        ((_port("direct"),), False),
-        ((_port(asks=None),), False),
-        ((_port(asks=True),), False),
+        ((_port(None),), False, "input_missing"),
+        ((_port("direct"),), False, "input_missing"),
+        ((_port(asks=None),), False, "input_missing"),
+        ((_port(asks=True),), False, "input_missing"),
     ],
     ids=str,
 )
-def test_port_may_request_more(ports: tuple[ServerPort, ...], plain: bool) -> None:
+def test_port_may_request_more(ports: tuple[ServerPort, ...], plain: bool, reason: str) -> None:
     cloud = _with_all_sorts_of_devices(Cloud())
     server = missing_allocation(cloud)
     cloud.ports[server] = ports
@@ -469,6 +480,7 @@ def test_port_may_request_more(ports: tuple[ServerPort, ...], plain: bool) -> No
     assert missing and bool(missing.change) is plain
     assert leaked and leaked.kind == ("leaked_child" if plain else "wrong_amount")
     assert leaked.verdict == ("drifted" if plain else "undecided")
+    assert leaked.reason.id == reason
 
 
 def test_port_requests_no_device_where_placement_tracks_none() -> None:
@@ -523,6 +535,7 @@ def test_allocation_larger_than_its_flavor_shows_is_not_rewritten(situation: Sit
     finding = cloud.finding(situation(cloud))
 
     assert finding and (finding.kind, finding.change) == ("misplaced_allocation", None)
+    assert finding.reason.id == "needed_other_classes"
 
 
 @pytest.mark.parametrize("question", ["shape", "interfaces", "server_ports", "host_tree"])
@@ -534,6 +547,7 @@ def test_nothing_is_written_without_an_answer(question: str) -> None:
     missing, wrong = cloud.finding(server), cloud.finding(more)
 
     assert missing and missing.change is None and "answered 503" in missing.reason
+    assert wrong.reason.id == "input_missing"
     assert wrong and wrong.change is None and "answered 503" in wrong.reason
 
 
@@ -544,6 +558,7 @@ def test_host_with_a_shared_disk_leaves_allocations_to_nova() -> None:
     finding = cloud.finding(server)
 
     assert finding and finding.change is None and "DISK_GB" in finding.reason
+    assert finding.reason.id == "no_provider_fits"
     assert "It needs" not in finding.reason
 
 

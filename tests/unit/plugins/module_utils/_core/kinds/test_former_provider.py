@@ -312,6 +312,7 @@ def test_allocation_moves_to_the_provider_of_the_compute_node() -> None:
     finding = cloud.find()
 
     assert finding is not None
+    assert finding.reason.id == "on_former_provider"
     assert (finding.kind, finding.verdict) == ("former_provider", "drifted")
     assert finding.change is not None and finding.change.action == "rewrite"
     assert finding.change.after["allocations"] == {cloud.new: {"resources": dict(CLAIM)}}
@@ -339,6 +340,7 @@ def test_server_on_a_host_without_a_compute_node_is_of_no_kind() -> None:
     finding = cloud.find()
 
     assert finding and (finding.kind, finding.verdict) == ("unproven", "undecided")
+    assert finding.reason.id == "compute_node_ambiguous"
 
 
 def test_provider_of_another_compute_node_is_not_the_former_one() -> None:
@@ -361,6 +363,7 @@ def test_tree_that_was_not_read_is_not_taken_for_the_former_one() -> None:
     finding = cloud.find(evidence={**evidence, cloud.first: unread})
 
     assert finding and finding.kind == "misplaced_allocation"
+    assert finding.reason.id == "allocation_on_other_hosts_only"
 
 
 def test_amounts_need_not_be_those_of_the_flavor() -> None:
@@ -421,18 +424,20 @@ def test_name_conflict_says_what_to_do_and_changes_nothing() -> None:
 
 
 @pytest.mark.parametrize(
-    "attack",
+    ("attack", "reason"),
     [
-        stranger_on_the_former_provider,
-        service_not_up,
-        without_trait,
-        second_service_of_the_host,
-        guest_may_be_on_a_host_that_is_gone,
-        guest_may_be_on_a_host_that_is_gone_behind_a_resize,
+        (stranger_on_the_former_provider, "former_provider_has_other_consumers"),
+        (service_not_up, "compute_service_not_up"),
+        (without_trait, "without_nova_trait"),
+        (second_service_of_the_host, "several_compute_services"),
+        (guest_may_be_on_a_host_that_is_gone, "move_to_gone_host_failed"),
+        (guest_may_be_on_a_host_that_is_gone_behind_a_resize, "move_to_gone_host_failed"),
     ],
-    ids=lambda attack: attack.__name__,
+    ids=lambda part: getattr(part, "__name__", None),
 )
-def test_name_conflict_in_doubt_is_undecided_and_suggests_no_renaming(attack: Attack) -> None:
+def test_name_conflict_in_doubt_is_undecided_and_suggests_no_renaming(
+    attack: Attack, reason: str
+) -> None:
     cloud = Cloud(renamed=False)
     attack(cloud)
     finding = cloud.find()
@@ -440,18 +445,19 @@ def test_name_conflict_in_doubt_is_undecided_and_suggests_no_renaming(attack: At
     assert finding is not None
     assert (finding.verdict, finding.change) == ("undecided", None)
     assert "--name" not in finding.reason
+    assert finding.reason.id == reason
 
 
 @pytest.mark.parametrize(
-    ("attack", "kind"),
+    ("attack", "kind", "reason"),
     [
-        (stranger_on_the_former_provider, "misplaced_allocation"),
-        (unread_servers, "former_provider"),
-        (unread_tree, "former_provider"),
+        (stranger_on_the_former_provider, "misplaced_allocation", "allocation_on_other_hosts_only"),
+        (unread_servers, "former_provider", "former_provider_unread"),
+        (unread_tree, "former_provider", "former_provider_unread"),
     ],
 )
 def test_tree_with_consumers_of_others_is_no_former_provider_of_the_host(
-    attack: Attack, kind: str
+    attack: Attack, kind: str, reason: str
 ) -> None:
     """An answer that could not be read leaves it open."""
     cloud = Cloud()
@@ -460,6 +466,7 @@ def test_tree_with_consumers_of_others_is_no_former_provider_of_the_host(
 
     assert finding is not None
     assert finding.kind == kind and not _rewrites(finding)
+    assert finding.reason.id == reason
 
 
 def test_name_of_another_region_is_not_advised_to_be_changed() -> None:

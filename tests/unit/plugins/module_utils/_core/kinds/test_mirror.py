@@ -367,6 +367,7 @@ def test_enabled_host_loses_the_trait_of_disabled_ones(site: Site) -> None:
     (finding,) = site.findings("trait_mismatch")
 
     assert finding.id == f"trait_mismatch/{site.two}"
+    assert finding.reason.id == "disabled_trait_left"
     assert finding.service is not None and finding.service.host == "compute-2"
     (command,) = finding.commands
     assert " | grep -vx COMPUTE_STATUS_DISABLED) && " in command
@@ -387,6 +388,7 @@ def test_disabled_host_gets_its_trait(site: Site) -> None:
 
     (command,) = finding.commands
     assert command.endswith(f"--trait COMPUTE_STATUS_DISABLED {site.two}")
+    assert finding.reason.id == "disabled_trait_missing"
 
 
 def _disable_everywhere(site: Site) -> dict[str, t.Any]:

@@ -75,6 +75,8 @@ def test_missing_answer_proves_nothing(situation: Situation, question: str, stat
     cloud.answers(question, consumer, status)
 
     assert (cloud.found(consumer).verdict, cloud.found(consumer).change) == ("undecided", None)
+    if question == "server":
+        assert cloud.found(consumer).reason.id == "server_lookup_failed"
 
 
 @pytest.mark.parametrize(
@@ -92,7 +94,7 @@ def test_unknown_consumer_is_searched_in_every_cell(rows: tuple[t.Any, ...], sai
     evidence = {**evidence, consumer: d.replace(evidence[consumer], rows=rows)}
     finding = cloud.found(consumer, evidence=evidence)
 
-    assert finding.verdict == ("undecided" if said else "orphaned")
+    assert (finding.verdict == "orphaned") is (said == "unknown_to_nova")
     assert finding.reason.id == said
 
 
@@ -132,27 +134,27 @@ def moved_once(cloud: Cloud, consumer: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("situation", "sighting"),
+    ("situation", "sighting", "reason"),
     [
-        (deleted_server, seen_on_a_host),
-        (deleted_server, being_moved),
-        (deleted_migration, seen_on_a_host),
-        (deleted_migration, being_moved),
-        (unknown_consumer, seen_on_a_host),
-        (unknown_consumer, being_moved),
-        (unknown_consumer, moved_once),
+        (deleted_server, seen_on_a_host, "listed_on_host"),
+        (deleted_server, being_moved, "migration_under_way"),
+        (deleted_migration, seen_on_a_host, "listed_on_host"),
+        (deleted_migration, being_moved, "migration_under_way"),
+        (unknown_consumer, seen_on_a_host, "listed_on_host"),
+        (unknown_consumer, being_moved, "migration_under_way"),
+        (unknown_consumer, moved_once, "migrations_left"),
     ],
-    ids=lambda part: part.__name__,
+    ids=lambda part: getattr(part, "__name__", None),
 )
 def test_contradicted_404_proves_nothing(
-    situation: Situation, sighting: Callable[[Cloud, str], None]
+    situation: Situation, sighting: Callable[[Cloud, str], None], reason: str
 ) -> None:
     cloud = Cloud()
     consumer = situation(cloud)
     sighting(cloud, consumer)
 
     assert cloud.found(consumer).verdict in ("undecided", "protected")
-    assert cloud.found(consumer).change is None
+    assert (cloud.found(consumer).reason.id, cloud.found(consumer).change) == (reason, None)
 
 
 def test_migration_of_a_deleted_server_seen_on_a_host_has_not_ended() -> None:
@@ -162,6 +164,7 @@ def test_migration_of_a_deleted_server_seen_on_a_host_has_not_ended() -> None:
     seen_on_a_host(cloud, server)
 
     assert cloud.found(migration).verdict == "undecided"
+    assert cloud.found(migration).reason.id == "server_not_settled"
 
 
 @pytest.mark.parametrize("listed", ["everywhere", "for the server"])
@@ -183,6 +186,7 @@ def test_consumer_named_by_a_migration_is_not_unknown(listed: str) -> None:
         changes = {}
 
     assert cloud.found(consumer, **changes).verdict == "undecided"
+    assert cloud.found(consumer, **changes).reason.id == "migrations_left"
 
 
 def test_consumer_on_a_shared_pool_alone_is_not_unknown() -> None:
@@ -224,6 +228,7 @@ def test_migration_that_was_under_way_in_the_listing_is_protected() -> None:
     finding = cloud.found(migration, evidence={**snapshot.evidence, server: evidence})
 
     assert (finding.kind, finding.verdict) == ("moving", "protected")
+    assert finding.reason.id == "migration_under_way"
 
 
 def test_migration_that_ends_during_its_lookup_has_not_ended_yet() -> None:
@@ -240,6 +245,10 @@ def test_migration_that_ends_during_its_lookup_has_not_ended_yet() -> None:
         cloud.found(migration, evidence={**snapshot.evidence, server: evidence}).verdict
         == "undecided"
     )
+    assert (
+        cloud.found(migration, evidence={**snapshot.evidence, server: evidence}).reason.id
+        == "migration_no_longer_listed"
+    )
 
 
 def test_deleted_migration_is_proven_by_the_listing_of_its_host() -> None:
@@ -249,6 +258,7 @@ def test_deleted_migration_is_proven_by_the_listing_of_its_host() -> None:
     cloud.hold(migration, cloud.pool)
 
     assert cloud.found(migration).verdict == "undecided"
+    assert cloud.found(migration).reason.id == "deletion_not_proven"
 
 
 def _answer_markers(cloud: Cloud, consumer: str, *statuses: int) -> dict[str, t.Any]:
@@ -259,10 +269,12 @@ def _answer_markers(cloud: Cloud, consumer: str, *statuses: int) -> dict[str, t.
 
 
 @pytest.mark.parametrize(
-    ("statuses", "verdict"), [((400, 400), "orphaned"), ((400, 503), "undecided")], ids=str
+    ("statuses", "verdict", "reason"),
+    [((400, 400), "orphaned", "unknown_to_nova"), ((400, 503), "undecided", "other_lookup_failed")],
+    ids=str,
 )
 def test_consumer_is_unknown_to_every_worker_that_is_asked(
-    statuses: tuple[int, ...], verdict: str
+    statuses: tuple[int, ...], verdict: str, reason: str
 ) -> None:
     cloud = Cloud()
     consumer = unknown_consumer(cloud)
@@ -270,15 +282,20 @@ def test_consumer_is_unknown_to_every_worker_that_is_asked(
     finding = cloud.found(consumer, evidence=_answer_markers(cloud, consumer, *statuses))
 
     assert finding.verdict == verdict
+    assert finding.reason.id == reason
 
 
 @pytest.mark.parametrize(
-    ("statuses", "verdict"),
-    [((200, 200), "orphaned"), ((200, 503), "undecided"), ((500,), "undecided")],
+    ("statuses", "verdict", "reason"),
+    [
+        ((200, 200), "orphaned", "migration_deleted_with_server"),
+        ((200, 503), "undecided", "marker_answers_differ"),
+        ((500,), "undecided", "marker_answers_differ"),
+    ],
     ids=str,
 )
 def test_deleted_migration_is_known_to_every_worker_that_is_asked(
-    statuses: tuple[int, ...], verdict: str
+    statuses: tuple[int, ...], verdict: str, reason: str
 ) -> None:
     cloud = Cloud()
     migration = deleted_migration(cloud)
@@ -289,6 +306,7 @@ def test_deleted_migration_is_known_to_every_worker_that_is_asked(
     assert (finding.kind, finding.verdict) == ("deleted_migration", verdict)
     for differing in evidence[migration].markers:
         assert (differing in finding.evidence) is (differing.status != 200)
+        assert finding.reason.id == reason
 
 
 def test_host_that_is_gone_does_not_hide_a_server_that_may_need_the_migration() -> None:
@@ -310,21 +328,22 @@ def test_deleted_migration_has_the_answers_about_its_host_as_evidence() -> None:
     host = cloud.snapshot().host_allocations[cloud.here]
 
     assert host.tree in finding.evidence and host.servers in finding.evidence
+    assert finding.reason.id == "migration_deleted_with_server"
 
 
 @pytest.mark.parametrize(
-    ("type", "status", "kind"),
+    ("type", "status", "kind", "reason"),
     [
-        ("evacuation", "done", "evacuated_source"),
-        ("evacuation", "completed", "evacuated_source"),
-        ("evacuation", "error", "extra_host"),
-        ("evacuation", "confirmed", "extra_host"),
-        ("live-migration", "completed", "extra_host"),
-        ("migration", "done", "extra_host"),
+        ("evacuation", "done", "evacuated_source", "left_by_evacuation"),
+        ("evacuation", "completed", "evacuated_source", "left_by_evacuation"),
+        ("evacuation", "error", "extra_host", "move_may_have_ended"),
+        ("evacuation", "confirmed", "extra_host", "move_may_have_ended"),
+        ("live-migration", "completed", "extra_host", "extra_allocation"),
+        ("migration", "done", "extra_host", "extra_allocation"),
     ],
 )
 def test_only_a_finished_evacuation_is_an_evacuated_source(
-    type: str, status: str, kind: str
+    type: str, status: str, kind: str, reason: str
 ) -> None:
     cloud = Cloud()
     server = extra_host(cloud)
@@ -334,6 +353,7 @@ def test_only_a_finished_evacuation_is_an_evacuated_source(
     assert finding.kind == kind
     if finding.verdict == "orphaned":
         assert finding.migration and finding.migration.uuid == migration
+        assert finding.reason.id == reason
 
 
 @pytest.mark.parametrize("evacuated", [True, False])
@@ -377,17 +397,26 @@ def test_disk_alone_is_no_allocation_on_another_host(evacuations: int) -> None:
         cloud.migration(server, source, cloud.there, "done", type="evacuation")
 
     assert cloud.found(server).verdict == "undecided"
+    assert cloud.found(server).reason.id == "may_share_resources"
 
 
 @pytest.mark.parametrize(
-    ("age", "verdict"), [(86399, "protected"), (86400, "orphaned"), (None, "protected")]
+    ("age", "verdict", "reason"),
+    [
+        (86399, "protected", "younger_than_unknown_min_age"),
+        (86400, "orphaned", "unknown_to_nova"),
+        (None, "protected", "younger_than_unknown_min_age"),
+    ],
 )
-def test_unknown_consumer_must_have_its_own_minimum_age(age: int | None, verdict: str) -> None:
+def test_unknown_consumer_must_have_its_own_minimum_age(
+    age: int | None, verdict: str, reason: str
+) -> None:
     cloud = Cloud()
     stranger = cloud.stranger(cloud.here, age=age)
     (finding,) = judge(cloud.snapshot(), Policy(min_age=0, unknown_min_age=86400))
 
     assert (finding.consumer, finding.verdict) == (stranger, verdict)
+    assert finding.reason.id == reason
 
 
 @pytest.mark.parametrize(

@@ -102,6 +102,7 @@ def test_servers_that_are_right_do_not_hide_a_later_one(site: Site) -> None:
     found = site.findings(services=services, services_after=services)
 
     assert [finding.subject for finding in found] == servers[-1:]
+    assert found[0].reason.id == "server_outside_its_zone"
 
 
 @pytest.mark.parametrize(
