@@ -18,7 +18,9 @@ PLUGINS = pathlib.Path(__file__).parents[2] / "plugins"
 _ERRORS = {
     name: known
     for name, known in vars(errors).items()
-    if inspect.isclass(known) and issubclass(known, errors.PlacementToolsError)
+    if inspect.isclass(known)
+    and issubclass(known, errors.PlacementToolsError)
+    and known is not errors.PlacementToolsError
 }
 
 

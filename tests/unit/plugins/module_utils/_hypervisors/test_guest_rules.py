@@ -11,7 +11,10 @@ import typing as t
 
 import pytest
 
-from ansible_collections.osops.placement.plugins.module_utils._common.errors import InvalidInput
+from ansible_collections.osops.placement.plugins.module_utils._common.errors import (
+    InvalidInput,
+    Reason,
+)
 from ansible_collections.osops.placement.plugins.module_utils._core.facts.index import SnapshotIndex
 from ansible_collections.osops.placement.plugins.module_utils._core.options.policy import Policy
 from ansible_collections.osops.placement.plugins.module_utils._hypervisors.guest_rules import (
@@ -139,7 +142,7 @@ class Site(World):
         *domains: dict[str, t.Any],
         policy: Policy = NO_MINIMUM_AGE,
         directories: tuple[dict[str, t.Any], ...] = (),
-    ) -> tuple[str, str]:
+    ) -> tuple[str, Reason]:
         (finding,) = self.judged(self.found(*domains, directories=directories), policy)
         return finding.decision.verdict, finding.decision.reason
 
@@ -279,20 +282,31 @@ def test_failed_move_to_an_earlier_name_of_the_host_may_have_left_the_disk_here(
     )
 
     assert site.verdicts(server) == ("undecided", "undecided")
+    assert site.about(_domain(server))[1].id == "newest_move_did_not_leave"
 
 
 def test_guest_without_a_move_away_is_undecided(site: Site) -> None:
-    assert site.verdicts(site.server(site.there, site.there)) == ("undecided", "undecided")
+    server = site.server(site.there, site.there)
+
+    assert site.verdicts(server) == ("undecided", "undecided")
+    assert site.about(_domain(server))[1].id == "no_migration_away"
 
 
 @pytest.mark.parametrize(
-    ("status", "verdict"),
-    [("accepted", "protected"), ("done", "protected"), ("completed", "orphaned")],
+    ("status", "verdict", "reason"),
+    [
+        ("accepted", "protected", "migration_under_way"),
+        ("done", "protected", "evacuated_from_here"),
+        ("completed", "orphaned", "left_by_move"),
+    ],
 )
 def test_evacuated_guest_is_left_to_nova_until_its_host_is_back(
-    site: Site, status: str, verdict: str
+    site: Site, status: str, verdict: str, reason: str
 ) -> None:
-    assert site.verdicts(site.moved(status, "evacuation")) == (verdict, verdict)
+    server = site.moved(status, "evacuation")
+
+    assert site.verdicts(server) == (verdict, verdict)
+    assert site.about(_domain(server))[1].id == reason
 
 
 @pytest.mark.parametrize(
@@ -325,7 +339,11 @@ def test_unsettled_server_protects_everything(site: Site, state: dict[str, t.Any
 
 @pytest.mark.parametrize("status", ["BUILD", "SHELVED_OFFLOADED", "ERROR"])
 def test_server_without_a_host_protects_everything(site: Site, status: str) -> None:
-    assert "orphaned" not in site.verdicts(site.server(status=status))
+    server = site.server(status=status)
+
+    assert "orphaned" not in site.verdicts(server)
+    reason = site.about(_domain(server))[1].id
+    assert reason == ("being_built" if status == "BUILD" else "settled_elsewhere_not_certain")
 
 
 @pytest.mark.parametrize("question", ["server", "migrations"])
@@ -365,7 +383,11 @@ def test_server_that_lost_its_mapping_and_is_seen_elsewhere_is_undecided(site: S
 
 def test_absence_is_inconclusive_without_a_live_server_to_test_the_credentials(site: Site) -> None:
     assert site.verdicts(STRANGER) == ("orphaned", "orphaned")
+    assert site.about(_domain(STRANGER))[1].id == "left_by_unknown_server"
     assert site.verdicts(STRANGER, samples=()) == ("undecided", "undecided")
+    guests = site.found(_domain(STRANGER))
+    (finding,) = site.judged(guests, samples=())
+    assert finding.decision.reason.id == "server_visibility_not_checked"
 
 
 def test_guest_without_a_lookup_is_undecided(site: Site) -> None:
@@ -386,6 +408,10 @@ def test_running_domain_is_protected_with_its_directory(site: Site, state: str) 
 
     assert [finding.decision.verdict for finding in found] == ["protected", "protected"]
     assert all(f"is {state}" in finding.decision.reason for finding in found)
+    assert {finding.decision.reason.id for finding in found} == {
+        "domain_is_active",
+        "domain_of_directory_is_active",
+    }
 
 
 def test_directory_is_protected_when_domains_were_not_read(site: Site) -> None:
@@ -404,12 +430,24 @@ def test_directory_is_protected_when_domains_were_not_read(site: Site) -> None:
 
 
 def test_domain_not_created_by_nova_is_protected(site: Site) -> None:
-    assert site.about(_domain(STRANGER, nova=None))[0] == "protected"
+    verdict, reason = site.about(_domain(STRANGER, nova=None))
+
+    assert (verdict, reason.id) == ("protected", "not_defined_by_nova")
 
 
-@pytest.mark.parametrize("facts", [{"link": True}, {"open": True}, {"open": None}], ids=str)
-def test_directory_in_use_is_protected(site: Site, facts: dict[str, t.Any]) -> None:
-    assert site.about(directories=(_directory(site.gone(), **facts),))[0] == "protected"
+@pytest.mark.parametrize(
+    ("facts", "reason"),
+    [
+        ({"link": True}, "symbolic_link"),
+        ({"open": True}, "file_open"),
+        ({"open": None}, "open_files_unknown"),
+    ],
+    ids=str,
+)
+def test_directory_in_use_is_protected(site: Site, facts: dict[str, t.Any], reason: str) -> None:
+    verdict, told = site.about(directories=(_directory(site.gone(), **facts),))
+
+    assert (verdict, told.id) == ("protected", reason)
 
 
 @pytest.mark.parametrize("folder", ["/var/lib/nova/instances", "/elsewhere/in/a/container"])
@@ -425,6 +463,7 @@ def test_directory_with_a_disk_of_another_domain_is_protected(site: Site, folder
         "protected",
         "It contains a disk of domain borrower.",
     )
+    assert site.about(borrower, directories=(_directory(server),))[1].id == "disk_in_use"
 
 
 def test_domain_does_not_protect_its_own_directory(site: Site) -> None:
@@ -441,13 +480,18 @@ def test_domain_does_not_protect_its_own_directory(site: Site) -> None:
 def test_directory_on_shared_storage_is_protected_while_its_server_lives(
     site: Site, shared: bool | None
 ) -> None:
-    assert site.about(directories=(_directory(site.moved(), shared=shared),))[0] == "protected"
+    verdict, reason = site.about(directories=(_directory(site.moved(), shared=shared),))
+
+    assert (verdict, reason.id) == ("protected", "storage_may_be_shared")
     assert site.about(directories=(_directory(site.gone(), shared=shared),))[0] == "orphaned"
 
 
 def test_leftover_younger_than_the_minimum_age_is_protected(site: Site) -> None:
     for server in (site.gone(), site.moved()):
         assert site.verdicts(server, Policy(min_age=4 * 3600)) == ("protected", "protected")
+    policy = Policy(min_age=0, unknown_min_age=86400)
+    young = _domain(STRANGER, nova={"created_at": NOW})
+    assert site.about(young, policy=policy)[1].id == "left_for_too_short"
 
 
 def test_recently_changed_directory_is_protected(site: Site) -> None:
@@ -559,6 +603,7 @@ def test_different_compute_node_of_nova_compute_makes_everything_undecided(
     assert [finding.decision.verdict for finding in found] == [
         "orphaned" if own else "undecided"
     ] * 2
+    assert found[0].decision.reason.id == ("left_by_move" if own else "wrong_compute_id")
 
 
 def test_guest_not_created_by_nova_does_not_make_the_host_doubtful(site: Site) -> None:
@@ -740,7 +785,9 @@ def test_guest_of_a_server_that_is_moving_is_no_second_one(
     assert site.about(_domain(server, state="running"))[0] == "orphaned"
     site.servers[server] = d.replace(site.servers[server], **change)
 
-    assert site.about(_domain(server, state="running"))[0] in ("protected", "undecided")
+    verdict, reason = site.about(_domain(server, state="running"))
+    assert verdict in ("protected", "undecided")
+    assert (reason.id == "moved_since_it_was_read") is ("updated" in change)
 
 
 @pytest.mark.parametrize("node", ["own", "none", "another"])

@@ -142,6 +142,7 @@ def test_proof_that_grew_old_while_the_journal_was_written_is_not_relied_on(
     (outcome,) = _remediate(cloud, journal)
 
     assert (cloud.written, outcome.outcome) == ([], "failed")
+    assert outcome.reason.id == "proof_too_old"
     assert "too old" in outcome.reason
     assert journal.after == [outcome]
 

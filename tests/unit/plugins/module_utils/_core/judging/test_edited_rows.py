@@ -93,9 +93,11 @@ def test_deleted_row_of_a_move_under_way_keeps_what_its_server_goes_back_to(
     finding = _find(world, migration)
 
     assert (finding.verdict, finding.change) == ("undecided", None)
+    assert finding.reason.id == "server_moving_without_migration"
     assert server in finding.reason
     world.answers("unlisted_moves", "", 403)
     assert _find(world, migration).change is None
+    assert _find(world, migration).reason.id == "moving_servers_unread"
 
 
 def test_deleted_row_of_a_move_under_way_is_not_that_of_a_failed_one_before(
@@ -322,6 +324,7 @@ def test_source_of_a_halfway_revert_keeps_the_last_disk(
     world.did(server, "revertResize")
 
     assert (_find(world, migration).verdict, _find(world, migration).change) == ("undecided", None)
+    assert _find(world, migration).reason.id == "revert_was_requested"
 
 
 @pytest.mark.parametrize("status", ["error", "failed", "cancelled", "completed", "done"])
@@ -337,6 +340,7 @@ def test_server_keeps_both_ends_of_a_halfway_revert(
     finding = _find(world, server)
 
     assert (finding.verdict, finding.change) == ("undecided", None)
+    assert finding.reason.id == "may_be_reverted_halfway"
     world.answers("actions", server, 500)
     assert _find(world, server).change is None
 
@@ -600,7 +604,10 @@ def test_server_keeps_the_host_where_an_earlier_unshelve_may_wait(
         world.did(server, action, NOW)
     world.set_service(there, "down")
 
-    assert _find(world, server).verdict == verdict
+    finding = _find(world, server)
+    assert finding.verdict == verdict
+    if verdict == "undecided":
+        assert finding.reason.id == "unshelve_may_be_queued"
 
 
 @pytest.mark.parametrize(
@@ -622,7 +629,10 @@ def test_server_keeps_both_hosts_where_an_earlier_unshelve_may_have_been_done_la
         world.did(server, "migrate", NOW)
         world.migration(server, third, here, "confirmed")
 
-    assert _find(world, server).verdict == verdict
+    finding = _find(world, server)
+    assert finding.verdict == verdict
+    if verdict == "undecided":
+        assert finding.reason.id == "placement_not_confirmed"
 
 
 @pytest.mark.parametrize("status", ["completed", "failed"])
@@ -737,6 +747,7 @@ def test_rebuild_for_which_no_host_was_found_leaves_the_doubt_about_its_guest(
     finding = _find(world, server)
 
     assert (finding.verdict, finding.change) == ("undecided", None)
+    assert finding.reason.id == "guest_was_launched"
     assert "by hand" in finding.reason
 
 
@@ -755,6 +766,7 @@ def test_server_in_error_that_never_ran_or_was_shelved_is_without_a_host(
 
     for server in (failed, shelved, unshelved):
         assert _find(world, server).kind == "unhosted_server"
+        assert _find(world, server).reason.id == "server_without_host"
         assert _find(world, server).change is not None
 
 

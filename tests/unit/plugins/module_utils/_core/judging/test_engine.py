@@ -421,6 +421,8 @@ def test_orphan_is_proven(situation: Situation) -> None:
     finding = _found(world, consumer)
 
     assert (finding.verdict, finding.kind) == ("orphaned", kind)
+    if situation is ended_migration_of_a_server_marked_as_deleted:
+        assert finding.reason.id == "migration_of_deleted_server"
     assert {world.providers[provider].name for provider in finding.freed_providers} == names
     assert finding.change is not None
     assert (
@@ -510,22 +512,22 @@ def purged_on_a_host_of_another_nova(world: World, here: str, there: str) -> str
 
 
 PROTECTED = {
-    written_in_large_letters: "foreign_uuid",
-    purged_on_a_host_of_another_nova: "foreign_provider",
-    booting: "booting",
-    moving: "moving",
-    source_of_a_move: "moving",
-    unconfirmed_resize: "verify_resize",
-    unconfirmed_resize_with_failed_migration: "verify_resize",
-    with_task: "task",
-    soft_deleted: "soft_deleted",
-    unknown_status: "unknown_status",
-    error_with_host: "error_with_host",
-    container: "foreign_type",
-    on_somebody_elses_provider: "foreign_provider",
-    young: "too_young",
-    of_unknown_age: "too_young",
-    unknown_but_young: "unknown_consumer",
+    written_in_large_letters: ("foreign_uuid", "uuid_not_novas"),
+    purged_on_a_host_of_another_nova: ("foreign_provider", "of_other_nova"),
+    booting: ("booting", "being_built"),
+    moving: ("moving", "migration_under_way"),
+    source_of_a_move: ("moving", "migration_under_way"),
+    unconfirmed_resize: ("verify_resize", "resize_to_confirm"),
+    unconfirmed_resize_with_failed_migration: ("verify_resize", "resize_to_confirm"),
+    with_task: ("task", "task_under_way"),
+    soft_deleted: ("soft_deleted", "soft_deleted"),
+    unknown_status: ("unknown_status", "status_unknown"),
+    error_with_host: ("error_with_host", "error_on_host"),
+    container: ("foreign_type", "of_other_service"),
+    on_somebody_elses_provider: ("foreign_provider", "of_other_nova"),
+    young: ("too_young", "younger_than_min_age"),
+    of_unknown_age: ("too_young", "younger_than_min_age"),
+    unknown_but_young: ("unknown_consumer", "younger_than_unknown_min_age"),
 }
 
 
@@ -535,11 +537,8 @@ def test_consumer_is_protected(situation: Situation) -> None:
 
     finding = _found(world, situation(world, here, there))
 
-    assert (finding.verdict, finding.kind, finding.change) == (
-        "protected",
-        PROTECTED[situation],
-        None,
-    )
+    assert (finding.verdict, finding.change) == ("protected", None)
+    assert (finding.kind, finding.reason.id) == PROTECTED[situation]
 
 
 def test_finding_names_the_server_and_the_migration() -> None:
@@ -1201,89 +1200,89 @@ def purged_on_a_host_that_is_gone(world: World, here: str, there: str) -> str:
     return consumer
 
 
-UNDECIDED = [
-    marked_as_deleted_by_hand_and_seen_on_its_host,
-    marked_as_deleted_by_hand_and_known_as_a_migration,
-    marked_as_deleted_by_hand_with_unreadable_actions,
-    marked_as_deleted_by_hand_with_unreadable_listing_of_the_deleted,
-    with_a_lost_mapping_that_no_host_shows,
-    unshelving_after_the_shelve_of_a_long_life,
-    shelved_away_after_a_long_life_and_reset_since,
-    shelved_away_by_a_host_that_never_took_it_up,
-    shelved_away_in_vain,
-    unshelving_that_waits_behind_a_reset_and_a_later_shelve,
-    unshelving_that_waits_behind_a_later_shelve,
-    offloaded_elsewhere_with_its_placement_no_longer_listed,
-    unshelving_to_a_host_that_is_gone,
-    moved_in_vain_and_confirmed_away_before_that,
-    moved_in_vain_and_later_away_between_others,
-    moved_in_vain_twice_and_away_between,
-    moved_in_vain_with_a_row_that_changed_after_the_later_move,
-    moved_in_vain_at_an_unknown_time,
-    moved_in_vain_and_later_resized_in_place,
-    unshelved_before_its_newest_move,
-    unshelved_while_an_older_evacuation_came_to_its_end,
-    unshelved_elsewhere,
-    unshelving_that_failed,
-    unshelving_that_has_not_ended,
-    unshelved_on_a_host_that_is_hidden_from_us,
-    unshelved_with_unreadable_actions,
-    extra_host_whose_service_runs_without_a_node,
-    extra_host_whose_service_is_down_without_a_node,
-    extra_host_that_is_gone_to_which_a_move_failed,
-    extra_host_that_is_gone_while_its_own_lacks_a_device,
-    extra_hosts_of_which_one_is_gone_while_its_own_lacks_a_device,
-    extra_host_that_is_gone_while_its_own_is_hardly_held,
-    purged_on_a_host_that_is_gone,
-    interrupted_live_migration,
-    live_migration_that_failed_towards_a_host_without_a_word_of_its_node,
-    ended_migration_with_the_only_disk,
-    ended_migration_with_the_only_child,
-    ended_migration_of_a_server_in_error,
-    with_only_a_part_of_its_own_host,
-    with_a_formerly_shared_disk,
-    with_a_formerly_shared_device,
-    confirmed_migration_with_the_only_allocation_on_the_host,
-    ended_migration_with_the_only_disk_on_a_formerly_sharing_host,
-    extra_host_named_by_a_migration,
-    migration_of_a_cell_too_slow_to_be_listed,
-    deleted_migration_with_unreadable_host_listing,
-    evacuation_not_yet_shown_by_the_server,
-    evacuated_from_a_host_that_was_only_cut_off,
-    evacuated_from_a_host_that_is_forced_down_and_reports,
-    evacuated_from_a_host_that_was_cut_off_and_on_a_third,
-    ended_migration_with_a_host_that_was_only_cut_off,
-    ended_migration_whose_server_is_elsewhere,
-    soft_deleted_without_mapping,
-    unshelving_cut_short,
-    unshelving_just_begun,
-    unshelving_cut_short_and_reset,
-    unshelving_that_waits_in_the_queue_of_its_host,
-    failed_to_be_unshelved_with_its_placement_no_longer_listed,
-    unshelving_that_waits_behind_one_that_found_no_host,
-    unshelving_that_waits_behind_one_that_ended_in_error,
-    unshelving_that_waits_behind_a_shelve_and_one_that_found_no_host,
-    unshelving_handed_over_with_an_error_to_a_host_that_is_down,
-    boot_handed_over_with_an_error_to_a_host_that_is_down,
-    rebuild_that_runs_behind_a_lock,
-    with_a_host_that_is_hidden_from_us,
-    without_a_host_on_somebody_elses_provider,
-    failed_to_boot_without_a_record_of_it,
-    failed_to_boot_with_unreadable_actions,
-    failed_to_boot_elsewhere,
-    failed_to_boot_elsewhere_and_reset_to_error,
-    unshelving_cut_short_and_reset_to_error,
-    unshelving_that_waits_for_its_host_and_reset_to_error,
-    without_a_mapping,
-    without_a_mapping_but_deleted_elsewhere,
-    unmapped_and_named_by_a_migration,
-    on_an_ironic_host_with_doubtful_node,
-    in_a_dead_cell,
-    deleted_but_refused,
-    deleted_with_unreadable_migrations,
-    task_not_shown,
-    unknown_without_a_live_server_to_compare,
-]
+UNDECIDED = {
+    marked_as_deleted_by_hand_and_seen_on_its_host: "listed_on_host",
+    marked_as_deleted_by_hand_and_known_as_a_migration: "also_a_migration",
+    marked_as_deleted_by_hand_with_unreadable_actions: "other_lookup_failed",
+    marked_as_deleted_by_hand_with_unreadable_listing_of_the_deleted: "other_lookup_failed",
+    with_a_lost_mapping_that_no_host_shows: "other_lookup_failed",
+    unshelving_after_the_shelve_of_a_long_life: "last_actions_unfinished",
+    shelved_away_after_a_long_life_and_reset_since: "last_actions_unfinished",
+    shelved_away_by_a_host_that_never_took_it_up: "last_actions_unfinished",
+    shelved_away_in_vain: "last_actions_unfinished",
+    unshelving_that_waits_behind_a_reset_and_a_later_shelve: "state_may_have_been_reset",
+    unshelving_that_waits_behind_a_later_shelve: "last_actions_unfinished",
+    offloaded_elsewhere_with_its_placement_no_longer_listed: "last_host_unknown",
+    unshelving_to_a_host_that_is_gone: "last_actions_unfinished",
+    moved_in_vain_and_confirmed_away_before_that: "move_may_have_ended",
+    moved_in_vain_and_later_away_between_others: "move_may_have_ended",
+    moved_in_vain_twice_and_away_between: "move_may_have_ended",
+    moved_in_vain_with_a_row_that_changed_after_the_later_move: "move_may_have_ended",
+    moved_in_vain_at_an_unknown_time: "move_may_have_ended",
+    moved_in_vain_and_later_resized_in_place: "move_may_have_ended",
+    unshelved_before_its_newest_move: "newest_move_unfinished",
+    unshelved_while_an_older_evacuation_came_to_its_end: "newest_move_unfinished",
+    unshelved_elsewhere: "newest_move_unfinished",
+    unshelving_that_failed: "newest_move_unfinished",
+    unshelving_that_has_not_ended: "newest_move_unfinished",
+    unshelved_on_a_host_that_is_hidden_from_us: "newest_move_unfinished",
+    unshelved_with_unreadable_actions: "newest_move_unfinished",
+    extra_host_whose_service_runs_without_a_node: "providers_of_unlisted_nodes",
+    extra_host_whose_service_is_down_without_a_node: "providers_of_unlisted_nodes",
+    extra_host_that_is_gone_to_which_a_move_failed: "move_may_have_ended",
+    extra_host_that_is_gone_while_its_own_lacks_a_device: "classes_only_on_gone_hosts",
+    extra_hosts_of_which_one_is_gone_while_its_own_lacks_a_device: "classes_only_on_gone_hosts",
+    extra_host_that_is_gone_while_its_own_is_hardly_held: "classes_only_on_gone_hosts",
+    purged_on_a_host_that_is_gone: "host_to_be_named",
+    interrupted_live_migration: "server_has_less_than_migration",
+    live_migration_that_failed_towards_a_host_without_a_word_of_its_node: "move_may_have_ended",
+    ended_migration_with_the_only_disk: "server_has_less_than_migration",
+    ended_migration_with_the_only_child: "server_has_less_than_migration",
+    ended_migration_of_a_server_in_error: "server_not_settled",
+    with_only_a_part_of_its_own_host: "own_allocation_incomplete",
+    with_a_formerly_shared_disk: "may_share_resources",
+    with_a_formerly_shared_device: "may_share_resources",
+    confirmed_migration_with_the_only_allocation_on_the_host: "server_has_less_than_migration",
+    ended_migration_with_the_only_disk_on_a_formerly_sharing_host: "server_has_less_than_migration",
+    extra_host_named_by_a_migration: "may_share_resources",
+    migration_of_a_cell_too_slow_to_be_listed: "migration_listed_once",
+    deleted_migration_with_unreadable_host_listing: "migrations_unread",
+    evacuation_not_yet_shown_by_the_server: "newest_move_unfinished",
+    evacuated_from_a_host_that_was_only_cut_off: "guest_not_cleaned_up",
+    evacuated_from_a_host_that_is_forced_down_and_reports: "guest_not_cleaned_up",
+    evacuated_from_a_host_that_was_cut_off_and_on_a_third: "guest_not_cleaned_up",
+    ended_migration_with_a_host_that_was_only_cut_off: "guest_not_cleaned_up",
+    ended_migration_whose_server_is_elsewhere: "server_not_settled",
+    soft_deleted_without_mapping: "deletion_not_proven",
+    unshelving_cut_short: "last_actions_unfinished",
+    unshelving_just_begun: "last_actions_unfinished",
+    unshelving_cut_short_and_reset: "last_actions_unfinished",
+    unshelving_that_waits_in_the_queue_of_its_host: "last_actions_unfinished",
+    failed_to_be_unshelved_with_its_placement_no_longer_listed: "last_host_unknown",
+    unshelving_that_waits_behind_one_that_found_no_host: "last_actions_unfinished",
+    unshelving_that_waits_behind_one_that_ended_in_error: "last_actions_unfinished",
+    unshelving_that_waits_behind_a_shelve_and_one_that_found_no_host: "state_may_have_been_reset",
+    unshelving_handed_over_with_an_error_to_a_host_that_is_down: "action_may_be_queued",
+    boot_handed_over_with_an_error_to_a_host_that_is_down: "action_may_be_queued",
+    rebuild_that_runs_behind_a_lock: "last_actions_unfinished",
+    with_a_host_that_is_hidden_from_us: "server_fields_missing",
+    without_a_host_on_somebody_elses_provider: "server_unsettled",
+    failed_to_boot_without_a_record_of_it: "last_host_unknown",
+    failed_to_boot_with_unreadable_actions: "last_actions_unfinished",
+    failed_to_boot_elsewhere: "build_may_be_in_progress",
+    failed_to_boot_elsewhere_and_reset_to_error: "build_may_be_in_progress",
+    unshelving_cut_short_and_reset_to_error: "last_actions_unfinished",
+    unshelving_that_waits_for_its_host_and_reset_to_error: "last_actions_unfinished",
+    without_a_mapping: "listed_on_host",
+    without_a_mapping_but_deleted_elsewhere: "listed_on_host",
+    unmapped_and_named_by_a_migration: "migrations_left",
+    on_an_ironic_host_with_doubtful_node: "compute_node_ambiguous",
+    in_a_dead_cell: "server_lookup_failed",
+    deleted_but_refused: "other_lookup_failed",
+    deleted_with_unreadable_migrations: "deletion_not_proven",
+    task_not_shown: "server_unsettled",
+    unknown_without_a_live_server_to_compare: "credentials_not_checked",
+}
 
 
 @pytest.mark.parametrize("situation", UNDECIDED, ids=lambda situation: situation.__name__)
@@ -1293,6 +1292,7 @@ def test_consumer_is_undecided(situation: Situation) -> None:
     finding = _found(world, situation(world, here, there))
 
     assert (finding.verdict, finding.change) == ("undecided", None), finding.reason
+    assert finding.reason.id == UNDECIDED[situation]
 
 
 def with_shared_disk(world: World, here: str, there: str) -> str:
@@ -1486,6 +1486,7 @@ def test_allocation_possibly_of_another_nova_is_not_taken_from_a_server() -> Non
     )
 
     assert (found.kind, found.verdict) == ("extra_host", "undecided")
+    assert found.reason.id == "providers_of_unlisted_nodes"
     assert "RegionTwo" in found.reason and "compute-1" in found.reason
 
 

@@ -116,6 +116,7 @@ def test_migration_of_an_unknown_type_frees_nothing(
     migration = world.migration(server, here, there, status, there, type="warm-migration")
 
     assert not any(finding.change for finding in _find_all(world, server, migration))
+    assert [one.reason.id for one in _find_all(world, server, migration)] == ["unknown_move_type"]
 
 
 @pytest.mark.parametrize("status", ["completed", "confirmed", "done"])
@@ -203,3 +204,4 @@ def test_unshelve_that_lost_its_task_keeps_its_claim(world: World, here: str, th
     world.did(server, "unshelve")
 
     assert [finding.change for finding in _find_all(world, server)] == [None]
+    assert [one.reason.id for one in _find_all(world, server)] == ["last_actions_unfinished"]

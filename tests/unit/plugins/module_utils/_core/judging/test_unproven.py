@@ -120,24 +120,24 @@ def on_a_foreign_provider_beside_a_dead_cell(world: World, here: str, there: str
 
 
 REASONS = {
-    with_a_task_that_is_not_shown: "is ACTIVE on compute-2, and it is certain only",
-    without_a_host: "is ERROR without a host, and it is certain only",
-    moved_in_an_unknown_way: "of the type teleport, which this version does not know",
-    on_a_node_that_nova_does_not_list: "on compute-1 (compute-1.example.org), but Nova does not",
-    on_a_provider_of_somebody_else: "has no allocation there; it has allocations on fpga-farm.",
-    not_where_it_was_moved_and_without_an_allocation: "it has allocations on no provider.",
-    not_where_it_was_moved: "its newest migration did not end",
-    with_only_a_part_of_its_own_host: "with an incomplete allocation there, and also has",
-    of_a_cell_that_answers_with_an_error: "Nova answered 500 when asked for",
-    without_a_mapping: "but the hypervisor listing shows it on compute-1.",
-    without_a_mapping_and_named_by_a_migration: "but still lists migrations of it.",
-    unknown_to_a_nova_that_did_not_answer_once: "but 503 to another request about it",
-    unknown_on_a_host_that_is_gone: "but 503 to another request about it",
-    without_a_host_that_may_be_hidden: "is ACTIVE without a host",
-    without_a_host_and_with_a_task_that_is_not_shown: "is ACTIVE without a host",
-    with_a_node_alone: "is ERROR without a host",
-    soft_deleted_without_a_mapping: "but no other answer proves that it was deleted.",
-    on_a_foreign_provider_beside_a_dead_cell: "A cell does not answer, and fpga-farm may belong",
+    with_a_task_that_is_not_shown: "server_unsettled",
+    without_a_host: "server_unsettled",
+    moved_in_an_unknown_way: "unknown_move_type",
+    on_a_node_that_nova_does_not_list: "compute_node_ambiguous",
+    on_a_provider_of_somebody_else: "settled_elsewhere",
+    not_where_it_was_moved_and_without_an_allocation: "settled_elsewhere",
+    not_where_it_was_moved: "newest_move_unfinished",
+    with_only_a_part_of_its_own_host: "own_allocation_incomplete",
+    of_a_cell_that_answers_with_an_error: "server_lookup_failed",
+    without_a_mapping: "listed_on_host",
+    without_a_mapping_and_named_by_a_migration: "migrations_left",
+    unknown_to_a_nova_that_did_not_answer_once: "other_lookup_failed",
+    unknown_on_a_host_that_is_gone: "other_lookup_failed",
+    without_a_host_that_may_be_hidden: "server_unsettled",
+    without_a_host_and_with_a_task_that_is_not_shown: "server_unsettled",
+    with_a_node_alone: "server_unsettled",
+    soft_deleted_without_a_mapping: "deletion_not_proven",
+    on_a_foreign_provider_beside_a_dead_cell: "may_belong_to_down_cell",
 }
 
 
@@ -162,4 +162,4 @@ def test_undecided_consumer_has_the_reason(
     finding = next(finding for finding in found if finding.consumer == consumer)
 
     assert (finding.verdict, finding.kind, finding.change) == ("undecided", "unproven", None)
-    assert REASONS[situation] in finding.reason
+    assert finding.reason.id == REASONS[situation]

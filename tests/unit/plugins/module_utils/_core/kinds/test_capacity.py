@@ -104,7 +104,11 @@ def test_exceeded_or_mismatched_capacity_is_reported(
     assert [finding.subject for finding in found] == ([site.here] if told else [])
     assert all(told in finding.reason and finding.change is None for finding in found)
     for finding in found:
-        assert ("No more servers fit there" in finding.reason) is ("capacity" in told)
+        exceeded = "capacity" in told
+        assert finding.reason.id == (
+            "more_allocated_than_capacity" if exceeded else "inventory_differs"
+        )
+        assert ("No more servers fit there" in finding.reason) is exceeded
         assert ("Restart nova-compute" in finding.reason) is ("hypervisor" in told)
 
 

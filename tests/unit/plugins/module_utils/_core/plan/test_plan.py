@@ -63,6 +63,7 @@ from ansible_collections.osops.placement.tests.unit.plugins.module_utils.world i
     PLENTY,
     World,
 )
+from ansible_collections.osops.placement.tests.unit.reasons import has_id
 
 HERE = World().snapshot().cloud
 ALL_KINDS = tuple(kind.name for kind in CHANGEABLE_KINDS)
@@ -743,9 +744,7 @@ def test_written_tree_deletion_is_read_back_unchanged(ruins: t.Any, told_ruins: 
 
 
 def test_trees_count_against_the_limit(ruins: t.Any) -> None:
-    with pytest.raises(
-        BreakerTripped, match="3 changes are planned and max_changes is 2: nothing was changed"
-    ):
+    with pytest.raises(BreakerTripped, check=has_id("too_many_changes")):
         Plan.from_findings(ruins, ALL_KINDS).check_limits(Limits(2, 1.0))
 
 
@@ -1009,9 +1008,7 @@ def test_unselected_servers_are_neither_healed_nor_counted(bare: t.Any) -> None:
 
 
 def test_servers_above_the_limit_are_not_healed_at_all(bare: t.Any) -> None:
-    with pytest.raises(
-        BreakerTripped, match="3 changes are planned and max_changes is 2: nothing was changed"
-    ):
+    with pytest.raises(BreakerTripped, check=has_id("too_many_changes")):
         list_servers_to_heal(bare, Limits(2, 1))
 
 
@@ -1023,9 +1020,7 @@ def test_servers_above_the_fraction_are_healed_only_if_named() -> None:
     findings = json.loads(json.dumps(build_findings(world.snapshot(), NO_MINIMUM_AGE)))
     findings["summary"]["coverage"]["consumers"] = 100
 
-    with pytest.raises(
-        BreakerTripped, match=r"21 of 100 consumers would be changed and max_share is 0\.2"
-    ):
+    with pytest.raises(BreakerTripped, check=has_id("too_large_share")):
         list_servers_to_heal(findings, Limits(100, 0.2))
     findings["scope"]["hosts"] = ["compute-1"]
     assert len(list_servers_to_heal(findings, Limits(100, 0.2))) == 21
