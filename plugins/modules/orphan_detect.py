@@ -1392,7 +1392,7 @@ def _read_cloud(
     session.require_one_clock()
     # Older services prove less: said before the reading, which takes long.
     for sentence in list_unmet_requirements(session.cloud):
-        module.warn(sentence)
+        module.warn(str(sentence))
     snapshot = _read_allocations(module, session, scope, policy, full_every)
     return add_surroundings(session, snapshot)
 

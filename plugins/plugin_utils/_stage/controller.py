@@ -62,7 +62,7 @@ class LocalModule:
     ansible_version: str = ANSIBLE_VERSION
 
     def warn(self, warning: str) -> None:
-        self.warnings.append(warning)
+        self.warnings.append(str(warning))
 
 
 def is_on_controller(action: ActionBase) -> bool:

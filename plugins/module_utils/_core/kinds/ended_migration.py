@@ -102,23 +102,16 @@ def _explain_possible_need(view: ConsumerView, migration: Migration) -> Reason |
             f"Its server {migration.server} is not settled on a host, so it may still need this "
             "allocation.",
         )
-    remaining_guest = view.explain_possible_guest_of_evacuation(view.trees)
-    if remaining_guest:
-        return remaining_guest.reword(
-            f"Its server {migration.server} is settled on {view.node_name}, but {remaining_guest}"
-        )
     # A cold migration takes over all that its server has, also what a failed move left.
     others = [root for root in view.trees if root and root != view.own_tree]
-    failed = view.explain_failed_move_to(others)
-    if failed:
-        return failed.reword(
-            f"Its server {migration.server} is settled on {view.node_name}, but {failed}."
-        )
-    waiting = _explain_possible_unshelve(view, migration)
-    if waiting:
-        return waiting.reword(
-            f"Its server {migration.server} is settled on {view.node_name}, but {waiting}"
-        )
+    doubt = (
+        view.explain_possible_guest_of_evacuation(view.trees)
+        or view.explain_failed_move_to(others)
+        or _explain_possible_unshelve(view, migration)
+    )
+    if doubt:
+        settled = f"Its server {migration.server} is settled on {view.node_name}"
+        return doubt.reword(f"{settled}, but {doubt.removesuffix('.')}.")
     reverted = view.explain_possible_revert(migration, view.trees)
     if reverted:
         return reverted

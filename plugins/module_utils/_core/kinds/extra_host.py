@@ -103,12 +103,11 @@ def _explain_possible_use_of_other_hosts(view: ConsumerView, others: str) -> Rea
             "own host, whose allocation may be incomplete.",
         )
     # The hypervisors can finish a move that Nova gave up.
-    failed = view.explain_failed_move_to(view.other_trees)
-    if failed:
-        return failed.reword(f"an allocation on {others}, but {failed}.")
-    remaining_guest = view.explain_possible_guest_of_evacuation(view.other_trees)
-    if remaining_guest:
-        return remaining_guest.reword(f"an allocation on {others}, but {remaining_guest}")
+    doubt = view.explain_failed_move_to(
+        view.other_trees
+    ) or view.explain_possible_guest_of_evacuation(view.other_trees)
+    if doubt:
+        return doubt.reword(f"an allocation on {others}, but {doubt.removesuffix('.')}.")
     reverted = view.find_possible_revert_to(view.other_trees)
     if reverted:
         return Reason(
