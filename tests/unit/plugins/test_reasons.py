@@ -25,12 +25,9 @@ _QUOTED = re.compile(r'"([a-z0-9_]+)"')
 
 # No test makes these yet. The list may only become shorter.
 UNASSERTED = {
-    "allocation_unread",
     "allocations_already_right",
     "deletion_not_shown",
     "former_provider_has_children",
-    "host_lookup_failed",
-    "host_not_looked_up",
     "hypervisor_listing_unread",
     "left_without_allocation",
     "listing_not_continued",
@@ -39,11 +36,7 @@ UNASSERTED = {
     "not_listed_by_provider",
     "not_proven_left_over",
     "on_other_providers_too",
-    "provider_gone",
     "renamed_host_may_need_it",
-    "row_left_in_cell",
-    "search_not_complete",
-    "server_gone",
     "server_is_moving",
     "write_not_shown",
 }

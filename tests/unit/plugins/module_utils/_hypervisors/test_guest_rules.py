@@ -399,6 +399,16 @@ def test_guest_without_a_lookup_is_undecided(site: Site) -> None:
     assert finding.decision.reason.id == "server_not_looked_up"
 
 
+def test_guest_of_a_server_whose_allocation_is_not_known_is_undecided(site: Site) -> None:
+    guests, snapshot = site.found(_domain(STRANGER)), site.snapshot()
+    evidence = d.replace(site._evidence(STRANGER), allocation=answer("GET /allocations", 503))
+    index = SnapshotIndex(d.replace(snapshot, evidence={STRANGER: evidence}))
+    (finding,) = judge_guests(guests, index, NO_MINIMUM_AGE)
+
+    assert finding.decision.verdict == "undecided"
+    assert finding.decision.reason.id == "allocation_unread"
+
+
 @pytest.mark.parametrize(
     "state", ["running", "paused", "in shutdown", "crashed", "pmsuspended", "idle", "no state"]
 )

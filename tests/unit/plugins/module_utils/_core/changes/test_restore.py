@@ -641,8 +641,10 @@ def test_deleted_provider_is_not_even_requested(site: Site) -> None:
     It would refuse later allocations for it.
     """
     site.placement.providers = [THERE]
+    done = site.restored()
 
-    assert _outcomes(site.restored()) == ["failed"] * 3
+    assert _outcomes(done) == ["failed"] * 3
+    assert {one.reason.id for one in done} == {"provider_gone"}
     assert site.placement.posts == [] and site.placement.held == {}
 
 
@@ -787,7 +789,7 @@ class Swap:
         self.claim(self.server, "aaaaaaa2-0000-4000-8000-000000000000")
         self.write({self.server: HERE, self.later_migration: None})
 
-    def restore(self) -> tuple[str, str]:
+    def restore(self) -> tuple[str, Reason]:
         """Return the outcome and the reason."""
         self.site.steps = [self.step]
         (done,) = self.site.restored()
@@ -865,6 +867,8 @@ def test_pair_of_a_server_that_nova_does_not_show_is_left_alone(site: Site, stat
     outcome, why = swap.restore()
 
     assert (outcome, why.id) == ("skipped", "server_unread")
+    swap.site.nova.answers[f"/servers/{swap.server}"] = 404
+    assert swap.restore()[1].id == "server_gone"
 
 
 @pytest.mark.parametrize(

@@ -1503,6 +1503,11 @@ def test_allocation_possibly_of_another_nova_is_not_taken_from_a_server() -> Non
             "may_be_host_of_down_cell",
         ),
         ({"hypervisors": answer("GET /os-hypervisors/detail", 200, ())}, "nodes_not_in_placement"),
+        ({"host_lookups": {}}, "host_not_looked_up"),
+        (
+            {"host_lookups": {"compute-1": answer("GET /os-hosts/compute-1", 500)}},
+            "host_lookup_failed",
+        ),
     ],
 )
 def test_unsound_listing_of_hosts_proves_no_host_deleted(

@@ -99,6 +99,33 @@ def test_unknown_consumer_is_searched_in_every_cell(rows: tuple[t.Any, ...], sai
     assert finding.reason.id == said
 
 
+def test_row_of_the_consumer_in_a_cell_proves_nothing() -> None:
+    cloud = Cloud()
+    consumer = unknown_consumer(cloud)
+    evidence = cloud.snapshot().evidence
+    rows = (answer("GET /servers?uuid=…", 200, (consumer,)),)
+    evidence = {**evidence, consumer: d.replace(evidence[consumer], rows=rows)}
+    finding = cloud.found(consumer, evidence=evidence)
+
+    assert (finding.verdict, finding.reason.id) == ("undecided", "row_left_in_cell")
+
+
+def test_consumer_that_was_searched_neither_on_hosts_nor_in_cells_is_undecided() -> None:
+    cloud = Cloud()
+    consumer = unknown_consumer(cloud)
+    snapshot = cloud.snapshot()
+    evidence = {
+        **snapshot.evidence,
+        consumer: d.replace(snapshot.evidence[consumer], rows=()),
+    }
+    nodes = tuple(d.replace(node, servers=None) for node in snapshot.hypervisors.value or ())
+    hypervisors = d.replace(snapshot.hypervisors, value=nodes)
+
+    assert cloud.found(consumer, evidence=evidence).verdict == "orphaned"
+    finding = cloud.found(consumer, evidence=evidence, hypervisors=hypervisors)
+    assert (finding.verdict, finding.reason.id) == ("undecided", "search_not_complete")
+
+
 @pytest.mark.parametrize("question", ["deleted_listing", "actions", "marker"])
 def test_reason_names_the_status_of_a_missing_answer(question: str) -> None:
     """Behind a proxy with a dead worker, one of the requests about a consumer may fail."""
