@@ -114,12 +114,13 @@ def _failed(module: Module) -> t.Any:
     return ended.value.args[0]
 
 
-def test_error_fails_the_task_with_its_sentence_alone() -> None:
+def test_error_fails_the_task_with_its_sentence_and_the_id_of_its_reason() -> None:
     assert _failed(Module()) == {
         "msg": (
             "cloud is a whole configuration, so region_name cannot be set beside it: put them "
             "into it."
-        )
+        ),
+        "reason_id": "invalid_input",
     }
 
 
