@@ -29,6 +29,8 @@ class ActionModule(ProgressActionModule):
             print_lines(self._draw(result, show, measure_terminal()))
         if boolean(self._task.args.get("export", False), strict=False):
             result["ansible_stats"] = self._build_stats(result)
+            # It moves: AWX drops a result from the log of a job that has it twice.
+            result["packed"] = ""
         return result
 
     def _draw(self, result: dict[str, t.Any], show: str, width: int) -> Iterable[str]:

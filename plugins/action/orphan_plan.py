@@ -52,7 +52,6 @@ class ActionModule(FileActionModule):
 
     def _show(self, result: dict[str, t.Any]) -> None:
         """Show the changes of the plan, with names where the findings of the plan are known."""
-        # A compact plan without findings has no changes that could be shown.
         if not result.get("plan") or not result.get("changes"):
             return
         # Not here: the main process of Ansible reads this file too.

@@ -30,12 +30,12 @@ class ActionModule(ProgressActionModule):
         args = self._task.args
         if not boolean(args.get("export_journal", False), strict=False):
             return result
-        # They move: AWX drops a result from the log of a job that has them twice.
-        parts = result.get("journal_parts")
-        if parts:
-            result["journal_parts"] = []
+        # It moves: AWX drops a result from the log of a job that has it twice.
+        packed = result.get("packed")
+        if packed:
+            result["packed"] = ""
             result["ansible_stats"] = {
-                "data": build_journal_artifact(parts, str(args.get("export_host") or "")),
+                "data": build_journal_artifact(packed, str(args.get("export_host") or "")),
                 "per_host": False,
                 # Another run in the same play adds its own journal.
                 "aggregate": True,

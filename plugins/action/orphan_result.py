@@ -189,16 +189,9 @@ class ActionModule(ReportActionModule):
                 left, options["findings"], options["kinds"], width, verbose=is_verbose()
             )
         if remediation:
-            names = findings
-            if not findings or not is_plan_of_findings(documents["plan"], findings):
-                names = self._read_confirmed_findings()
+            names = findings if is_plan_of_findings(documents["plan"], findings) else None
             drawn += changes.format_remediation(remediation, None, width, names)
         return drawn
-
-    def _read_confirmed_findings(self) -> t.Any:
-        """Return what was detected again before a compact plan was applied, or None."""
-        path = self._state.get("confirmed", {}).get("dest")
-        return self._read_documents(("findings",), {"findings": path})["findings"]
 
     def _describe_ending(self, options: Mapping[str, t.Any], failed: bool) -> Ending:
         planned, remediated = self._state.get("planned", {}), self._state.get("remediated", {})

@@ -78,9 +78,10 @@ options:
     required: true
   journal:
     description:
-      - With O(state=returned), the path of a journal of moves. Without it, all journals in
-        O(output_dir) count.
-    type: path
+      - With O(state=returned), the path of a journal of moves, or packs, which a drain returns in
+        RV(packed), as a list or as one text. Without it, all journals in O(output_dir) count.
+      - A journal that has no record of O(host) is refused.
+    type: raw
   disabled_reason:
     description:
       - Why the service is disabled. If it is disabled already, its present reason stays.
@@ -115,7 +116,7 @@ options:
   move_back:
     description:
       - With O(state=returned), move the servers back that were moved away and are still where
-        they were moved to. This needs compute API microversion 2.56.
+        they were moved to. This needs compute API microversion 2.56, and the journal of the drain.
     type: bool
     default: false
   parallel:
@@ -177,7 +178,7 @@ options:
       - Whether to export the result as an artifact for following jobs, as
         M(ansible.builtin.set_stats) does. Its name is C(host_decommission_drained). It is a list
         with an entry for each host that a job drains, which has C(host), C(check_mode), C(empty),
-        C(remaining), C(outcomes) and C(journal).
+        C(remaining), C(outcomes), C(journal) and C(packed). Then RV(packed) is empty.
     type: bool
     default: false
 notes:
@@ -494,6 +495,17 @@ journal:
   returned: success
   type: str
   sample: /var/lib/drain/moves-2026-11-20T030405Z-4711.jsonl
+packed:
+  description:
+    - A pack, which is what the journals in O(output_dir) have about the host as one text without
+      spaces, for O(journal) in another job. It begins with C(osops.placement.run), has a SHA-256,
+      and has no names of servers.
+    - Empty if there is none, and if the text would have more than 400 000 characters. Then a
+      warning says so.
+  returned: success
+  type: str
+  sample: osops.placement.run:1:9f86d081…:eNrT0yMAAGTvBe8
+  version_added: 3.0.0
 """
 
 import os
@@ -520,7 +532,8 @@ from ..module_utils._hosts.move_journal import (
     MoveHistory,
     MoveJournal,
     find_move_journals,
-    read_history,
+    pack_moves,
+    read_moves,
 )
 from ..module_utils._hosts.move_run import RunLimits
 
@@ -541,7 +554,7 @@ def work(module: AnsibleModule, connect: Connect) -> dict[str, t.Any]:
         runner = HostReturn(session, options, params["move_back"])
     if module.check_mode:
         history = _read_history(session, options, params)
-        return {**runner.predict(journal, history), "journal": None}
+        return {**runner.predict(journal, history), "journal": None, "packed": ""}
     # A drain can take hours, so it keeps no run waiting that changes allocations.
     subject = f"{session.compute.endpoint} (host {options.host})"
     with (
@@ -551,7 +564,8 @@ def work(module: AnsibleModule, connect: Connect) -> dict[str, t.Any]:
         # Read under the lock: another run may have begun moves meanwhile.
         history = _read_history(session, options, params)
         result = runner.run(journal, history, stopped)
-    return {**result, "journal": os.path.abspath(journal.path) if journal.written else None}
+    path = os.path.abspath(journal.path) if journal.written else None
+    return {**result, "journal": path, "packed": _pack_history(module, session)}
 
 
 def parse_options(params: Mapping[str, t.Any]) -> DrainOptions:
@@ -594,10 +608,36 @@ def _list_exclusions(params: Mapping[str, t.Any], option: str) -> dict[str, str]
 def _read_history(
     session: Session, options: DrainOptions, params: Mapping[str, t.Any]
 ) -> MoveHistory:
-    paths = find_move_journals(params["output_dir"])
-    if params["journal"]:
-        paths = [params["journal"]]
-    return read_history(paths, session.compute.endpoint, options.host)
+    journals = (
+        [params["journal"]] if params["journal"] else find_move_journals(params["output_dir"])
+    )
+    records = read_moves(journals, session.compute.endpoint, options.host)
+    needs_records = params["state"] == "returned" and (params["journal"] or params["move_back"])
+    if needs_records and not records:
+        raise InvalidInput(
+            f"The journals have nothing about {options.host}, and without the journal of its drain "
+            "nobody knows which servers to move back: nothing was changed. Set journal "
+            "(host_decommission_moves_journal) to that of the drain."
+        )
+    return MoveHistory(records)
+
+
+def _pack_history(module: AnsibleModule, session: Session) -> str:
+    """Return what the journals say about the host, as following jobs get it."""
+    folder, host = module.params["output_dir"], module.params["host"]
+    try:
+        records = read_moves(find_move_journals(folder), session.compute.endpoint, host)
+    except InvalidInput as error:
+        # What became of the servers must be reported all the same.
+        module.warn(f"The journals of moves cannot be passed on to other jobs. {error}")
+        return ""
+    packed = pack_moves(records) if records else ""
+    if records and not packed:
+        module.warn(
+            f"The journals of moves in {folder} are too long to be passed on to other jobs: keep "
+            "them, because no server is moved back without them."
+        )
+    return packed
 
 
 def main() -> None:
@@ -607,7 +647,7 @@ def main() -> None:
         "host": {"type": "str", "required": True},
         "state": {"type": "str", "choices": ["drained", "returned"], "default": "drained"},
         "output_dir": {"type": "path", "required": True},
-        "journal": {"type": "path"},
+        "journal": {"type": "raw"},
         "disabled_reason": {"type": "str", "default": "drained with osops.placement"},
         "fenced": {"type": "bool", "default": False},
         "cold": {"type": "str", "choices": ["shut_off", "active"], "default": "shut_off"},

@@ -18,8 +18,8 @@ description:
     Changes that free capacity come first.
   - This module sends no request to any cloud. Everything in the plan is proven again before
     anything is written.
-  - The plan is also returned without its documents (RV(compact)), small enough to be passed to a
-    job that cannot read the files of this job. That job detects the changes again.
+  - The plan is also returned as one text (RV(packed)), for a job that cannot read the files of
+    this job.
 author:
   - osops.placement contributors (@osops)
 extends_documentation_fragment:
@@ -37,27 +37,20 @@ options:
   findings:
     description:
       - Path of the file that M(osops.placement.orphan_detect) wrote.
-      - Set exactly one of O(findings) and O(plan). Set both to use a compact O(plan).
+      - Set exactly one of O(findings) and O(plan).
     type: path
   plan:
     description:
       - 'A plan that was made before: its path, or the plan itself. The module checks it and
         returns its contents.'
-      - A compact plan can also be the text that a run of the role
-        P(osops.placement.orphan_cleanup#role) exports, which begins with
-        C(osops.placement.plan).
-      - A plan whose parts contradict each other is an error.
-      - For a compact plan (RV(compact)), RV(scope) says what to detect again. With O(findings) of
-        that detection, the compact plan becomes a plan with exactly the same changes. The task
-        fails, and names each change, if one is found with another document, another generation or
-        another kind, if it is protected or undecided, or if its consumer is healthy. Only changes
-        of consumers that no longer have any allocation are left out, and not even those if the
-        plan deletes trees of providers.
+      - It can also be a pack (RV(packed)), which a run of the role
+        P(osops.placement.orphan_cleanup#role) exports as the artifact C(orphan_cleanup_plan).
+      - A plan that was edited, or whose parts contradict each other, is an error.
     type: raw
   kinds:
     description:
-      - The kinds of findings that may be changed. They are used with O(findings) and with a
-        compact O(plan), which may contain no other kinds.
+      - The kinds of findings that may be changed. They are used with O(findings) and with a pack,
+        whose plan may have no other kinds.
       - V(unreverted_allocation), V(former_provider), V(misplaced_allocation),
         V(missing_allocation), V(wrong_amount) and V(wrong_owner) correct allocations of live
         servers. They have a change only if the correct allocation is certain. Otherwise the
@@ -221,163 +214,23 @@ check_mode:
   returned: success or when a limit is exceeded, when O(heal) is true
   type: bool
   sample: false
-compact:
-  description: The plan without its documents. Pass it to another job as O(plan).
+packed:
+  description:
+    - A pack, which is the whole plan as one text without spaces. It begins with
+      C(osops.placement.run), and has a SHA-256. Another job takes it as O(plan).
+    - M(osops.placement.orphan_restore) takes it as its
+      O(osops.placement.orphan_restore#module:journal) if the machine is lost during the changes.
+      Such a restoration does not know what a deleted tree had.
+    - Empty for a plan of about 3000 changes or more, whose pack would have more than 400 000
+      characters. Then a warning says so.
   returned: success or when a limit is exceeded, when O(heal) is false
-  type: dict
-  sample:
-    format: 1
-    compact: true
-    count: 4
-  contains:
-    format:
-      description: Version of the format.
-      returned: success
-      type: int
-      sample: 1
-    compact:
-      description: Always V(true).
-      returned: success
-      type: bool
-      sample: true
-    placement_endpoint:
-      description: The Placement service that the plan is for.
-      returned: success
-      type: str
-      sample: http://203.0.113.10/placement
-    region:
-      description: The region; V(null) without one.
-      returned: success
-      type: str
-      sample: RegionOne
-    detected_at:
-      description: When detection finished, in UTC.
-      returned: success
-      type: str
-      sample: '2026-11-20T03:04:05Z'
-    consumers:
-      description: Number of consumers that detection read; V(null) after a detection of named
-        hosts or consumers.
-      returned: success
-      type: int
-      sample: 812
-    count:
-      description: Number of changes.
-      returned: success
-      type: int
-      sample: 4
-    changes:
-      description: The changes. V(null) for a plan with more than 1000 changes, which cannot be
-        passed as O(plan).
-      returned: success
-      type: list
-      elements: dict
-      contains:
-        finding:
-          description: Id of the finding.
-          returned: success
-          type: str
-          sample: deleted_server/6f7a1f5c-2a2c-4f0c-8f07-0d3a6d6f1c11
-        kind:
-          description: Kind of the finding.
-          returned: success
-          type: str
-          sample: deleted_server
-        consumer:
-          description: UUID of the consumer; V(null) for a tree of providers.
-          returned: success
-          type: str
-          sample: 6f7a1f5c-2a2c-4f0c-8f07-0d3a6d6f1c11
-        generation:
-          description: Generation of the consumer; V(null) for a consumer without allocations and
-            for a tree of providers.
-          returned: success
-          type: int
-          sample: 2
-        digest:
-          description: SHA-256 of the change with its documents.
-          returned: success
-          type: str
-          sample: 9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08
-    groups:
-      description: The groups of hosts that were detected. The module
-        M(osops.placement.orphan_remediate) skips changes of hosts that have left them since.
-      returned: when detection was limited to aggregates, availability zones or cells
-      type: dict
-      contains:
-        aggregates:
-          description: UUIDs of the aggregates.
-          returned: success
-          type: list
-          elements: str
-          sample:
-            - 0c6a3f2e-5d4b-4a79-8e21-9f3b7c1d6e50
-        aggregate_names:
-          description: Their names, in the same order.
-          returned: success
-          type: list
-          elements: str
-          sample:
-            - rack-7
-        availability_zones:
-          description: Names of the availability zones.
-          returned: success
-          type: list
-          elements: str
-          sample: []
-        cells:
-          description: Names or UUIDs of the cells.
-          returned: success
-          type: list
-          elements: str
-          sample: []
-      sample:
-        aggregates:
-          - 0c6a3f2e-5d4b-4a79-8e21-9f3b7c1d6e50
-        aggregate_names:
-          - rack-7
-        availability_zones: []
-        cells: []
-    digest:
-      description: SHA-256 of everything else in the compact plan.
-      returned: success
-      type: str
-      sample: 60303ae22b998861bce3b28f33eec1be758a213c86c93c076dbe9f558c11c752
-scope:
-  description: What must be detected to find the changes of a compact plan again, as options of
-    M(osops.placement.orphan_detect).
-  returned: when O(plan) is a compact plan
-  type: dict
-  sample:
-    consumers:
-      - 6f7a1f5c-2a2c-4f0c-8f07-0d3a6d6f1c11
-    kinds: []
-  contains:
-    consumers:
-      description: UUIDs of the consumers.
-      returned: success
-      type: list
-      elements: str
-      sample:
-        - 6f7a1f5c-2a2c-4f0c-8f07-0d3a6d6f1c11
-    kinds:
-      description: The kinds.
-      returned: success
-      type: list
-      elements: str
-      sample: []
-gone:
-  description: Ids of the findings of a compact plan that are left out because their consumers no
-    longer have any allocation.
-  returned: when O(plan) is a compact plan
-  type: list
-  elements: str
-  sample: []
+  type: str
+  sample: osops.placement.run:1:9f86d081…:eNrT0yMAAGTvBe8
+  version_added: 3.0.0
 actions:
   description:
     - 'Number of planned changes by action: V(remove), V(reduce), V(rewrite), V(create) or
       V(delete_providers).'
-    - It is empty for a compact plan without O(findings).
   returned: success, when O(heal) is false
   type: dict
   sample:
@@ -385,31 +238,16 @@ actions:
     reduce: 1
 frees:
   description: The amounts that all changes together free, by resource class.
-  returned: success, when O(heal) is false; not of a compact O(plan) without O(findings)
+  returned: success, when O(heal) is false
   type: dict
   sample:
     VCPU: 12
     MEMORY_MB: 24576
 claims:
   description: The amounts that all changes together allocate, by resource class.
-  returned: success, when O(heal) is false; not of a compact O(plan) without O(findings)
+  returned: success, when O(heal) is false
   type: dict
   sample: {}
-journal_parts:
-  description:
-    - A journal of all changes as texts without spaces, with which
-      M(osops.placement.orphan_restore) can restore them, as its
-      O(osops.placement.orphan_restore#module:journal). The log of a job has these texts even if
-      its machine is lost during the changes. They do not say what a deleted tree had.
-    - Each text has at most 100 200 characters. There are none if there is nothing to change, if all
-      of them would have more than about 400 000 characters, and for a compact plan without
-      O(findings).
-  returned: success, when O(heal) is false
-  type: list
-  elements: str
-  sample:
-    - osops.placement.journal:1:1/1:9f86d081…:eNrT0yMAAGTvBe8
-  version_added: 2.0.0
 output_lost:
   description: A sentence that says why O(output_dir) does not outlive this job, and what to do.
     Empty if it does, and if there is nothing to change.
@@ -427,27 +265,16 @@ from ansible.module_utils.basic import AnsibleModule
 
 from ..module_utils._common.errors import BreakerTripped, InvalidInput
 from ..module_utils._common.folders import require_private_folder
-from ..module_utils._common.json_files import read_json, read_json_option, write_json
+from ..module_utils._common.json_files import read_json, write_json
 from ..module_utils._common.runner import run_offline
 from ..module_utils._core.changes.durability import describe_loss, find_loss
-from ..module_utils._core.changes.journal import PLANNED, build_record, format_records
-from ..module_utils._core.changes.journal_parts import split_journal
 from ..module_utils._core.models.change import build_diff
-from ..module_utils._core.models.documents import Unchecked
 from ..module_utils._core.models.kind import REMEDIATE
 from ..module_utils._core.models.kinds import CHANGEABLE_KINDS
 from ..module_utils._core.models.placement import sum_amounts
-from ..module_utils._core.plan.approval import Approval
 from ..module_utils._core.plan.limits import limits_options, parse_limits
-from ..module_utils._core.plan.plan import (
-    SCOPE_NAMES,
-    Plan,
-    check_scope,
-    is_compact,
-    list_servers_to_heal,
-)
-from ..module_utils._core.plan.plan_text import is_plan_text, parse_plan_text
-from ..module_utils._core.plan.steps import Step, TreeStep
+from ..module_utils._core.plan.plan import SCOPE_NAMES, Plan, check_scope, list_servers_to_heal
+from ..module_utils._core.run.pack import pack_files, read_plan_option
 
 
 def work(module: AnsibleModule) -> dict[str, t.Any]:
@@ -479,15 +306,10 @@ def _check_output_dir(module: AnsibleModule, result: dict[str, t.Any]) -> dict[s
 
 def _make_plan(module: AnsibleModule) -> dict[str, t.Any]:
     options = module.params
-    document = None
-    if options["plan"] is not None:
-        document = _read_plan(options["plan"])
     # Nova makes these changes itself: there is no plan of ours for them.
     if options["heal"]:
-        return _plan_healing(module, document)
-    if is_compact(document):
-        return _use_compact_plan(module, document)
-    if document is None:
+        return _plan_healing(module)
+    if options["plan"] is None:
         findings = read_json(options["findings"])
         check_scope(findings, options["scope"] or {})
         plan = Plan.from_findings(findings, options["kinds"])
@@ -496,23 +318,21 @@ def _make_plan(module: AnsibleModule) -> dict[str, t.Any]:
         raise InvalidInput(
             "findings and plan are both set, and the plan contains its documents: set one of them."
         )
+    document, is_packed = read_plan_option(options["plan"])
     plan = Plan.parse(document)
+    # The job that made it may have been allowed to change other kinds than this one.
+    if is_packed:
+        plan.check_kinds(options["kinds"])
     # The plan stays where it is unless dest asks for a copy.
     path = options["dest"]
-    if path is None and isinstance(options["plan"], str):
+    if path is None and isinstance(options["plan"], str) and not is_packed:
         path = options["plan"]
     return _return_plan(module, plan, path)
 
 
-def _read_plan(value: t.Any) -> t.Any:
-    if is_plan_text(value):
-        return parse_plan_text(value)
-    return read_json_option("plan", value)
-
-
-def _plan_healing(module: AnsibleModule, document: t.Any) -> dict[str, t.Any]:
+def _plan_healing(module: AnsibleModule) -> dict[str, t.Any]:
     """Return the servers that Nova is to heal."""
-    if document is not None:
+    if module.params["plan"] is not None:
         raise InvalidInput(
             "heal needs findings and no plan, because nova-manage decides what to write."
         )
@@ -530,46 +350,24 @@ def _plan_healing(module: AnsibleModule, document: t.Any) -> dict[str, t.Any]:
     return {**result, "changes": len(servers), "servers": servers}
 
 
-def _use_compact_plan(module: AnsibleModule, document: Unchecked) -> dict[str, t.Any]:
-    """Check a compact plan, and rebuild the whole plan where there are findings for it."""
-    options = module.params
-    # Refused before any detection: a second job may have other options than the first.
-    approval = Approval.parse(document)
-    approval.check_kinds(options["kinds"])
-    if options["findings"]:
-        plan, gone = approval.rebuild_plan(read_json(options["findings"]))
-        return _return_plan(module, plan, options["dest"], scope=approval.scope, gone=gone)
-    return {
-        "changed": False,
-        "plan": None,
-        "changes": approval.count,
-        "actions": {},
-        "journal_parts": [],
-        "compact": document,
-        "scope": approval.scope,
-        "gone": [],
-    }
-
-
-def _return_plan(
-    module: AnsibleModule, plan: Plan, path: str | None, **extra: t.Any
-) -> dict[str, t.Any]:
-    """Write the plan, check its limits and return what the module returns.
-
-    extra: what only a compact plan returns.
-    """
+def _return_plan(module: AnsibleModule, plan: Plan, path: str | None) -> dict[str, t.Any]:
+    """Write the plan, check its limits and return what the module returns."""
+    document = plan.as_dict()
     # Written before the limits are checked, so that a plan that exceeds them can be read.
     if module.params["dest"]:
-        write_json(module.params["dest"], plan.as_dict())
-    steps: list[Step | TreeStep] = [*plan.steps, *plan.removals]
-    changes = [step.change for step in steps]
+        write_json(module.params["dest"], document)
+    changes = [step.change for step in plan.all_steps]
     result = {
         "changed": False,
         "plan": path,
         "changes": len(changes),
-        "compact": Approval.from_plan(plan).as_dict(),
-        **extra,
+        "packed": pack_files({"plan": document}),
     }
+    if not result["packed"]:
+        module.warn(
+            f"The plan is too long to be passed to other jobs: apply {path or 'it in one job'}, or "
+            "lower orphan_cleanup_max_changes."
+        )
     try:
         plan.check_limits(parse_limits(module.params))
     except BreakerTripped as error:
@@ -582,8 +380,6 @@ def _return_plan(
         freed += change.frees.values()
         taken += change.allocates.values()
     result["actions"] = dict(collections.Counter(change.action for change in changes))
-    records = [build_record(PLANNED, step, plan.placement_endpoint) for step in steps]
-    result["journal_parts"] = split_journal(format_records(records)) if records else []
     result["frees"] = sum_amounts(freed)
     result["claims"] = sum_amounts(taken)
     if module._diff:

@@ -43,9 +43,10 @@ attributes:
 options:
   plan:
     description:
-      - 'The plan: its path, or the plan itself.'
-      - A plan for another cloud, in another format, or whose parts contradict each other is
-        refused before the first write.
+      - 'The plan: its path, the plan itself, or the pack that M(osops.placement.orphan_plan)
+        returned.'
+      - A plan that was edited, a plan for another cloud or in another format, and one whose parts
+        contradict each other are refused before the first write.
     type: raw
     required: true
   output_dir:
@@ -63,7 +64,7 @@ options:
   export_journal:
     description:
       - Whether to export the journal to the jobs that follow, as M(ansible.builtin.set_stats)
-        would, as the artifact C(orphan_cleanup_journal). Then RV(journal_parts) is empty.
+        would, as the artifact C(orphan_cleanup_journal). Then RV(packed) is empty.
       - A failed task exports nothing, so set C(failed_when) to V(false) and fail later.
     type: bool
     default: false
@@ -306,19 +307,24 @@ journal:
   returned: success or when a change failed
   type: str
   sample: /var/lib/placement/journal-2026-11-20T030405Z-4711.jsonl
-journal_parts:
+packed:
   description:
-    - The contents of the journal as texts without spaces, compressed and with a SHA-256, for the
-      option O(osops.placement.orphan_restore#module:journal) in another job. Each has at most
-      100 200 characters.
-    - Empty if nothing was written to Placement, and if all texts together would have more than
-      about 400 000 characters. Then a warning says so.
+    - A pack, which is the journal as one text without spaces, for the option
+      O(osops.placement.orphan_restore#module:journal) in another job. It begins with
+      C(osops.placement.run), and has a SHA-256.
+    - Empty if nothing was written to Placement, and if the text would have more than 400 000
+      characters. Then a warning says so.
   returned: success or when a change failed
-  type: list
-  elements: str
+  type: str
+  sample: osops.placement.run:1:9f86d081…:eNrT0yMAAGTvBe8
+  version_added: 3.0.0
+versions:
+  description: The version of C(openstacksdk) where the module ran.
+  returned: success or when a change failed
+  type: dict
   sample:
-    - osops.placement.journal:1:1/1:9f86d081…:eNrT0yMAAGTvBe8
-  version_added: 2.0.0
+    openstacksdk: 4.22.0
+  version_added: 3.0.0
 """
 
 import contextlib
@@ -330,16 +336,15 @@ from ansible.module_utils.basic import AnsibleModule
 
 from ..module_utils._common.errors import InvalidInput
 from ..module_utils._common.folders import require_private_file, require_private_folder
-from ..module_utils._common.json_files import read_bytes, read_json_option
 from ..module_utils._common.progress import PROGRESS, progress_options
 from ..module_utils._core.changes.group_check import GroupCheck
-from ..module_utils._core.changes.journal import Journal
-from ..module_utils._core.changes.journal_parts import split_journal
+from ..module_utils._core.changes.journal import Journal, read_journal
 from ..module_utils._core.changes.outcomes import conclude_run, count_outcomes
 from ..module_utils._core.changes.provider_trees import TreeRemover
 from ..module_utils._core.changes.remediation import OUTCOMES, Remediation
 from ..module_utils._core.clients.allocation_writer import AllocationWriter
 from ..module_utils._core.clients.argspec import connection_options, run
+from ..module_utils._core.clients.session import get_sdk_version
 from ..module_utils._core.models.change import build_diff
 from ..module_utils._core.models.outcomes import FAILED
 from ..module_utils._core.options.guest_devices import guests_option, read_guests
@@ -355,9 +360,9 @@ from ..module_utils._core.plan.limits import (
     parse_max_failures,
 )
 from ..module_utils._core.plan.plan import Plan, check_cloud
-from ..module_utils._core.plan.plan_text import is_plan_text, parse_plan_text
 from ..module_utils._core.reading.renewal import RenewingCollector
 from ..module_utils._core.run.lock import acquire_lock
+from ..module_utils._core.run.pack import pack_files, read_plan_option
 from ..module_utils._core.run.signals import watch_for_stop
 
 if t.TYPE_CHECKING:  # pragma: no cover
@@ -402,38 +407,37 @@ def work(module: AnsibleModule, connect: Connect) -> dict[str, t.Any]:
 
     result = conclude_run(outcomes, OUTCOMES, journal, why_stopped, path, "made")
     result["remediation"] = path
-    result["journal_parts"] = _read_journal_parts(module, result["journal"])
+    result["versions"] = {"openstacksdk": get_sdk_version()}
+    result["packed"] = _pack_journal(module, result["journal"])
     if module._diff:
         result["diff"] = build_diff(outcome.step.change for outcome in outcomes if outcome.changed)
     return result
 
 
 def _read_plan(value: t.Any) -> Plan:
-    # It has no documents, and is refused with the advice to rebuild the plan.
-    if is_plan_text(value):
-        return Plan.parse(parse_plan_text(value))
-    document = read_json_option("plan", value)
-    if isinstance(value, str):
+    document, is_packed = read_plan_option(value)
+    if isinstance(value, str) and not is_packed:
         require_private_file(value)
     return Plan.parse(document)
 
 
-def _read_journal_parts(module: AnsibleModule, path: str | None) -> list[str]:
-    """Return the parts of the journal that following jobs get, none if there is no journal."""
+def _pack_journal(module: AnsibleModule, path: str | None) -> str:
+    """Return the journal as following jobs get it, empty if there is none."""
     if path is None:
-        return []
+        return ""
     try:
-        parts = split_journal(read_bytes(path))
+        records, _torn = read_journal(path)
     except InvalidInput as error:
         # What the run has changed must be reported all the same.
         module.warn(f"The journal cannot be passed on to other jobs. {error}")
-        return []
-    if not parts:
+        return ""
+    packed = pack_files({"journal": records})
+    if not packed:
         module.warn(
             f"The journal is too long to be passed on to other jobs: keep {path}, "
             "because nothing can be restored without it."
         )
-    return parts
+    return packed
 
 
 def main() -> None:

@@ -58,11 +58,12 @@ options:
   journal:
     description:
       - 'The journal: its path, or a list of its records.'
-      - 'It can also be the parts of a journal, as M(osops.placement.orphan_remediate) and
-        M(osops.placement.orphan_plan) return them in
-        RV(osops.placement.orphan_remediate#module:journal_parts): as a list, or as one text
-        with spaces or line breaks between them, or with all artifacts of a job of AWX. A part that
-        is missing, edited or in another place is an error, and nothing is restored.'
+      - 'It can also be packs, which M(osops.placement.orphan_remediate) returns in
+        RV(osops.placement.orphan_remediate#module:packed): one or several, as a list, or as one
+        text with spaces or line breaks between them, or with all artifacts of a job of AWX. If one
+        of them was edited or cut short, nothing is restored.'
+      - A pack of M(osops.placement.orphan_plan) counts as a journal of all changes of the plan. It
+        is for a job that was killed while it made them.
       - An incomplete last line, for example after a power failure, is ignored, because its change
         was never sent to Placement.
     type: raw

@@ -28,7 +28,7 @@ from ansible_collections.osops.placement.plugins.module_utils._core.models.chang
 from ansible_collections.osops.placement.plugins.module_utils._core.models.placement import (
     Allocation,
 )
-from ansible_collections.osops.placement.plugins.module_utils._core.plan.steps import Step
+from ansible_collections.osops.placement.plugins.module_utils._core.plan.plan import Step
 
 if t.TYPE_CHECKING:
     from ansible_collections.osops.placement.tests.integration.strays import Strays

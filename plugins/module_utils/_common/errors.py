@@ -127,10 +127,6 @@ class BreakerTripped(PlacementToolsError):
         self.count = count
 
 
-class NotApproved(PlacementToolsError):
-    """A change is not, or no longer, the one that was approved."""
-
-
 class JournalError(PlacementToolsError):
     """The journal could not be written; the change that it should record must not be made."""
 

@@ -2,17 +2,15 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Text from a cloud or from another job, made safe to show and to read.
+"""Text from a cloud, made safe to show.
 
-Names of users may contain escape sequences, newlines or 255 characters. A short text that another
-job hands on can unpack to more than the memory of the machine.
+Names of users may contain escape sequences, newlines or 255 characters.
 """
 
 from __future__ import annotations
 
 import difflib
 import typing as t
-import zlib
 from collections.abc import Iterable
 
 # How much a name must be like another to be the one that was meant, from 0 to 1.
@@ -30,21 +28,6 @@ def make_printable(text: t.Any, limit: int | None = None) -> str:
     if limit is None or len(shown) <= limit:
         return shown
     return shown[: limit - 1] + "…"
-
-
-def unpack_whole(packed: bytes, max_bytes: int) -> bytes:
-    """Return the original of what zlib has compressed.
-
-    Raises ValueError unless `packed` is exactly one whole, whose original has at most `max_bytes`.
-    """
-    reader = zlib.decompressobj()
-    try:
-        unpacked = reader.decompress(packed, max_bytes)
-    except zlib.error as error:
-        raise ValueError(str(error)) from error
-    if not reader.eof or reader.unused_data:
-        raise ValueError("the data is not complete, is too long, or has more than one part")
-    return unpacked
 
 
 def _escape_unprintable(character: str) -> str:

@@ -19,8 +19,17 @@ from collections.abc import Iterable, Mapping, Sequence
 from .._common.clock import get_utc_now
 from .._common.errors import InvalidInput, hide_credentials
 from .._common.text import make_printable
-from .._core.changes.journal import AFTER, BEFORE, FORMAT, Journal, JournalRecord, read_journal
+from .._core.changes.journal import (
+    AFTER,
+    BEFORE,
+    FORMAT,
+    Journal,
+    JournalRecord,
+    check_records,
+    read_journal,
+)
 from .._core.models.nova import Service
+from .._core.run.pack import pack_files, read_packed
 from .draining import FAILED, GONE, LEFT, MIGRATION_TYPES, MOVED
 from .move_progress import Attempt
 
@@ -179,19 +188,19 @@ def find_move_journals(directory: str) -> list[str]:
     return sorted(glob.glob(os.path.join(glob.escape(directory), "moves-*.jsonl")))
 
 
-def read_history(paths: Sequence[str], compute_endpoint: str, host: str) -> MoveHistory:
-    """Return what journals say about a host.
+def read_moves(journals: Sequence[t.Any], compute_endpoint: str, host: str) -> list[JournalRecord]:
+    """Return the records of a host in journals of moves.
 
     Records about other hosts and clouds are left out.
     Raises InvalidInput for a file that is not a journal of moves, and for moves of a host of that
     name that are not over, and that another cloud has, or another interface of this one.
+
+    journals: paths, and packs of the jobs that moved the servers.
     """
     records: list[JournalRecord] = []
     others: list[JournalRecord] = []
-    for path in paths:
-        found, _torn = read_journal(path)
-        for record in found:
-            _check_record(record, path)
+    for journal in journals:
+        for record in _read_records(journal):
             if record["host"] == host:
                 is_here = hide_credentials(str(record["compute_endpoint"])) == compute_endpoint
                 (records if is_here else others).append(record)
@@ -202,7 +211,32 @@ def read_history(paths: Sequence[str], compute_endpoint: str, host: str) -> Move
             f"connection has Nova at {compute_endpoint}. Nothing was changed: connect with the "
             "same interface, and keep each cloud in a folder of its own."
         )
-    return MoveHistory(records)
+    return records
+
+
+def pack_moves(records: Iterable[JournalRecord]) -> str:
+    """Return records as following jobs get them, empty if they are too long.
+
+    They have no names of servers, which everybody who may read a job could see.
+    """
+    nameless = [
+        {**record, "name": record["server"]} if "name" in record else record for record in records
+    ]
+    return pack_files({"moves": nameless})
+
+
+def _read_records(journal: t.Any) -> list[JournalRecord]:
+    packed = read_packed(journal, "moves")
+    if packed is None:
+        records, name = read_journal(journal)[0], str(journal)
+    else:
+        records, name = (
+            check_records(entry for _file, moves in packed for entry in moves),
+            "The pack",
+        )
+    for record in records:
+        _check_record(record, name)
+    return records
 
 
 def _check_record(record: JournalRecord, path: str) -> None:

@@ -282,8 +282,8 @@ def build_drain_artifact(
 ) -> dict[str, t.Any]:
     """Return the artifact of the drain of one host.
 
-    Numbers, UUIDs, paths and the name of the host: no text that somebody in the cloud chose. It is
-    a list, because a job over several hosts adds an entry for each.
+    Numbers, UUIDs, paths, the name of the host and a pack: no text that somebody in the cloud
+    chose. It is a list, because a job over several hosts adds an entry for each.
 
     result: as host_drain returned it; a drain that was refused has nothing but a message.
     """
@@ -295,5 +295,6 @@ def build_drain_artifact(
         "remaining": [str(uuid) for uuid in result.get("remaining") or ()],
         "outcomes": {str(name): int(count) for name, count in tally.items()},
         "journal": str(result.get("journal") or ""),
+        "packed": str(result.get("packed") or ""),
     }
     return {ARTIFACT: [entry]}

@@ -13,14 +13,14 @@ from __future__ import annotations
 
 import dataclasses as d
 import typing as t
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 
 from ansible.release import __version__ as ANSIBLE_VERSION
 
 from ...module_utils._common.text import format_count, summarize_checks
 from ...module_utils._core.findings.coverage import describe_unjudged_hosts
 from ...module_utils._core.models.outcomes import FAILED, SKIPPED
-from ...module_utils._core.plan.plan_text import format_plan_text
+from ...module_utils._core.run.pack import MAX_LENGTH, read_packed
 from .._stage.versions import read_running_version
 from .._variables.paths import make_host_key
 
@@ -33,10 +33,8 @@ if t.TYPE_CHECKING:  # pragma: no cover
 # task, the findings and the records of a large cloud would take seconds and fill the logs.
 _STAGE_KEYS: Mapping[str, tuple[str, ...]] = {
     "detected": ("dest", "summary", "versions"),
-    "planned": ("plan", "changes", "compact", "scope", "output_lost"),
-    # The second detection of a run that applies a compact plan.
-    "confirmed": ("dest", "summary", "versions"),
-    "remediated": ("remediation", "journal", "tally"),
+    "planned": ("plan", "changes", "packed", "output_lost"),
+    "remediated": ("remediation", "journal", "tally", "versions"),
     # An error that no stage could report itself, such as a variable that cannot be templated.
     "interrupted": (),
     "reported": ("reports",),
@@ -47,10 +45,14 @@ STAGES = tuple(_STAGE_KEYS)
 _PROOF_KEYS: Mapping[str, str] = {
     "detected": "summary",
     "planned": "changes",
-    "confirmed": "summary",
     "remediated": "tally",
     "reported": "reports",
 }
+
+# An approver can read so many changes in the artifact of a run.
+_MAX_LISTED = 1000
+# How long the pack of a plan may be beside that of a journal, which is longer by a third.
+_MAX_BESIDE = MAX_LENGTH * 2 // 5
 
 # What a run is to fail on, from the least to the most; each includes those before it.
 SEVERITIES = ("never", "error", "partial", "undecided", "findings")
@@ -61,7 +63,6 @@ _NOT_FINISHED = "It did not run to its end."
 # What `orphan_cleanup_fail_on: never` does not fail for, if it has a result: a plan that exceeds a
 # limit, and changes that could not be made.
 _FORGIVEN = ("planned", "remediated")
-_READINGS = ("detected", "confirmed")
 
 # What a run came to, as one word for programs.
 CLEAN, FINDINGS, UNDECIDED, PARTIAL, UNSOUND, APPLIED = (
@@ -165,11 +166,11 @@ def _is_forgiven(run: Run, stage: str) -> bool:
         return False
     if _PROOF_KEYS[stage] in run[stage]:
         return True
-    return stage == "planned" and any(_has_failed_checks(run, name) for name in _READINGS)
+    return stage == "planned" and _has_failed_checks(run)
 
 
-def _has_failed_checks(run: Run, stage: str) -> bool:
-    summary = run.get(stage, {}).get("summary", {})
+def _has_failed_checks(run: Run) -> bool:
+    summary = run.get("detected", {}).get("summary", {})
     return bool(summary.get("coverage", {}).get("failed_checks"))
 
 
@@ -188,7 +189,7 @@ def _only_informs(run: Run) -> bool:
         return False
     if not run.get("remediates", True):
         return True
-    return _has_failed_checks(run, "detected")
+    return _has_failed_checks(run)
 
 
 def _explain_failure(run: Run, fail_on: str, check_mode: bool) -> str:
@@ -281,7 +282,7 @@ def build_artifacts(
     """
     summary = run.get("detected", {}).get("summary", {})
     planned, remediated = run.get("planned", {}), run.get("remediated", {})
-    compact = planned.get("compact")
+    packed = str(planned.get("packed") or "")
     described: t.Any = {
         "versions": _list_versions(run),
         "outcome": name_outcome(run, check_mode),
@@ -292,14 +293,15 @@ def build_artifacts(
         "kinds": _convert_counts(summary.get("kinds")),
         "stranded": _convert_counts(summary.get("stranded", {}).get("resource_classes")),
         "planned": int(planned.get("changes") or 0),
-        "changes": _list_changes(compact),
+        "changes": _list_changes(packed),
         "outcomes": _convert_counts(remediated.get("tally")),
         "output_dir": str(output_dir),
         "output_lost": str(planned.get("output_lost") or ""),
         "journal": str(remediated.get("journal") or ""),
     }
-    # An empty plan is refused by the job that it is given to.
-    plan: t.Any = format_plan_text(_convert_to_plain(compact)) if compact else ""
+    # Both packs together must not exceed what AWX keeps, and without the journal nothing can be
+    # restored. An empty plan is refused by the job that it is given to.
+    plan: t.Any = "" if remediated.get("journal") and len(packed) > _MAX_BESIDE else packed
     if host:
         # Only programs read the plan; people read the rest, where the name stays as it is.
         described, plan = {"by_host": {host: described}}, {"by_host": {make_host_key(host): plan}}
@@ -309,7 +311,7 @@ def build_artifacts(
 def _list_versions(run: Run) -> dict[str, str]:
     """Return the versions of what ran, each empty where it is not known."""
     sdk = ""
-    for stage in ("detected", "confirmed"):
+    for stage in ("detected", "remediated"):
         sdk = run.get(stage, {}).get("versions", {}).get("openstacksdk") or sdk
     return {
         "collection": read_running_version(),
@@ -323,31 +325,20 @@ def _convert_counts(counts: Mapping[str, t.Any] | None) -> dict[str, int]:
     return {str(name): int(count) for name, count in (counts or {}).items()}
 
 
-def _list_changes(compact: t.Any) -> list[str]:
+def _list_changes(packed: str) -> list[str]:
     """Return the findings that a plan resolves; none when there are too many to be passed on."""
-    changes = (compact or {}).get("changes") or ()
-    return [str(change["finding"]) for change in changes]
+    changes = [
+        change for _file, plan in read_packed(packed, "plan") or () for change in plan["changes"]
+    ]
+    return [str(change["finding"]) for change in changes] if len(changes) <= _MAX_LISTED else []
 
 
-def _convert_to_plain(value: t.Any) -> t.Any:
-    """Return a copy of Python's own dictionaries and lists.
-
-    Those of Ansible may template their parts only when they are read.
-    """
-    if isinstance(value, Mapping):
-        return {str(key): _convert_to_plain(part) for key, part in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [_convert_to_plain(part) for part in value]
-    return value
-
-
-def build_journal_artifact(parts: Sequence[str], host: str = "") -> dict[str, t.Any]:
+def build_journal_artifact(packed: str, host: str = "") -> dict[str, t.Any]:
     """Return the journal of a run as an artifact, in the form that the entry point restore takes.
 
     host: as for `build_artifacts`.
     """
-    # A list of Ansible may template its parts only when they are read.
-    journal: t.Any = [str(part) for part in parts]
+    journal: t.Any = [packed]
     if host:
         journal = {"by_host": {make_host_key(host): journal}}
     return {"orphan_cleanup_journal": journal}

@@ -25,7 +25,7 @@ from ...module_utils._core.models.kinds import get_finding_subject
 from ...module_utils._core.models.outcomes import FAILED
 from ...module_utils._core.models.outcomes import SKIPPED as LEFT_OUT
 from ...module_utils._core.models.placement import sum_amounts
-from ...module_utils._core.plan.steps import Step
+from ...module_utils._core.plan.plan import Step
 from .._report.phrases import MAX_NAME, get_server_name, join_counts
 from .._report.units import humanize_amounts
 from .details import describe_effect, map_names

@@ -12,8 +12,7 @@ import re
 import typing as t
 from collections.abc import Mapping
 
-from ...module_utils._core.changes.journal_parts import is_journal_text
-from ...module_utils._core.plan.plan_text import is_plan_text
+from ...module_utils._core.run.pack import find_packs
 
 FOLDER, PARENT, NAME = "folder", "parent", "name"
 
@@ -91,7 +90,7 @@ def choose_document(document: t.Any, host: str) -> t.Any:
         return ""
     if isinstance(document, Mapping) and "by_host" in document:
         return _choose_document_of(document["by_host"], host)
-    if not isinstance(document, str) or is_plan_text(document) or is_journal_text(document):
+    if not isinstance(document, str) or find_packs(document):
         return document
     # An answer in several lines often ends with a line break.
     return build_host_path(document.strip())

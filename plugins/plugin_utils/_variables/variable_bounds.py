@@ -21,7 +21,7 @@ from ...module_utils._common.errors import InvalidInput
 from ...module_utils._common.folders import explain_shared_folder
 from ...module_utils._common.text import make_printable
 from ...module_utils._common.times import parse_duration
-from ...module_utils._core.changes.journal_parts import is_journal_text
+from ...module_utils._core.run.pack import find_packs
 from .fencing import read_fenced
 from .paths import build_host_path, choose_document
 from .variable_text import show_value
@@ -220,7 +220,7 @@ def _check_url(value: str, _run: Run) -> str:
 
 def _is_path(value: t.Any) -> bool:
     """Return whether a journal is certainly meant as a path, and not as all artifacts of a job."""
-    if not isinstance(value, str) or is_journal_text(value):
+    if not isinstance(value, str) or find_packs(value):
         return False
     path = value.strip()
     return not path.startswith(("[", "{")) and "\n" not in path
@@ -236,10 +236,8 @@ def _check_guests(value: list[t.Any], run: Run) -> str:
     return ""
 
 
-def _check_moves_journal(value: str, run: Run) -> str:
-    if not value.strip():
-        return "is empty: leave it out to read all journals of the host."
-    if run.has_files and not os.path.isfile(build_host_path(value)):
+def _check_moves_journal(value: t.Any, run: Run) -> str:
+    if value and run.has_files and _is_path(value) and not os.path.isfile(build_host_path(value)):
         return f"is {show_value(value)}, and there is no such file."
     return ""
 

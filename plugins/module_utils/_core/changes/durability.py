@@ -13,7 +13,6 @@ import re
 import subprocess
 
 from ..._common.text import make_printable
-from .journal_parts import SAFE_CHANGES
 
 # The last of several mounts on one folder is the one that is seen.
 _FINDMNT = ("findmnt", "--json", "--output", "FSROOT,TARGET,FSTYPE", "--target")
@@ -38,6 +37,9 @@ _ANONYMOUS = re.compile(r"/volumes/[0-9a-f]{64}/_data(/|$)")
 _EMPTY_DIR = "/volumes/kubernetes.io~empty-dir/"
 _MEMORY = ("tmpfs", "ramfs", "devtmpfs")
 _LAYERS = ("overlay", "aufs", "fuse.fuse-overlayfs")
+
+# The journal of so many changes fits into a pack with certainty.
+SAFE_CHANGES = 2000
 
 _ADVICE = (
     "mount a folder that is kept, and set orphan_cleanup_output_dir to it "

@@ -26,7 +26,8 @@ from ..._common.folders import require_private_file
 from ..._common.json_files import read_bytes
 from ..models.documents import Unchecked
 from ..models.kinds import rename_finding, rename_kind
-from .journal_parts import find_journal_parts, join_journal_parts
+from ..plan.plan import Plan
+from ..run.pack import File, read_packed
 
 _Parsed = t.TypeVar("_Parsed")
 
@@ -164,14 +165,14 @@ def read_journal(journal: t.Any) -> tuple[list[JournalRecord], bool]:
     The write that a torn record was to precede was never sent.
     Raises InvalidInput for anything that is not a journal.
 
-    journal: its path, a list of its records, or the parts that orphan_remediate exported.
+    journal: its path, a list of its records, or packs. A pack with a plan stands for a journal of
+    all its changes.
     """
-    parts = find_journal_parts(journal)
-    if parts is not None:
-        return _read_parts(parts)
+    packed = read_packed(journal, "journal", "plan")
+    if packed is not None:
+        return [record for entry in packed for record in _list_records(*entry)], False
     if isinstance(journal, list):
-        numbered = enumerate(journal, 1)
-        return [_check_record(entry, f"Record {number}") for number, entry in numbered], False
+        return check_records(journal), False
     if not isinstance(journal, str) or not journal.strip():
         raise InvalidInput("journal must be the path of a journal, or a list of its records.")
     try:
@@ -188,15 +189,16 @@ def read_journal(journal: t.Any) -> tuple[list[JournalRecord], bool]:
     return records, torn
 
 
-def _read_parts(parts: Iterable[t.Any]) -> tuple[list[JournalRecord], bool]:
-    """Return the records of all journals whose parts these are, and whether one is torn."""
-    records: list[JournalRecord] = []
-    any_torn = False
-    for contents in join_journal_parts(parts):
-        more, torn = _parse_lines(contents, "the journal")
-        records += more
-        any_torn = any_torn or torn
-    return records, any_torn
+def _list_records(file: File, contents: t.Any) -> list[JournalRecord]:
+    if file == "journal":
+        return check_records(contents)
+    plan = Plan.parse(contents)
+    return [build_record(PLANNED, step, plan.placement_endpoint) for step in plan.all_steps]
+
+
+def check_records(entries: Iterable[t.Any]) -> list[JournalRecord]:
+    """Return the records of a journal that is no file, or raise InvalidInput."""
+    return [_check_record(entry, f"Record {number}") for number, entry in enumerate(entries, 1)]
 
 
 def _parse_lines(contents: bytes, name: str) -> tuple[list[JournalRecord], bool]:

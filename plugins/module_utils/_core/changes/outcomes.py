@@ -26,7 +26,7 @@ from ..findings.entries import FORMAT, MAX_RETURNED
 from ..models.change import OUTCOME_BY_ACTION
 from ..models.documents import OutcomeDocument, RestoredOutcomeDocument
 from ..models.outcomes import FAILED, SKIPPED
-from ..plan.steps import Step, TreeStep
+from ..plan.plan import Step, TreeStep
 from .journal import Journal
 
 

@@ -25,7 +25,7 @@ from ..models.outcomes import FAILED, SKIPPED
 from ..models.snapshot import Scope
 from ..options.policy import Policy
 from ..plan.limits import MAX_FAILURES, explain_abort
-from ..plan.steps import TreeStep
+from ..plan.plan import TreeStep
 from ..reading.collector import Collector
 from .group_check import EVERY_HOST, GroupCheck
 from .journal import Journal

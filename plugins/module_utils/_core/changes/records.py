@@ -18,7 +18,7 @@ from ..models.change import DELETE_PROVIDERS, OUTCOME_BY_ACTION, Side
 from ..models.documents import ProviderAdditionDocument, ProviderSideDocument, TreeAdditionDocument
 from ..models.outcomes import SKIPPED
 from ..models.placement import Provider
-from ..plan.steps import Step, TreeStep, parse_step, parse_tree_step
+from ..plan.plan import Step, TreeStep, parse_step, parse_tree_step
 from .journal import AFTER, JournalRecord, parse_record
 
 if t.TYPE_CHECKING:  # pragma: no cover

@@ -29,7 +29,7 @@ from ..models.snapshot import Listings, Snapshot
 from ..models.verdict import Finding
 from ..options.policy import Policy
 from ..plan.limits import MAX_FAILURES, explain_abort
-from ..plan.steps import Step
+from ..plan.plan import Step
 from ..reading.renewal import RenewingCollector
 from .group_check import EVERY_HOST, GroupCheck
 from .journal import Journal

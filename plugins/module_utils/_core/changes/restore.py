@@ -33,7 +33,7 @@ from ..models.placement import Provider
 from ..models.snapshot import Answer
 from ..options.policy import Policy
 from ..plan.limits import MAX_FAILURES, explain_abort
-from ..plan.steps import Step
+from ..plan.plan import Step
 from .journal import Journal, JournalRecord
 from .outcomes import choose_outcome, explain_error, run_steps
 from .records import TreeAddition, TreeRecord, find_changes, find_deleted_trees, select_trees

@@ -2,7 +2,10 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Turns findings into changes, in their order."""
+"""The changes of one run: made of findings, written to `plan.json`, and read back.
+
+Nothing that was edited or cut short passes. Pure.
+"""
 
 from __future__ import annotations
 
@@ -12,24 +15,28 @@ import dataclasses as d
 import hashlib
 import json
 import typing as t
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 from ..._common.errors import InvalidInput, UnsoundReading, describe_form_error
 from ..._common.text import make_printable, summarize_checks
 from ..._common.uuids import normalize_uuid
 from ..findings.entries import FORMAT, Entry, FindingsDocument
+from ..models.change import DELETE_PROVIDERS, Change, ProviderRemoval, sort_children_first
 from ..models.documents import (
     PlanDocument,
     PlanGroupsDocument,
     ScopeDocument,
     ShardDocument,
+    StepDocument,
+    TreeStepDocument,
     Unchecked,
     convert_to_json,
 )
 from ..models.host_groups import describe_groups
+from ..models.kinds import CHANGEABLE_KINDS, CONSUMER_KINDS, explain_unresolvable
+from ..models.placement import Provider
 from ..models.snapshot import NO_GROUPS, HostGroups, Shard
 from .limits import Limits
-from .steps import Step, TreeStep, parse_count, parse_steps
 
 # Changes that free capacity come before changes that take it.
 _ACTION_ORDER = ("remove", "reduce", "rewrite", "create")
@@ -53,6 +60,43 @@ class HasCloud(t.Protocol):
 
 
 @d.dataclass(frozen=True)
+class Step:
+    """One change of a plan: the finding that it resolves, and the exact write."""
+
+    finding: str
+    kind: str
+    change: Change
+
+    @property
+    def subject(self) -> str:
+        """The consumer that the finding is about."""
+        return self.change.consumer
+
+    def as_dict(self) -> StepDocument:
+        return {"finding": self.finding, "kind": self.kind, **self.change.as_dict()}
+
+
+@d.dataclass(frozen=True)
+class TreeStep:
+    """The deletion of a provider tree that is one step of a plan."""
+
+    finding: str
+    kind: str
+    change: ProviderRemoval
+
+    @property
+    def subject(self) -> str:
+        """The root provider that the finding is about."""
+        return self.change.providers[-1].uuid
+
+    def as_dict(self) -> TreeStepDocument:
+        return {"finding": self.finding, "kind": self.kind, **self.change.as_dict()}
+
+
+AnyStep = t.TypeVar("AnyStep", Step, TreeStep)
+
+
+@d.dataclass(frozen=True)
 class Plan:
     """The changes of one run, in their order, for the cloud whose findings they resolve.
 
@@ -73,18 +117,16 @@ class Plan:
     groups: HostGroups = NO_GROUPS
 
     @classmethod
-    def from_findings(cls, findings: t.Any, kinds: Collection[str], approved: bool = False) -> Plan:
+    def from_findings(cls, findings: t.Any, kinds: Collection[str]) -> Plan:
         """Return the plan for the selected findings of the chosen `kinds`.
 
         Findings that have not been seen often enough are left out.
-        approved: whether a plan of them was reviewed; then they had been seen often enough when it
-            was made.
         Raises UnsoundReading when the reading behind the findings was not sound, and InvalidInput
         when the findings are not a document of this collection.
         """
         with _validate_findings(findings) as document:
             changes: list[tuple[str, str, Unchecked]] = []
-            for entry in _select_entries(document, kinds, approved):
+            for entry in _select_entries(document, kinds):
                 # A finding of a changeable kind may still have no change that is known to be right.
                 if entry["change"]:
                     changes.append((entry["id"], entry["kind"], entry["change"]))
@@ -106,12 +148,12 @@ class Plan:
 
         Raises InvalidInput for anything else, even if only one change is wrong.
         """
-        if is_compact(document):
-            raise InvalidInput(
-                "The plan is a compact plan, without its documents: pass it to orphan_plan, "
-                "together with findings of its consumers."
-            )
         _check_format(document, "plan", "orphan_plan")
+        if "compact" in document:
+            raise InvalidInput(
+                "This is a compact plan of version 2.0, which has no documents: set the path of "
+                "plan.json, or the pack that a job of this version exports."
+            )
         try:
             if document["digest"] != digest_others(document):
                 raise InvalidInput(
@@ -141,8 +183,12 @@ class Plan:
             ) from error
         return plan
 
+    @property
+    def all_steps(self) -> tuple[Step | TreeStep, ...]:
+        """All changes in their order: the trees of providers come last."""
+        return (*self.steps, *self.removals)
+
     def as_dict(self) -> PlanDocument:
-        steps: tuple[Step | TreeStep, ...] = (*self.steps, *self.removals)
         document: PlanDocument = {
             "format": FORMAT,
             "placement_endpoint": self.placement_endpoint,
@@ -150,7 +196,7 @@ class Plan:
             "detected_at": self.detected_at,
             "consumers": self.consumers,
             "shard": convert_to_json(self.shard),
-            "changes": [step.as_dict() for step in steps],
+            "changes": [step.as_dict() for step in self.all_steps],
             "digest": "",
         }
         if not self.groups.is_empty:
@@ -160,8 +206,17 @@ class Plan:
 
     def check_limits(self, limits: Limits) -> None:
         """Raise BreakerTripped when there are more changes than one run may make."""
-        count = len(self.steps) + len(self.removals)
-        limits.check_count(count, self.consumers, self.shard, describe_plan_groups(self.groups))
+        groups = describe_plan_groups(self.groups)
+        limits.check_count(len(self.all_steps), self.consumers, self.shard, groups)
+
+    def check_kinds(self, kinds: Collection[str]) -> None:
+        """Raise InvalidInput when there is a change of a kind that may not be changed."""
+        others = sorted({step.kind for step in self.all_steps} - set(kinds))
+        if others:
+            raise InvalidInput(
+                f"The plan changes {', '.join(others)}, which kinds "
+                "(orphan_cleanup_remediate_kinds) does not include here: nothing was changed."
+            )
 
 
 def check_scope(findings: t.Any, scope: Mapping[str, Sequence[str] | None]) -> None:
@@ -210,11 +265,6 @@ def _list_names_in_scope(detected: ScopeDocument, option: _ScopeName) -> list[se
 def _unify_name(name: str) -> str:
     uuid = normalize_uuid(name)
     return uuid.replace("-", "") if uuid else name.strip()
-
-
-def is_compact(document: t.Any) -> t.TypeGuard[Unchecked]:
-    """Return whether `document` is a plan without its documents, or is marked as one."""
-    return isinstance(document, dict) and bool(document.get("compact"))
 
 
 def check_cloud(planned: HasCloud, here: HasCloud) -> None:
@@ -306,17 +356,13 @@ def _validate_findings(findings: t.Any) -> Iterator[FindingsDocument]:
         ) from error
 
 
-def _select_entries(
-    findings: FindingsDocument, kinds: Collection[str], approved: bool = False
-) -> list[Entry]:
-    selected = []
-    for entry in findings["findings"]:
-        if entry["kind"] not in kinds or not entry["selected"]:
-            continue
+def _select_entries(findings: FindingsDocument, kinds: Collection[str]) -> list[Entry]:
+    return [
+        entry
+        for entry in findings["findings"]
         # Entries that version 1.0 wrote have no key for it, and do not wait.
-        if approved or not entry.get("waiting"):
-            selected.append(entry)
-    return selected
+        if entry["kind"] in kinds and entry["selected"] and not entry.get("waiting")
+    ]
 
 
 def _count_consumers(findings: FindingsDocument) -> int | None:
@@ -404,3 +450,202 @@ def _parse_names(value: t.Any) -> tuple[str, ...]:
         if not isinstance(name, str) or not name:
             raise ValueError("a name is not a text")
     return tuple(value)
+
+
+# --- single changes
+
+
+def parse_steps(
+    changes: Iterable[tuple[str, str, Unchecked]],
+) -> tuple[list[Step], tuple[TreeStep, ...]]:
+    """Return the steps that change allocations, and those that delete trees of providers.
+
+    changes: the id and the kind of each finding, with its change as a document.
+    Raises InvalidInput as `parse_step` and `parse_tree_step` do.
+    """
+    steps, removals = [], []
+    for finding, kind, document in changes:
+        if document["action"] == DELETE_PROVIDERS:
+            removals.append(parse_tree_step(finding, kind, document))
+        else:
+            steps.append(parse_step(finding, kind, document))
+    if len({step.subject for step in removals}) < len(removals):
+        raise InvalidInput("The plan deletes a provider twice.")
+    return steps, tuple(sorted(removals, key=lambda step: step.subject))
+
+
+def parse_step(finding: str, kind: str, document: Unchecked) -> Step:
+    """Return the step whose change `Change.as_dict` returned.
+
+    Raises InvalidInput also when the change cannot resolve the finding.
+    """
+    return _check_finding(Step(finding, kind, parse_change(document)), of_consumers=True)
+
+
+def parse_tree_step(finding: str, kind: str, document: Unchecked) -> TreeStep:
+    """Return the step whose deletion `ProviderRemoval.as_dict` returned.
+
+    Raises InvalidInput also when the deletion cannot resolve the finding.
+    """
+    return _check_finding(TreeStep(finding, kind, _parse_removal(document)), of_consumers=False)
+
+
+def _check_finding(step: AnyStep, of_consumers: bool) -> AnyStep:
+    """Return the step. Raises InvalidInput when its change cannot resolve its finding."""
+    kinds = {kind.name for kind in CHANGEABLE_KINDS if (kind in CONSUMER_KINDS) == of_consumers}
+    if step.kind not in kinds or step.finding != f"{step.kind}/{step.subject}":
+        raise InvalidInput(
+            f"The change of {step.subject} is for the finding {step.finding!r} of kind "
+            f"{step.kind!r}, {explain_unresolvable(step.kind)}"
+        )
+    return step
+
+
+def parse_change(document: Unchecked) -> Change:
+    """Return the change that `Change.as_dict` returned.
+
+    Raises InvalidInput when parts of it contradict each other, and what Python raises (KeyError,
+    TypeError, AttributeError) when it does not have that shape.
+    """
+    partner = document["partner"]
+    consumer, generation = document["consumer"], document["generation"]
+    if normalize_uuid(consumer) != consumer:
+        raise InvalidInput(f"A change names the consumer {consumer!r}, which is not a UUID.")
+    # Both sides carry the generation that guards the write.
+    for side in ("before", "after"):
+        _check_document(f"The document {side} the change of {consumer}", document[side], generation)
+    # A consumer has a generation exactly while it has allocations.
+    if (generation is None) != (not document["before"]["allocations"]):
+        raise InvalidInput(
+            f"The change of {consumer} starts from generation {generation}, which contradicts "
+            "its allocations before the change."
+        )
+    # A partner goes into the same request, so it is checked as strictly.
+    partner_change = None
+    if partner:
+        _check_partner(consumer, partner)
+        partner_change = parse_change(partner)
+    change = Change(consumer, generation, document["before"], document["after"], partner_change)
+    _check_consistency(change, document)
+    return change
+
+
+def _check_partner(consumer: str, partner: Unchecked) -> None:
+    if partner["partner"] or partner["consumer"] == consumer:
+        raise InvalidInput(
+            f"The partner in the change of {consumer} must be one other consumer, without a "
+            "partner of its own."
+        )
+
+
+def _check_consistency(change: Change, document: Unchecked) -> None:
+    """Raise InvalidInput when the document has anything else than its change would write."""
+    # What people review, such as the freed amounts, must be what the documents would do.
+    expected = change.as_dict()
+    if expected == document:
+        return
+    wrong = [key for key, value in expected.items() if document.get(key) != value]
+    if not wrong:
+        wrong = list(set(document) - set(expected))
+    raise InvalidInput(
+        f"The change of {change.consumer} contradicts itself: {', '.join(sorted(wrong))} "
+        "must match its documents."
+    )
+
+
+def _parse_removal(document: Unchecked) -> ProviderRemoval:
+    """Return the deletion that `ProviderRemoval.as_dict` returned, or raise InvalidInput."""
+    entries = document["providers"]
+    uuids = [entry["uuid"] for entry in entries]
+    root = uuids[-1] if uuids else ""
+    whole = _is_children_first(entries, uuids)
+    tree = tuple(_parse_provider(entry, root) for entry in entries)
+    removal = ProviderRemoval(tree)
+    named = all(normalize_uuid(provider.uuid) == provider.uuid for provider in tree)
+    # The order is checked before the depths are: without it the parents may form a circle.
+    if (
+        not whole
+        or not named
+        or removal.as_dict() != document
+        or sort_children_first(root, tree) != tree
+    ):
+        raise InvalidInput(
+            f"The deletion of provider {root!r} does not list a whole tree, children first."
+        )
+    return removal
+
+
+def _is_children_first(entries: Sequence[Unchecked], uuids: list[str]) -> bool:
+    """Return whether the last provider has no parent, and each other one has its parent later."""
+    if not entries or entries[-1]["parent"] is not None:
+        return False
+    for position, entry in enumerate(entries[:-1], 1):
+        if entry["parent"] not in uuids[position:]:
+            return False
+    return True
+
+
+def _parse_provider(entry: Unchecked, root: str) -> Provider:
+    generation = parse_count(entry["generation"])
+    return Provider(entry["uuid"], str(entry["name"]), generation, root, entry["parent"])
+
+
+def _check_document(what: str, body: t.Any, generation: int | None) -> None:
+    """Raise InvalidInput unless `body` is a document that Placement could be sent.
+
+    what: the document in words, for the message.
+    """
+    _check_generation(what, body["consumer_generation"], generation)
+    _check_owners(what, body)
+    for provider, allocation in body["allocations"].items():
+        _check_allocation(what, provider, allocation)
+
+
+def _check_generation(what: str, of_document: t.Any, of_change: t.Any) -> None:
+    # To Python 1.0 and True are 1; Placement would be sent what the document has.
+    whole = all(number is None or _is_integer(number) for number in (of_document, of_change))
+    if of_document != of_change or not whole:
+        raise InvalidInput(
+            f"{what} has generation {of_document!r}, and the change has {of_change!r}."
+        )
+
+
+def _check_owners(what: str, body: Unchecked) -> None:
+    # Placement refuses a document without an owner, and takes anything that is text for one.
+    owners = set(body) - {"allocations", "consumer_generation"}
+    names = ", ".join(sorted(owners))
+    required = {"project_id", "user_id"}
+    if not required <= owners <= {*required, "consumer_type"}:
+        raise InvalidInput(
+            f"{what} must have project_id and user_id, and may have consumer_type: it has {names}."
+        )
+    for owner in owners:
+        if not isinstance(body[owner], str) or not body[owner]:
+            raise InvalidInput(f"{what} must have {names}, each as text that is not empty.")
+
+
+def _check_allocation(what: str, provider: str, allocation: Unchecked) -> None:
+    amounts = allocation["resources"]
+    whole = all(_is_integer(amount) and amount > 0 for amount in amounts.values())
+    if (
+        normalize_uuid(provider) != provider
+        or set(allocation) != {"resources"}
+        or not amounts
+        or not whole
+    ):
+        shown = ", ".join(f"{amounts[cls]} {cls}" for cls in sorted(amounts)) or "nothing"
+        raise InvalidInput(
+            f"{what} must have whole amounts above zero on providers named by UUID: it has "
+            f"{make_printable(shown, 100)} on {make_printable(provider, 100)}."
+        )
+
+
+def parse_count(value: t.Any) -> int:
+    """Return `value`. Raises ValueError when it is not a whole number from zero on."""
+    if not _is_integer(value) or value < 0:
+        raise ValueError(f"{value!r} is not a count")
+    return int(value)
+
+
+def _is_integer(number: t.Any) -> bool:
+    return isinstance(number, int) and not isinstance(number, bool)

@@ -33,7 +33,7 @@ from ansible_collections.osops.placement.plugins.module_utils._core.models.nova 
     Service,
 )
 from ansible_collections.osops.placement.plugins.module_utils._core.models.snapshot import Scope
-from ansible_collections.osops.placement.plugins.module_utils._core.plan.steps import TreeStep
+from ansible_collections.osops.placement.plugins.module_utils._core.plan.plan import TreeStep
 from ansible_collections.osops.placement.tests.unit.plugins.module_utils.judging import (
     NO_MINIMUM_AGE,
     judge,

@@ -23,7 +23,7 @@ from ansible_collections.osops.placement.plugins.module_utils._core.changes.reme
 )
 from ansible_collections.osops.placement.plugins.module_utils._core.models.change import Change
 from ansible_collections.osops.placement.plugins.module_utils._core.models.nova import Service
-from ansible_collections.osops.placement.plugins.module_utils._core.plan.steps import Step
+from ansible_collections.osops.placement.plugins.module_utils._core.plan.plan import Step
 from ansible_collections.osops.placement.tests.unit.plugins.module_utils.judging import (
     NO_MINIMUM_AGE,
     judge,

@@ -69,7 +69,7 @@ from ansible_collections.osops.placement.plugins.module_utils._core.models.place
 from ansible_collections.osops.placement.plugins.module_utils._core.options.policy import (
     parse_policy,
 )
-from ansible_collections.osops.placement.plugins.module_utils._core.plan.steps import Step, TreeStep
+from ansible_collections.osops.placement.plugins.module_utils._core.plan.plan import Step, TreeStep
 from ansible_collections.osops.placement.tests.unit.examples import count_examples
 from ansible_collections.osops.placement.tests.unit.plugins.module_utils.placement import (
     HERE,

@@ -27,7 +27,7 @@ from ansible_collections.osops.placement.plugins.module_utils._core.models.chang
     ProviderRemoval,
 )
 from ansible_collections.osops.placement.plugins.module_utils._core.models.snapshot import Scope
-from ansible_collections.osops.placement.plugins.module_utils._core.plan.steps import Step, TreeStep
+from ansible_collections.osops.placement.plugins.module_utils._core.plan.plan import Step, TreeStep
 from ansible_collections.osops.placement.tests.unit.plugins.module_utils import nova_operations
 from ansible_collections.osops.placement.tests.unit.plugins.module_utils._core.changes.test_nova_races import (  # noqa: E501
     Cloud,

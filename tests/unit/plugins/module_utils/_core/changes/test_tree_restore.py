@@ -66,7 +66,7 @@ from ansible_collections.osops.placement.plugins.module_utils._core.models.place
     Inventory,
     Provider,
 )
-from ansible_collections.osops.placement.plugins.module_utils._core.plan.steps import TreeStep
+from ansible_collections.osops.placement.plugins.module_utils._core.plan.plan import TreeStep
 from ansible_collections.osops.placement.tests.unit.plugins.module_utils.trees import (
     CHILD,
     DISKS,

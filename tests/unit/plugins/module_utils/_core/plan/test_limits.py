@@ -30,7 +30,7 @@ from ansible_collections.osops.placement.plugins.module_utils._core.plan.limits 
     parse_limits,
     parse_max_failures,
 )
-from ansible_collections.osops.placement.plugins.module_utils._core.plan.steps import TreeStep
+from ansible_collections.osops.placement.plugins.module_utils._core.plan.plan import TreeStep
 from ansible_collections.osops.placement.tests.unit.plugins.module_utils.placement import Placement
 
 

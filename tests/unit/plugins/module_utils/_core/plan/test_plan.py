@@ -48,7 +48,7 @@ from ansible_collections.osops.placement.plugins.module_utils._core.plan.plan im
     check_scope,
     list_servers_to_heal,
 )
-from ansible_collections.osops.placement.plugins.module_utils._core.plan.steps import Step, TreeStep
+from ansible_collections.osops.placement.plugins.module_utils._core.plan.plan import Step, TreeStep
 from ansible_collections.osops.placement.tests.unit.plugins.module_utils._core.plan.signed import (
     parse_signed,
     sign,

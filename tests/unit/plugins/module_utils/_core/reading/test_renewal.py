@@ -20,7 +20,7 @@ from ansible_collections.osops.placement.plugins.module_utils._core.models.snaps
     READ_ONE_BY_ONE,
     Scope,
 )
-from ansible_collections.osops.placement.plugins.module_utils._core.plan.steps import Step
+from ansible_collections.osops.placement.plugins.module_utils._core.plan.plan import Step
 from ansible_collections.osops.placement.tests.unit.plugins.module_utils._core.changes.test_nova_races import (  # noqa: E501
     Cloud,
     begun_swap,

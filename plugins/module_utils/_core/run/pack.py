@@ -1,0 +1,163 @@
+# Copyright (c) 2026, osops.placement contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The files of a run as one text, for the next job or an operator who has lost the folder.
+
+AWX writes the artifacts of a job into the variables of the next one as YAML. From ansible-core 2.19
+on, such a text is read as if it had no quotes: a time becomes a timestamp, and a region NO becomes
+False. No YAML reader takes a pack for anything but a text. A pack has nothing that a template would
+evaluate, no spaces where YAML breaks lines, and no path of any file.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import re
+import typing as t
+import zlib
+from collections.abc import Mapping, Sequence
+
+from ..._common.errors import InvalidInput
+from ..._common.json_files import read_json_option
+
+File = t.Literal["plan", "journal", "moves"]
+"""What a pack can have: a plan, the records of its changes, and those of a drain."""
+
+# A plan is an object, and a journal the list of its records.
+_TYPES: Mapping[str, type] = {"plan": dict, "journal": list, "moves": list}
+
+# In characters: about 3 000 changes. AWX drops the result of a task from the log of a job above
+# 700 000 characters.
+MAX_LENGTH = 400_000
+# Far more than so many changes have: a short text can unpack to more than the memory has room for.
+_MAX_BYTES = 32 << 20
+
+_PREFIX = "osops.placement.run:"
+# The version of this form; the files inside have formats of their own.
+_VERSION = "1"
+# A pack, or a text of version 2.0, among other things. It is not the end of a path.
+_TEXT = re.compile(r"(?<![/\w.])osops\.placement\.(?:run|plan|journal):[\w:/+=-]*", re.ASCII)
+_FORM = re.compile(rf"{re.escape(_PREFIX)}{_VERSION}:([0-9a-f]{{64}}):([A-Za-z0-9_-]+)")
+
+_DAMAGED = "The pack was edited or cut short: nothing was changed. Only a complete pack is used."
+
+
+def pack_files(files: Mapping[File, t.Any]) -> str:
+    """Return files as one text, empty if that is too long to be handed on."""
+    contents = json.dumps(files, separators=(",", ":")).encode()
+    if len(contents) > _MAX_BYTES:
+        return ""
+    data = _encode(zlib.compress(contents, 9))
+    text = f"{_PREFIX}{_VERSION}:{_hash(data)}:{data}"
+    return text if len(text) <= MAX_LENGTH else ""
+
+
+def find_packs(value: t.Any) -> list[str]:
+    """Return the packs in a value: one text, a list, or all artifacts of a job as AWX shows them.
+
+    None are in a path, and in the contents of a file.
+    """
+    # With ansible-core 2.18, a text with the JSON of a mapping arrives as a mapping.
+    text = value if isinstance(value, str) else json.dumps(value, default=str)
+    return _TEXT.findall(text)
+
+
+def read_packed(value: t.Any, *names: File) -> list[tuple[File, t.Any]] | None:
+    """Return a file of each pack in a value, with its name; None if the value has no pack.
+
+    names: which file, the best first.
+    Raises InvalidInput unless each pack is complete, unchanged, and has one of them.
+    """
+    packs = find_packs(value)
+    texts = [entry for entry in value if isinstance(entry, str)] if isinstance(value, list) else []
+    # What is not recognized may be a part of a pack that must not be left out.
+    if 0 < len(packs) < len(texts):
+        raise InvalidInput(_DAMAGED)
+    return [_choose_file(unpack_files(text), names) for text in packs] or None
+
+
+def _choose_file(files: Mapping[File, t.Any], names: Sequence[File]) -> tuple[File, t.Any]:
+    for name in names:
+        if name in files:
+            return name, files[name]
+    raise InvalidInput(
+        f"The pack has no {names[0]}, but {' and '.join(sorted(files)) or 'nothing'}: use the pack "
+        "of the job that exported one."
+    )
+
+
+def unpack_files(text: str) -> dict[File, t.Any]:
+    """Return the files of which `pack_files` made a text.
+
+    Raises InvalidInput for any other text, even if only one character differs.
+    """
+    _check_version(text)
+    match = _FORM.fullmatch(text)
+    if match is None or len(text) > MAX_LENGTH or _hash(match[2]) != match[1]:
+        raise InvalidInput(_DAMAGED)
+    try:
+        files: dict[File, t.Any] = json.loads(_decompress(_decode(match[2])))
+        for name, contents in files.items():
+            if not isinstance(contents, _TYPES[name]):
+                raise ValueError(f"the {name} is of another type")
+    except (ValueError, KeyError, AttributeError, RecursionError) as error:
+        raise InvalidInput(_DAMAGED) from error
+    return files
+
+
+def read_plan_option(value: t.Any) -> tuple[t.Any, bool]:
+    """Return the plan in an option, and whether it came in a pack.
+
+    value: the path of a plan, the plan itself, or a pack.
+    """
+    packed = read_packed(value, "plan")
+    if packed is None:
+        return read_json_option("plan", value), False
+    if len(packed) > 1:
+        raise InvalidInput(f"There are {len(packed)} packs with a plan: choose one.")
+    return packed[0][1], True
+
+
+def _check_version(text: str) -> None:
+    """Raise InvalidInput for a text of another version, with what to do instead."""
+    if text.startswith(("osops.placement.plan:", "osops.placement.journal:")):
+        raise InvalidInput(
+            "This text was exported by version 2.0, and version 3.0.0 uses plan.json and journals, "
+            f"or packs that begin with {_PREFIX}: set the path of the file, or plan again."
+        )
+    version = text.removeprefix(_PREFIX).partition(":")[0]
+    if text.startswith(_PREFIX) and version != _VERSION:
+        raise InvalidInput(
+            f"The pack has version {version[:20]!r}; this version of the collection reads version "
+            f"{_VERSION}."
+        )
+
+
+def _encode(data: bytes) -> str:
+    return base64.urlsafe_b64encode(data).decode().rstrip("=")
+
+
+def _decode(text: str) -> bytes:
+    decoded = base64.b64decode(text + "=" * (-len(text) % 4), altchars=b"-_", validate=True)
+    # Python ignores bits without a meaning, and before 3.13 also what follows the padding.
+    if _encode(decoded) != text:
+        raise ValueError("it is not in its canonical form")
+    return decoded
+
+
+def _decompress(packed: bytes) -> bytes:
+    reader = zlib.decompressobj()
+    try:
+        unpacked = reader.decompress(packed, _MAX_BYTES)
+    except zlib.error as error:
+        raise ValueError(str(error)) from error
+    if not reader.eof or reader.unused_data:
+        raise ValueError("it is not complete, is too long, or has more than one part")
+    return unpacked
+
+
+def _hash(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()
