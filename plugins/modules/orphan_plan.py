@@ -357,7 +357,7 @@ def _return_plan(module: AnsibleModule, plan: Plan, path: str | None) -> dict[st
     if module.params["dest"]:
         write_json(module.params["dest"], document)
     changes = [step.change for step in plan.all_steps]
-    result = {
+    result: dict[str, t.Any] = {
         "changed": False,
         "plan": path,
         "changes": len(changes),

@@ -231,7 +231,7 @@ def _read_records(journal: t.Any) -> list[JournalRecord]:
         records, name = read_journal(journal)[0], str(journal)
     else:
         records, name = (
-            check_records(entry for _file, moves in packed for entry in moves),
+            check_records(entry for moves in packed[1] for entry in moves),
             "The pack",
         )
     for record in records:

@@ -327,10 +327,9 @@ def _convert_counts(counts: Mapping[str, t.Any] | None) -> dict[str, int]:
 
 def _list_changes(packed: str) -> list[str]:
     """Return the findings that a plan resolves; none when there are too many to be passed on."""
-    changes = [
-        change for _file, plan in read_packed(packed, "plan") or () for change in plan["changes"]
-    ]
-    return [str(change["finding"]) for change in changes] if len(changes) <= _MAX_LISTED else []
+    _file, plans = read_packed(packed, "plan") or ("plan", [])
+    changes = [str(change["finding"]) for plan in plans for change in plan["changes"]]
+    return changes if len(changes) <= _MAX_LISTED else []
 
 
 def build_journal_artifact(packed: str, host: str = "") -> dict[str, t.Any]:

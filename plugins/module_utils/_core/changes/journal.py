@@ -27,7 +27,7 @@ from ..._common.json_files import read_bytes
 from ..models.documents import Unchecked
 from ..models.kinds import rename_finding, rename_kind
 from ..plan.plan import Plan
-from ..run.pack import File, read_packed
+from ..run.pack import read_packed
 
 _Parsed = t.TypeVar("_Parsed")
 
@@ -165,12 +165,14 @@ def read_journal(journal: t.Any) -> tuple[list[JournalRecord], bool]:
     The write that a torn record was to precede was never sent.
     Raises InvalidInput for anything that is not a journal.
 
-    journal: its path, a list of its records, or packs. A pack with a plan stands for a journal of
-    all its changes.
+    journal: its path, a list of its records, or packs. Without the journal of a job that was
+    killed, its plan stands for a journal of all changes.
     """
     packed = read_packed(journal, "journal", "plan")
     if packed is not None:
-        return [record for entry in packed for record in _list_records(*entry)], False
+        file, found = packed
+        list_records = check_records if file == "journal" else _list_planned
+        return [record for contents in found for record in list_records(contents)], False
     if isinstance(journal, list):
         return check_records(journal), False
     if not isinstance(journal, str) or not journal.strip():
@@ -189,10 +191,8 @@ def read_journal(journal: t.Any) -> tuple[list[JournalRecord], bool]:
     return records, torn
 
 
-def _list_records(file: File, contents: t.Any) -> list[JournalRecord]:
-    if file == "journal":
-        return check_records(contents)
-    plan = Plan.parse(contents)
+def _list_planned(document: t.Any) -> list[JournalRecord]:
+    plan = Plan.parse(document)
     return [build_record(PLANNED, step, plan.placement_endpoint) for step in plan.all_steps]
 
 

@@ -311,7 +311,9 @@ class TreeStepDocument(RemovalDocument):
     kind: str
 
 
-class _PlanFields(t.TypedDict):
+class PlanDocument(t.TypedDict):
+    """The contents of `plan.json`."""
+
     # The version of this structure.
     format: int
     placement_endpoint: str
@@ -322,40 +324,12 @@ class _PlanFields(t.TypedDict):
     consumers: int | None
     # Missing if no group of hosts was named.
     groups: t.NotRequired[PlanGroupsDocument]
-
-
-class PlanDocument(_PlanFields):
-    """The contents of `plan.json`."""
-
     # The part of the cloud that was read; None for all of it. Files of version 1.0 do not have it.
     shard: t.NotRequired[ShardDocument | None]
     # In their order: what frees capacity comes first, the deletions of trees come last.
     changes: list[StepDocument | TreeStepDocument]
     # The SHA-256 of all other keys. Files of version 2.0 do not have it.
     digest: t.NotRequired[str]
-
-
-class CompactChangeDocument(_StepReference):
-    """A change of a compact plan."""
-
-    # None for the deletion of a tree of providers.
-    consumer: str | None
-    generation: int | None
-    # The SHA-256 of the change with its documents, in hexadecimal.
-    digest: str
-
-
-class CompactPlanDocument(_PlanFields):
-    """A plan without its documents, as one job passes it to the next."""
-
-    # Always true.
-    compact: bool
-    # How many changes there are.
-    count: int
-    # None when there are too many to be passed on.
-    changes: list[CompactChangeDocument] | None
-    # The SHA-256 of all other keys, in hexadecimal.
-    digest: str
 
 
 # --- outcomes

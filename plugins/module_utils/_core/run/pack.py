@@ -18,7 +18,8 @@ import json
 import re
 import typing as t
 import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
+from itertools import chain
 
 from ..._common.errors import InvalidInput
 from ..._common.json_files import read_json_option
@@ -65,27 +66,27 @@ def find_packs(value: t.Any) -> list[str]:
     return _TEXT.findall(text)
 
 
-def read_packed(value: t.Any, *names: File) -> list[tuple[File, t.Any]] | None:
-    """Return a file of each pack in a value, with its name; None if the value has no pack.
+def read_packed(value: t.Any, *names: File) -> tuple[File, list[t.Any]] | None:
+    """Return what the packs in a value have of a file, and its name; None if there is no pack.
 
-    names: which file, the best first.
-    Raises InvalidInput unless each pack is complete, unchanged, and has one of them.
+    names: which file. The first that any of them has counts, because all artifacts of a job have
+    its plan beside its journal.
+    Raises InvalidInput unless each pack is complete and unchanged, and one of them has the file.
     """
     packs = find_packs(value)
     texts = [entry for entry in value if isinstance(entry, str)] if isinstance(value, list) else []
     # What is not recognized may be a part of a pack that must not be left out.
     if 0 < len(packs) < len(texts):
         raise InvalidInput(_DAMAGED)
-    return [_choose_file(unpack_files(text), names) for text in packs] or None
-
-
-def _choose_file(files: Mapping[File, t.Any], names: Sequence[File]) -> tuple[File, t.Any]:
+    if not packs:
+        return None
+    unpacked = [unpack_files(text) for text in packs]
     for name in names:
-        if name in files:
-            return name, files[name]
+        if found := [files[name] for files in unpacked if name in files]:
+            return name, found
     raise InvalidInput(
-        f"The pack has no {names[0]}, but {' and '.join(sorted(files)) or 'nothing'}: use the pack "
-        "of the job that exported one."
+        f"There is no {names[0]} in the pack, but {' and '.join(sorted({*chain(*unpacked)}))}: use "
+        "that of the job that exported one."
     )
 
 
@@ -116,9 +117,10 @@ def read_plan_option(value: t.Any) -> tuple[t.Any, bool]:
     packed = read_packed(value, "plan")
     if packed is None:
         return read_json_option("plan", value), False
-    if len(packed) > 1:
-        raise InvalidInput(f"There are {len(packed)} packs with a plan: choose one.")
-    return packed[0][1], True
+    _file, plans = packed
+    if len(plans) > 1:
+        raise InvalidInput(f"There are {len(plans)} packs with a plan: choose one.")
+    return plans[0], True
 
 
 def _check_version(text: str) -> None:
