@@ -532,8 +532,7 @@ from ..module_utils._hosts.move_journal import (
     MoveHistory,
     MoveJournal,
     find_move_journals,
-    pack_moves,
-    read_moves,
+    read_history,
 )
 from ..module_utils._hosts.move_run import RunLimits
 
@@ -611,28 +610,28 @@ def _read_history(
     journals = (
         [params["journal"]] if params["journal"] else find_move_journals(params["output_dir"])
     )
-    records = read_moves(journals, session.compute.endpoint, options.host)
+    history = read_history(journals, session.compute.endpoint, options.host)
     needs_records = params["state"] == "returned" and (params["journal"] or params["move_back"])
-    if needs_records and not records:
+    if needs_records and not history.records:
         raise InvalidInput(
             f"The journals have nothing about {options.host}, and without the journal of its drain "
             "nobody knows which servers to move back: nothing was changed. Set journal "
             "(host_decommission_moves_journal) to that of the drain."
         )
-    return MoveHistory(records)
+    return history
 
 
 def _pack_history(module: AnsibleModule, session: Session) -> str:
     """Return what the journals say about the host, as following jobs get it."""
     folder, host = module.params["output_dir"], module.params["host"]
     try:
-        records = read_moves(find_move_journals(folder), session.compute.endpoint, host)
+        history = read_history(find_move_journals(folder), session.compute.endpoint, host)
     except InvalidInput as error:
         # What became of the servers must be reported all the same.
         module.warn(f"The journals of moves cannot be passed on to other jobs. {error}")
         return ""
-    packed = pack_moves(records) if records else ""
-    if records and not packed:
+    packed = history.pack() if history.records else ""
+    if history.records and not packed:
         module.warn(
             f"The journals of moves in {folder} are too long to be passed on to other jobs: keep "
             "them, because no server is moved back without them."

@@ -322,9 +322,13 @@ versions:
   description: The version of C(openstacksdk) where the module ran.
   returned: success or when a change failed
   type: dict
-  sample:
-    openstacksdk: 4.22.0
   version_added: 3.0.0
+  contains:
+    openstacksdk:
+      description: Its version.
+      returned: success or when a change failed
+      type: str
+      sample: 4.22.0
 """
 
 import contextlib
@@ -338,7 +342,7 @@ from ..module_utils._common.errors import InvalidInput
 from ..module_utils._common.folders import require_private_file, require_private_folder
 from ..module_utils._common.progress import PROGRESS, progress_options
 from ..module_utils._core.changes.group_check import GroupCheck
-from ..module_utils._core.changes.journal import Journal, read_journal
+from ..module_utils._core.changes.journal import Journal, read_journal, read_plan
 from ..module_utils._core.changes.outcomes import conclude_run, count_outcomes
 from ..module_utils._core.changes.provider_trees import TreeRemover
 from ..module_utils._core.changes.remediation import OUTCOMES, Remediation
@@ -362,7 +366,7 @@ from ..module_utils._core.plan.limits import (
 from ..module_utils._core.plan.plan import Plan, check_cloud
 from ..module_utils._core.reading.renewal import RenewingCollector
 from ..module_utils._core.run.lock import acquire_lock
-from ..module_utils._core.run.pack import pack_files, read_plan_option
+from ..module_utils._core.run.pack import pack_files
 from ..module_utils._core.run.signals import watch_for_stop
 
 if t.TYPE_CHECKING:  # pragma: no cover
@@ -415,10 +419,10 @@ def work(module: AnsibleModule, connect: Connect) -> dict[str, t.Any]:
 
 
 def _read_plan(value: t.Any) -> Plan:
-    document, is_packed = read_plan_option(value)
+    plan, is_packed = read_plan(value)
     if isinstance(value, str) and not is_packed:
         require_private_file(value)
-    return Plan.parse(document)
+    return plan
 
 
 def _pack_journal(module: AnsibleModule, path: str | None) -> str:

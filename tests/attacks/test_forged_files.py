@@ -17,10 +17,6 @@ from ansible_collections.osops.placement.plugins.module_utils._core.changes.jour
     AFTER,
     BEFORE,
     build_record,
-    format_records,
-)
-from ansible_collections.osops.placement.plugins.module_utils._core.changes.journal_parts import (
-    split_journal,
 )
 from ansible_collections.osops.placement.plugins.module_utils._core.models.change import (
     build_change,
@@ -29,6 +25,7 @@ from ansible_collections.osops.placement.plugins.module_utils._core.models.place
     Allocation,
 )
 from ansible_collections.osops.placement.plugins.module_utils._core.plan.plan import Step
+from ansible_collections.osops.placement.plugins.module_utils._core.run.pack import pack_files
 
 if t.TYPE_CHECKING:
     from ansible_collections.osops.placement.tests.integration.strays import Strays
@@ -51,7 +48,7 @@ class Forger:
         self._owner = (shown["project_id"], shown["user_id"])
         self.endpoint = f"http://127.0.0.1:{minicloud.ports['placement']}/"
 
-    def forge(self, partner: str, before: dict[str, t.Any]) -> list[str]:
+    def forge(self, partner: str, before: dict[str, t.Any]) -> str:
         """Return a journal with the right generation and time, and with a fitting digest.
 
         before: what the server is said to have had before.
@@ -72,7 +69,7 @@ class Forger:
             "outcome": "rewritten",
             "reason": "",
         }
-        return split_journal(format_records([build_record(BEFORE, step, self.endpoint), after]))
+        return pack_files({"journal": [build_record(BEFORE, step, self.endpoint), after]})
 
     def _make(self, consumer: str, resources: dict[str, t.Any], generation: int) -> Allocation:
         return Allocation(

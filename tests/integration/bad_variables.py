@@ -938,7 +938,6 @@ BAD: t.Mapping[str, tuple[Bad, ...]] = {
             "host_decommission_moves_journal=/nowhere/moves.jsonl",
             "is '/nowhere/moves.jsonl', and there is no such file.",
         ),
-        Bad("drain_host", "host_decommission_moves_journal=", "moves_journal is empty: leave it"),
         Bad("drain_host", "host_decommission_drained_reason=", "drained_reason is empty"),
         Bad(
             "hypervisor_cleanup main",

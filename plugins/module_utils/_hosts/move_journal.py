@@ -14,7 +14,7 @@ import dataclasses as d
 import glob
 import os
 import typing as t
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from .._common.clock import get_utc_now
 from .._common.errors import InvalidInput, hide_credentials
@@ -115,7 +115,8 @@ class MoveJournal(Journal):
 class MoveHistory:
     """What the journals say about one host of one cloud."""
 
-    def __init__(self, records: Iterable[JournalRecord]) -> None:
+    def __init__(self, records: Sequence[JournalRecord]) -> None:
+        self.records = records
         # The records that began the moves that are not known to be over, with their replies.
         self._open: dict[str, dict[str, t.Any]] = {}
         self._departures: dict[str, Departure] = {}
@@ -129,6 +130,17 @@ class MoveHistory:
         """Return the moves that were requested, or were about to be, and are not over."""
         begun = [record for record in self._open.values() if record["purpose"] == purpose]
         return list(map(_build_attempt, begun))
+
+    def pack(self) -> str:
+        """Return all that is known of the host as following jobs get it, empty if it is too long.
+
+        It has no names of servers, which everybody who may read a job could see.
+        """
+        nameless = [
+            {**record, "name": record["server"]} if "name" in record else record
+            for record in self.records
+        ]
+        return pack_files({"moves": nameless})
 
     def list_departures(self) -> list[Departure]:
         """Return the servers that were moved away and not moved back."""
@@ -188,8 +200,8 @@ def find_move_journals(directory: str) -> list[str]:
     return sorted(glob.glob(os.path.join(glob.escape(directory), "moves-*.jsonl")))
 
 
-def read_moves(journals: Sequence[t.Any], compute_endpoint: str, host: str) -> list[JournalRecord]:
-    """Return the records of a host in journals of moves.
+def read_history(journals: Sequence[t.Any], compute_endpoint: str, host: str) -> MoveHistory:
+    """Return what journals say about a host.
 
     Records about other hosts and clouds are left out.
     Raises InvalidInput for a file that is not a journal of moves, and for moves of a host of that
@@ -211,18 +223,7 @@ def read_moves(journals: Sequence[t.Any], compute_endpoint: str, host: str) -> l
             f"connection has Nova at {compute_endpoint}. Nothing was changed: connect with the "
             "same interface, and keep each cloud in a folder of its own."
         )
-    return records
-
-
-def pack_moves(records: Iterable[JournalRecord]) -> str:
-    """Return records as following jobs get them, empty if they are too long.
-
-    They have no names of servers, which everybody who may read a job could see.
-    """
-    nameless = [
-        {**record, "name": record["server"]} if "name" in record else record for record in records
-    ]
-    return pack_files({"moves": nameless})
+    return MoveHistory(records)
 
 
 def _read_records(journal: t.Any) -> list[JournalRecord]:

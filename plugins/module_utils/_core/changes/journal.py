@@ -4,7 +4,8 @@
 
 """The journal: one JSON line before each write to Placement and one after it.
 
-The line before a write is on disk before the write is sent.
+The line before a write is on disk before the write is sent. Also how plans and journals are read,
+from files and from packs.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from ..._common.errors import (
     hide_credentials,
 )
 from ..._common.folders import require_private_file
-from ..._common.json_files import read_bytes
+from ..._common.json_files import read_bytes, read_json_option
 from ..models.documents import Unchecked
 from ..models.kinds import rename_finding, rename_kind
 from ..plan.plan import Plan
@@ -157,6 +158,20 @@ def format_records(records: Iterable[JournalRecord]) -> bytes:
 def build_record(event: str, step: RecordableStep, placement_endpoint: str) -> JournalRecord:
     """Return the record of `step` from before it is made."""
     return _add_header(event, placement_endpoint=placement_endpoint, **step.as_dict())
+
+
+def read_plan(value: t.Any) -> tuple[Plan, bool]:
+    """Return the plan in an option, and whether it came in a pack.
+
+    value: the path of a plan, the plan itself, or a pack.
+    """
+    packed = read_packed(value, "plan")
+    if packed is None:
+        return Plan.parse(read_json_option("plan", value)), False
+    _file, documents = packed
+    if len(documents) > 1:
+        raise InvalidInput(f"There are {len(documents)} packs with a plan: choose one.")
+    return Plan.parse(documents[0]), True
 
 
 def read_journal(journal: t.Any) -> tuple[list[JournalRecord], bool]:

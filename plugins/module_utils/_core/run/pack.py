@@ -7,7 +7,7 @@
 AWX writes the artifacts of a job into the variables of the next one as YAML. From ansible-core 2.19
 on, such a text is read as if it had no quotes: a time becomes a timestamp, and a region NO becomes
 False. No YAML reader takes a pack for anything but a text. A pack has nothing that a template would
-evaluate, no spaces where YAML breaks lines, and no path of any file.
+evaluate, no spaces where YAML breaks lines, and no path of any file. Pure.
 """
 
 from __future__ import annotations
@@ -18,11 +18,10 @@ import json
 import re
 import typing as t
 import zlib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from itertools import chain
 
 from ..._common.errors import InvalidInput
-from ..._common.json_files import read_json_option
 
 File = t.Literal["plan", "journal", "moves"]
 """What a pack can have: a plan, the records of its changes, and those of a drain."""
@@ -48,7 +47,7 @@ _DAMAGED = "The pack was edited or cut short: nothing was changed. Only a comple
 
 def pack_files(files: Mapping[File, t.Any]) -> str:
     """Return files as one text, empty if that is too long to be handed on."""
-    contents = json.dumps(files, separators=(",", ":")).encode()
+    contents = json.dumps(files, sort_keys=True, separators=(",", ":")).encode()
     if len(contents) > _MAX_BYTES:
         return ""
     data = _encode(zlib.compress(contents, 9))
@@ -61,9 +60,11 @@ def find_packs(value: t.Any) -> list[str]:
 
     None are in a path, and in the contents of a file.
     """
+    if isinstance(value, str):
+        return _TEXT.findall(value)
     # With ansible-core 2.18, a text with the JSON of a mapping arrives as a mapping.
-    text = value if isinstance(value, str) else json.dumps(value, default=str)
-    return _TEXT.findall(text)
+    parts = value.values() if isinstance(value, Mapping) else value
+    return list(chain(*map(find_packs, parts))) if isinstance(value, (Mapping, list)) else []
 
 
 def read_packed(value: t.Any, *names: File) -> tuple[File, list[t.Any]] | None:
@@ -80,7 +81,7 @@ def read_packed(value: t.Any, *names: File) -> tuple[File, list[t.Any]] | None:
         raise InvalidInput(_DAMAGED)
     if not packs:
         return None
-    unpacked = [unpack_files(text) for text in packs]
+    unpacked = unpack_files(packs)
     for name in names:
         if found := [files[name] for files in unpacked if name in files]:
             return name, found
@@ -90,37 +91,33 @@ def read_packed(value: t.Any, *names: File) -> tuple[File, list[t.Any]] | None:
     )
 
 
-def unpack_files(text: str) -> dict[File, t.Any]:
-    """Return the files of which `pack_files` made a text.
+def unpack_files(packs: Iterable[str]) -> list[dict[File, t.Any]]:
+    """Return the files of which `pack_files` made each text.
 
     Raises InvalidInput for any other text, even if only one character differs.
     """
-    _check_version(text)
-    match = _FORM.fullmatch(text)
-    if match is None or len(text) > MAX_LENGTH or _hash(match[2]) != match[1]:
-        raise InvalidInput(_DAMAGED)
-    try:
-        files: dict[File, t.Any] = json.loads(_decompress(_decode(match[2])))
-        for name, contents in files.items():
-            if not isinstance(contents, _TYPES[name]):
-                raise ValueError(f"the {name} is of another type")
-    except (ValueError, KeyError, AttributeError, RecursionError) as error:
-        raise InvalidInput(_DAMAGED) from error
+    unpacked = []
+    left = _MAX_BYTES
+    for text in packs:
+        _check_version(text)
+        match = _FORM.fullmatch(text)
+        if match is None or len(text) > MAX_LENGTH or _hash(match[2]) != match[1]:
+            raise InvalidInput(_DAMAGED)
+        try:
+            contents = _decompress(_decode(match[2]), left)
+            unpacked.append(_parse_files(contents))
+        except (ValueError, RecursionError) as error:
+            raise InvalidInput(_DAMAGED) from error
+        left -= len(contents)
+    return unpacked
+
+
+def _parse_files(contents: bytes) -> dict[File, t.Any]:
+    files: dict[File, t.Any] = json.loads(contents)
+    is_known = isinstance(files, dict) and files.keys() <= _TYPES.keys()
+    if not is_known or not all(isinstance(files[name], _TYPES[name]) for name in files):
+        raise ValueError("it has something else than the files of a run")
     return files
-
-
-def read_plan_option(value: t.Any) -> tuple[t.Any, bool]:
-    """Return the plan in an option, and whether it came in a pack.
-
-    value: the path of a plan, the plan itself, or a pack.
-    """
-    packed = read_packed(value, "plan")
-    if packed is None:
-        return read_json_option("plan", value), False
-    _file, plans = packed
-    if len(plans) > 1:
-        raise InvalidInput(f"There are {len(plans)} packs with a plan: choose one.")
-    return plans[0], True
 
 
 def _check_version(text: str) -> None:
@@ -150,10 +147,11 @@ def _decode(text: str) -> bytes:
     return decoded
 
 
-def _decompress(packed: bytes) -> bytes:
+def _decompress(packed: bytes, max_bytes: int) -> bytes:
     reader = zlib.decompressobj()
     try:
-        unpacked = reader.decompress(packed, _MAX_BYTES)
+        # To zlib, 0 is no limit.
+        unpacked = reader.decompress(packed, max(max_bytes, 1))
     except zlib.error as error:
         raise ValueError(str(error)) from error
     if not reader.eof or reader.unused_data:

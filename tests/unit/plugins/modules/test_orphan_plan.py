@@ -16,17 +16,13 @@ from ansible_collections.osops.placement.plugins.module_utils._core.changes.jour
     read_journal,
 )
 from ansible_collections.osops.placement.plugins.module_utils._core.models.documents import (
-    CompactPlanDocument,
     PlanDocument,
 )
 from ansible_collections.osops.placement.plugins.module_utils._core.models.kinds import (
     CHANGEABLE_KINDS,
 )
 from ansible_collections.osops.placement.plugins.module_utils._core.options.policy import Policy
-from ansible_collections.osops.placement.plugins.module_utils._core.plan.plan_text import (
-    format_plan_text,
-    is_plan_text,
-)
+from ansible_collections.osops.placement.plugins.module_utils._core.run.pack import find_packs
 from ansible_collections.osops.placement.plugins.modules import orphan_plan
 from ansible_collections.osops.placement.tests.unit.plugins.module_utils.judging import (
     build_findings,
@@ -66,7 +62,7 @@ def run(folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFix
 
     def run_module(**options: t.Any) -> t.Any:
         for name in ("findings", "plan", "dest", "output_dir"):
-            if isinstance(options.get(name), str) and not is_plan_text(options[name]):
+            if isinstance(options.get(name), str) and not find_packs(options[name]):
                 options[name] = str(folder / options[name])
         arguments = json.dumps({"ANSIBLE_MODULE_ARGS": options})
         monkeypatch.setattr(basic, "_ANSIBLE_ARGS", arguments.encode())
@@ -79,7 +75,7 @@ def run(folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFix
 
 def read_records(result: dict[str, t.Any]) -> list[t.Any]:
     """Return the records of the journal that the plan would leave."""
-    records, torn = read_journal(result["journal_parts"])
+    records, torn = read_journal(result["packed"])
     assert not torn
     return list(records)
 
@@ -103,7 +99,6 @@ def test_findings_become_a_plan_in_a_file(folder: Path, run: Run) -> None:
         "delete_providers": 2,
     }
     assert list_mismatches(plan, PlanDocument) == []
-    assert list_mismatches(result["compact"], CompactPlanDocument) == []
 
 
 def test_without_kinds_only_those_of_the_default_are_planned(folder: Path, run: Run) -> None:
@@ -124,7 +119,7 @@ def test_a_plan_is_read_back_as_it_was_written(folder: Path, run: Run) -> None:
     read = run(plan="plan.json", kinds=KINDS)
 
     assert read["plan"] == str(folder / "plan.json")
-    assert read["compact"] == written["compact"]
+    assert read["packed"] == written["packed"]
     assert read["actions"] == written["actions"]
 
 
@@ -136,29 +131,32 @@ def test_the_diff_shows_the_documents_of_each_consumer(folder: Path, run: Run) -
     assert set(result["diff"]["before"]) == set(result["diff"]["after"])
 
 
-def test_a_compact_plan_is_rebuilt_from_findings(folder: Path, run: Run) -> None:
-    compact = run(findings="findings.json", kinds=KINDS)["compact"]
-    without = run(plan=compact, kinds=KINDS)
-    rebuilt = run(plan=compact, findings="findings.json", kinds=KINDS, dest="plan.json")
+def test_a_pack_is_the_plan_and_becomes_a_file_again(folder: Path, run: Run) -> None:
+    planned = run(findings="findings.json", kinds=KINDS, dest="plan.json")
+    plan = (folder / "plan.json").read_text()
+    checked = run(plan=planned["packed"], kinds=KINDS)
+    written = run(plan=planned["packed"], kinds=KINDS, dest="again.json")
 
-    assert (without["changes"], without["plan"], without["journal_parts"]) == (9, None, [])
-    assert rebuilt["gone"] == []
-    assert rebuilt["scope"] == without["scope"]
-    assert rebuilt["compact"] == compact
-    assert (folder / "plan.json").exists()
+    assert (checked["changes"], checked["plan"]) == (9, None)
+    assert written["plan"] == str(folder / "again.json")
+    assert checked["packed"] == written["packed"] == planned["packed"]
+    assert (folder / "again.json").read_text() == plan
 
 
-def test_a_compact_plan_can_be_a_text(run: Run) -> None:
-    compact = run(findings="findings.json", kinds=KINDS)["compact"]
-    text = format_plan_text(compact)
+def test_a_pack_that_was_cut_or_has_no_plan_is_refused(run: Run) -> None:
+    packed = run(findings="findings.json", kinds=KINDS)["packed"]
+    for wrong in (packed[:-9], f"{packed} {packed}"):
+        assert run(plan=wrong, kinds=KINDS)["failed"] is True
 
-    without = run(plan=text, kinds=KINDS)
-    rebuilt = run(plan=text, findings="findings.json", kinds=KINDS)
-    cut = run(plan=text[:-9], kinds=KINDS)
 
-    assert (without["changes"], without["compact"]) == (9, compact)
-    assert (rebuilt["changes"], rebuilt["compact"]) == (9, compact)
-    assert cut["failed"] is True and "edited or cut short" in cut["msg"]
+def test_a_plan_that_is_too_long_to_be_handed_on_says_so(
+    run: Run, warned: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(orphan_plan, "pack_files", lambda files: "")
+
+    result = run(findings="findings.json")
+
+    assert result["packed"] == "" and "too long to be passed to other jobs" in warned[0]
 
 
 def test_more_changes_than_the_limit_fail_and_are_shown(folder: Path, run: Run) -> None:
@@ -196,10 +194,10 @@ def test_a_folder_that_is_lost_is_named_with_a_warning(
     folder: Path, run: Run, warned: list[str]
 ) -> None:
     result = run(findings="findings.json", output_dir="out")
-    compact = run(plan=result["compact"], output_dir="out")
+    packed = run(plan=result["packed"], output_dir="out")
 
     assert result["output_lost"].startswith(f"The journal in {folder}/out is lost after this job")
-    assert compact["output_lost"] == result["output_lost"]
+    assert packed["output_lost"] == result["output_lost"]
     assert warned == [result["output_lost"]] * 2
     assert "failed" not in result
 
@@ -364,7 +362,9 @@ def test_findings_of_more_than_is_named_are_refused(
         ({"findings": "nothing.json"}, "nothing.json cannot be read"),
         ({"findings": "other.json"}, "it has no format"),
         ({"plan": "findings.json"}, "The plan does not have the form that orphan_plan writes"),
-        ({"plan": {"compact": True}}, "The compact plan has format None"),
+        ({"plan": {"compact": True}}, "it has no format"),
+        ({"plan": {"compact": True, "format": 1}}, "a compact plan of version 2.0"),
+        ({"plan": "osops.placement.plan:1:eNq"}, "exported by version 2.0"),
         ({"findings": "findings.json", "kinds": ["stale_service"]}, "value of kinds must be one"),
         (
             {"findings": "findings.json", "plan": {"format": 1}},
@@ -394,9 +394,9 @@ def test_an_edited_plan_is_refused(folder: Path, run: Run) -> None:
     assert "its digest does not match" in result["msg"]
 
 
-def test_a_compact_plan_of_another_kind_is_refused(folder: Path, run: Run) -> None:
-    compact = run(findings="findings.json", kinds=KINDS)["compact"]
-    result = run(plan=compact, kinds=["deleted_server"])
+def test_a_pack_with_another_kind_is_refused(run: Run) -> None:
+    packed = run(findings="findings.json", kinds=KINDS)["packed"]
+    result = run(plan=packed, kinds=["deleted_server"])
 
     assert result["failed"] is True
     assert "nothing was changed" in result["msg"]

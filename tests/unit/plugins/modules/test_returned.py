@@ -154,10 +154,8 @@ def test_a_plan_is_documented(document: dict[str, t.Any], tmp_path: Path) -> Non
     planned = _plan(findings=findings)
 
     assert planned["changes"] and find_undocumented("orphan_plan", planned) == []
-    compact = _plan(plan=planned["compact"])
-    assert find_undocumented("orphan_plan", compact) == []
-    rebuilt = _plan(plan=planned["compact"], findings=findings)
-    assert find_undocumented("orphan_plan", rebuilt) == []
+    packed = _plan(plan=planned["packed"])
+    assert find_undocumented("orphan_plan", packed) == []
     healing = _plan(findings=findings, heal=True)
     assert healing["servers"] and find_undocumented("orphan_plan", healing) == []
 
@@ -165,7 +163,7 @@ def test_a_plan_is_documented(document: dict[str, t.Any], tmp_path: Path) -> Non
 def test_remediation_documents_its_outcomes() -> None:
     document = _read("remediation.json")
     returned = {key: document[key] for key in ("tally", "outcomes", "journal")}
-    returned["journal_parts"] = ["osops.placement.journal:1:…"]
+    returned |= {"packed": "osops.placement.run:1:…", "versions": {"openstacksdk": "4.22.0"}}
 
     assert returned["outcomes"] and find_undocumented("orphan_remediate", returned) == []
 

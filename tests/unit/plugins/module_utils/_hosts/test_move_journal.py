@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from ansible_collections.osops.placement.plugins.module_utils._common.errors import InvalidInput
+from ansible_collections.osops.placement.plugins.module_utils._core.run.pack import pack_files
 from ansible_collections.osops.placement.plugins.module_utils._hosts.draining import FAILED, MOVED
 from ansible_collections.osops.placement.plugins.module_utils._hosts.move_journal import (
     DRAIN,
@@ -202,3 +203,22 @@ def test_a_journal_of_allocations_is_refused(tmp_path: Path) -> None:
 
     with pytest.raises(InvalidInput, match="not a journal of moves"):
         read_history([str(path)], NOVA, SOURCE)
+
+
+def test_pack_tells_another_job_the_same_without_the_names(
+    journal: MoveJournal, tmp_path: Path
+) -> None:
+    journal.record_service(build_service(SOURCE), {"status": "disabled"})
+    journal.record_request(AWAY, DRAIN)
+    journal.record_end(AWAY, MOVED, "compute-2", "")
+    packed = read(tmp_path).pack()
+
+    history = read_history([[packed]], NOVA, SOURCE)
+
+    assert "web-1" not in json.dumps(history.records)
+    assert history.list_departures() == [Departure("s1", "s1", SOURCE, "compute-2")]
+    assert history.service == read(tmp_path).service
+    assert read_history([packed], NOVA, "compute-2").records == []
+    for wrong in (packed[:-1], pack_files({"journal": []}), pack_files({"moves": [{"host": "a"}]})):
+        with pytest.raises(InvalidInput):
+            read_history([wrong], NOVA, SOURCE)

@@ -388,6 +388,7 @@ def test_artifact_has_what_is_left_and_no_text_from_the_cloud() -> None:
         "remaining": ["6f7a1f5c-2a2c-4f0c-8f07-0d3a6d6f1c11"],
         "tally": {"moved": 3, "left": 1},
         "journal": "/out/moves-1.jsonl",
+        "packed": "osops.placement.run:1:…",
         "outcomes": [{"name": "a name that a user chose"}],
     }
 
@@ -400,6 +401,7 @@ def test_artifact_has_what_is_left_and_no_text_from_the_cloud() -> None:
                 "remaining": ["6f7a1f5c-2a2c-4f0c-8f07-0d3a6d6f1c11"],
                 "outcomes": {"moved": 3, "left": 1},
                 "journal": "/out/moves-1.jsonl",
+                "packed": "osops.placement.run:1:…",
             }
         ]
     }
@@ -417,4 +419,5 @@ def test_drain_that_was_refused_leaves_no_host_empty() -> None:
         "remaining": [],
         "outcomes": {},
         "journal": "",
+        "packed": "",
     }

@@ -6,14 +6,13 @@
 
 from __future__ import annotations
 
+import random
 import typing as t
 
 import ansible.release
 import pytest
 
-from ansible_collections.osops.placement.plugins.module_utils._core.plan.plan_text import (
-    format_plan_text,
-)
+from ansible_collections.osops.placement.plugins.module_utils._core.run.pack import pack_files
 from ansible_collections.osops.placement.plugins.plugin_utils._report.run import (
     STAGES,
     build_artifacts,
@@ -32,11 +31,8 @@ VERSIONS = {
     "openstacksdk": "4.22.0",
 }
 FAIL_ON = ("never", "error", "partial", "undecided", "findings")
-COMPACT = {
-    "compact": True,
-    "count": 2,
-    "changes": [{"finding": "deleted_server/a"}, {"finding": "extra_host/b"}],
-}
+CHANGES = [{"finding": "deleted_server/a"}, {"finding": "extra_host/b"}]
+PACKED = pack_files({"plan": {"changes": CHANGES}})
 TALLY = {"removed": 2, "reduced": 0, "skipped": 1, "failed": 1}
 
 
@@ -86,8 +82,8 @@ RECORDED: dict[str, tuple[str, dict[str, t.Any], t.Any]] = {
     ),
     "failure with a plan": (
         "planned",
-        {"failed": True, "msg": "3 are too many.", "changes": 3, "compact": COMPACT, "records": []},
-        {"failed": True, "msg": "3 are too many.", "changes": 3, "compact": COMPACT},
+        {"failed": True, "msg": "3 are too many.", "changes": 3, "packed": PACKED, "records": []},
+        {"failed": True, "msg": "3 are too many.", "changes": 3, "packed": PACKED},
     ),
     "failure that is hidden from Ansible": (
         "planned",
@@ -106,8 +102,8 @@ RECORDED: dict[str, tuple[str, dict[str, t.Any], t.Any]] = {
     ),
     "a plan that is written nowhere": (
         "planned",
-        {"plan": None, "changes": 2, "scope": {"consumers": []}},
-        {"failed": False, "plan": None, "changes": 2, "scope": {"consumers": []}},
+        {"plan": None, "changes": 2, "frees": {}},
+        {"failed": False, "plan": None, "changes": 2},
     ),
     "a plan whose journal will be lost": (
         "planned",
@@ -120,7 +116,7 @@ RECORDED: dict[str, tuple[str, dict[str, t.Any], t.Any]] = {
             "tally": TALLY,
             "outcomes": [1],
             "journal": None,
-            "journal_parts": ["long"],
+            "packed": "long",
             "remediation": "/r",
             "stopped": "",
         },
@@ -197,13 +193,11 @@ def test_a_run_without_its_first_stage_has_failed(
         ((), ""),
         (("detected",), "detected broke."),
         (("planned",), "planned broke."),
-        (("confirmed",), "confirmed broke."),
         (("remediated",), "remediated broke."),
         (("reported",), "reported broke."),
         (
             STAGES,
-            "detected broke. planned broke. confirmed broke. remediated broke. "
-            "interrupted broke. reported broke.",
+            "detected broke. planned broke. remediated broke. interrupted broke. reported broke.",
         ),
     ],
 )
@@ -349,7 +343,7 @@ def _whole_run() -> dict[str, t.Any]:
             "failed": False,
             "plan": "/out/plan.json",
             "changes": 2,
-            "compact": COMPACT,
+            "packed": PACKED,
             "output_lost": "The journal is lost.",
         },
         "remediated": {"failed": False, "tally": TALLY, "journal": "/out/j", "remediation": "/r"},
@@ -375,27 +369,41 @@ def test_a_run_exports_numbers_and_its_plan() -> None:
             "output_lost": "The journal is lost.",
             "journal": "/out/j",
         },
-        "orphan_cleanup_plan": format_plan_text(COMPACT),
+        "orphan_cleanup_plan": PACKED,
     }
 
 
-def test_a_run_that_applies_a_plan_exports_the_versions_of_its_second_detection() -> None:
-    run = {"detects": False, "confirmed": {"failed": False, "versions": VERSIONS}}
+def test_a_run_that_applies_a_plan_exports_the_version_that_made_the_changes() -> None:
+    versions = {"openstacksdk": VERSIONS["openstacksdk"]}
+    run = {"detects": False, "remediated": {"failed": False, "versions": versions}}
 
     described = build_artifacts(run, "/out", check_mode=False)["orphan_cleanup_run"]
 
     assert described["versions"] == VERSIONS
 
 
-@pytest.mark.parametrize("compact", [None, "", {"compact": True, "count": 9, "changes": None}])
-def test_changes_that_are_not_passed_on_are_not_listed(compact: t.Any) -> None:
-    run = {"detects": True, "planned": {"failed": False, "changes": 9, "compact": compact}}
+@pytest.mark.parametrize("packed", [None, "", pack_files({"plan": {"changes": CHANGES * 501}})])
+def test_changes_that_are_not_passed_on_are_not_listed(packed: str | None) -> None:
+    run = {"detects": True, "planned": {"failed": False, "changes": 9, "packed": packed}}
 
     artifacts = build_artifacts(run, "/out", check_mode=False)
 
     described = artifacts["orphan_cleanup_run"]
     assert (described["planned"], described["changes"]) == (9, [])
-    assert bool(artifacts["orphan_cleanup_plan"]) is bool(compact)
+    assert artifacts["orphan_cleanup_plan"] == (packed or "")
+
+
+def test_plan_makes_room_for_the_journal_without_which_nothing_is_restored() -> None:
+    long = random.Random(1).randbytes(130_000).hex()
+    run = _whole_run()
+    run["planned"]["packed"] = pack_files({"plan": {"changes": [], "region": long}})
+
+    made = build_artifacts(run, "/out", check_mode=False)
+    run["remediated"]["journal"] = None
+    predicted = build_artifacts(run, "/out", check_mode=True)
+
+    assert made["orphan_cleanup_plan"] == ""
+    assert predicted["orphan_cleanup_plan"] == run["planned"]["packed"]
 
 
 def test_numbers_are_numbers_whatever_a_template_made_of_them() -> None:
@@ -427,11 +435,9 @@ def test_of_several_hosts_each_exports_its_own_part() -> None:
 
 
 def test_the_journal_is_exported_under_the_variable_that_restores_it() -> None:
-    parts = ["first", "second"]
-
-    assert build_journal_artifact(parts) == {"orphan_cleanup_journal": parts}
-    assert build_journal_artifact(parts, "north") == {
-        "orphan_cleanup_journal": {"by_host": {"host north": parts}}
+    assert build_journal_artifact("packed") == {"orphan_cleanup_journal": ["packed"]}
+    assert build_journal_artifact("packed", "north") == {
+        "orphan_cleanup_journal": {"by_host": {"host north": ["packed"]}}
     }
 
 
@@ -514,7 +520,6 @@ UNSOUND = _detected({"failed_checks": ["Wrong region."]})
     ("run", "fail_on", "message"),
     [
         ({"detected": {"failed": True, "msg": "No cloud."}}, "never", "No cloud."),
-        ({"confirmed": {"failed": True, "msg": "No cloud."}}, "never", "No cloud."),
         ({"reported": {"failed": True, "msg": "The disk is full."}}, "never", "The disk is full."),
         (
             {"interrupted": {"failed": True, "msg": "No such variable."}},
@@ -540,7 +545,6 @@ UNSOUND = _detected({"failed_checks": ["Wrong region."]})
         # The reading has a result: it was not sound.
         ({"detects": False, "detected": UNSOUND, "planned": NO_PLAN}, "never", ""),
         ({"detects": False, "detected": UNSOUND, "planned": NO_PLAN}, "error", "No such file."),
-        ({"detects": False, "confirmed": UNSOUND, "planned": NO_PLAN}, "never", ""),
         # Such a plan is for other jobs, and this run does not apply it.
         ({"remediates": False, "planned": REFUSED}, "error", ""),
         (

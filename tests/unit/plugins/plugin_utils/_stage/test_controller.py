@@ -179,10 +179,9 @@ def test_filters_import_little_because_each_task_reads_them() -> None:
     assert read == [
         "module_utils._common.errors",
         "module_utils._common.text",
-        "module_utils._core.changes.journal_parts",
         "module_utils._core.findings.coverage",
         "module_utils._core.models.outcomes",
-        "module_utils._core.plan.plan_text",
+        "module_utils._core.run.pack",
         "plugin_utils._report.run",
         "plugin_utils._stage.versions",
         "plugin_utils._variables.answers",

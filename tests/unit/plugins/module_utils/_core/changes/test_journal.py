@@ -31,18 +31,27 @@ from ansible_collections.osops.placement.plugins.module_utils._core.changes.jour
     Journal,
     build_record,
     read_journal,
-)
-from ansible_collections.osops.placement.plugins.module_utils._core.changes.journal_parts import (
-    split_journal,
+    read_plan,
 )
 from ansible_collections.osops.placement.plugins.module_utils._core.changes.outcomes import Outcome
 from ansible_collections.osops.placement.plugins.module_utils._core.models.change import (
     build_reduction,
 )
+from ansible_collections.osops.placement.plugins.module_utils._core.models.kinds import (
+    CHANGEABLE_KINDS,
+)
 from ansible_collections.osops.placement.plugins.module_utils._core.models.placement import (
     Allocation,
 )
-from ansible_collections.osops.placement.plugins.module_utils._core.plan.plan import Step
+from ansible_collections.osops.placement.plugins.module_utils._core.plan.plan import Plan, Step
+from ansible_collections.osops.placement.plugins.module_utils._core.run.pack import pack_files
+from ansible_collections.osops.placement.tests.unit.plugins.module_utils.judging import (
+    NO_MINIMUM_AGE,
+    build_findings,
+)
+from ansible_collections.osops.placement.tests.unit.plugins.module_utils.situations import (
+    build_world_of_every_action,
+)
 
 if t.TYPE_CHECKING:
     from collections.abc import Iterator
@@ -292,26 +301,37 @@ def test_records_of_a_task_are_accepted() -> None:
     assert read_journal(records) == (records, False)
 
 
-def test_parts_are_read_as_the_journal_of_which_they_are(tmp_path: pathlib.Path) -> None:
+def test_packs_are_read_as_the_journals_of_which_they_are(tmp_path: pathlib.Path) -> None:
     journal = _journal(tmp_path)
     journal.record_before([ONE, TWO])
     journal.record_after([Outcome(ONE, "removed"), Outcome(TWO, "removed")])
-    parts = split_journal(pathlib.Path(journal.path).read_bytes())
+    records, _torn = read_journal(journal.path)
+    text = pack_files({"journal": records})
 
-    assert read_journal(parts) == read_journal(journal.path)
-    assert read_journal("\n".join(parts)) == read_journal(journal.path)
-
-
-def test_parts_of_several_journals_give_the_records_of_all() -> None:
-    parts = split_journal(_lines(ONE) + b'{"format": 1, "ev') + split_journal(_lines(TWO))
-    records, torn = read_journal(parts)
-
-    assert ([known["finding"] for known in records], torn) == ([ONE.finding, TWO.finding], True)
+    assert read_journal(text) == read_journal([text]) == (records, False)
+    assert read_journal([text, pack_files({"journal": records[:1]})])[0] == [*records, records[0]]
 
 
-def test_parts_with_an_invalid_line_are_refused() -> None:
-    with pytest.raises(InvalidInput, match="Line 1 of the journal is not a record of a journal"):
-        read_journal(split_journal(b"{\n" + _lines(ONE)))
+def test_pack_with_anything_else_than_records_is_refused(tmp_path: pathlib.Path) -> None:
+    journal = _journal(tmp_path)
+    journal.record_before([ONE])
+    for contents in ([7], [{}], [journal.path], [pack_files({"journal": []})]):
+        with pytest.raises(InvalidInput, match="Record 1 is not a record of a journal"):
+            read_journal(pack_files({"journal": contents}))
+
+
+def test_plan_in_a_pack_stands_for_a_journal_of_all_its_changes() -> None:
+    world, changes = build_world_of_every_action()
+    findings = build_findings(world.snapshot(**changes), NO_MINIMUM_AGE)
+    plan = Plan.from_findings(findings, [kind.name for kind in CHANGEABLE_KINDS])
+    text = pack_files({"plan": plan.as_dict()})
+    records, torn = read_journal(text)
+
+    assert [record["finding"] for record in records] == [step.finding for step in plan.all_steps]
+    assert {record["event"] for record in records} == {PLANNED} and not torn
+    assert read_plan(text) == (plan, True)
+    with pytest.raises(InvalidInput, match="2 packs with a plan"):
+        read_plan([text, text])
 
 
 def test_journal_truncated_anywhere_gives_its_whole_records(path: pathlib.Path) -> None:

@@ -30,7 +30,6 @@ from ansible_collections.osops.placement.plugins.module_utils._core.models.kinds
     CHANGEABLE_KINDS,
 )
 from ansible_collections.osops.placement.plugins.module_utils._core.models.snapshot import Scope
-from ansible_collections.osops.placement.plugins.module_utils._core.plan.approval import Approval
 from ansible_collections.osops.placement.plugins.module_utils._core.plan.limits import Limits
 from ansible_collections.osops.placement.plugins.module_utils._core.plan.plan import (
     HEALED_KIND,
@@ -276,17 +275,6 @@ def test_servers_are_not_healed_before_enough_sightings() -> None:
     heard = [list_servers_to_heal(runs.run(), Limits(100, 1.0)) for _run in range(2)]
 
     assert heard == [[], [server]] and HEALED_KIND in KINDS
-
-
-def test_approved_plan_does_not_wait_again() -> None:
-    cloud = Cloud()
-    orphan = deleted_server(cloud)
-    scope = Scope(consumers=(orphan,))
-    approval = Approval.from_plan(Plan.from_findings(Runs(cloud, 1).run(scope=scope), KINDS))
-
-    plan, gone = approval.rebuild_plan(Runs(cloud).run(scope=scope))
-
-    assert ([step.subject for step in plan.steps], gone) == ([orphan], [])
 
 
 @pytest.mark.parametrize("name", ["terminal", "html", "markdown", "csv"])

@@ -65,10 +65,6 @@ from ansible_collections.osops.placement.plugins.module_utils._core.models.snaps
     Shard,
 )
 from ansible_collections.osops.placement.plugins.module_utils._core.options.policy import Policy
-from ansible_collections.osops.placement.plugins.module_utils._core.plan.approval import (
-    MAX_COMPACT_CHANGES,
-    Approval,
-)
 from ansible_collections.osops.placement.plugins.module_utils._core.plan.plan import Plan
 from ansible_collections.osops.placement.tests.unit.plugins.module_utils.judging import (
     build_findings,
@@ -160,14 +156,6 @@ def test_a_plan_is_what_is_declared(plan: Plan) -> None:
 
     assert list_mismatches(through_json(plan.as_dict()), documents.PlanDocument) == []
     assert list_mismatches(through_json(sharded.as_dict()), documents.PlanDocument) == []
-
-
-def test_a_compact_plan_is_what_is_declared(plan: Plan) -> None:
-    long = d.replace(plan, steps=plan.steps * (MAX_COMPACT_CHANGES + 1))
-
-    for of_plan in (Approval.from_plan(plan), Approval.from_plan(long)):
-        compact = through_json(of_plan.as_dict())
-        assert list_mismatches(compact, documents.CompactPlanDocument) == []
 
 
 def _conclude(

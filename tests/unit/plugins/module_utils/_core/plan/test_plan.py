@@ -44,11 +44,12 @@ from ansible_collections.osops.placement.plugins.module_utils._core.plan.limits 
 )
 from ansible_collections.osops.placement.plugins.module_utils._core.plan.plan import (
     Plan,
+    Step,
+    TreeStep,
     check_cloud,
     check_scope,
     list_servers_to_heal,
 )
-from ansible_collections.osops.placement.plugins.module_utils._core.plan.plan import Step, TreeStep
 from ansible_collections.osops.placement.tests.unit.plugins.module_utils._core.plan.signed import (
     parse_signed,
     sign,

@@ -4,14 +4,15 @@
 
 """Properties of every plan.
 
-It is read back as it was written, and no single edit makes a different write unnoticed.
+It is read back as it was written, and every single edit is refused.
 
-A plan is self-consistent when each of its changes follows from its own documents. One edit keeps it
-consistent only where a document says something that nothing else in the plan repeats: the owner of
-the consumer (`project_id`, `user_id`, `consumer_type`), the partner, and the name, generation and
-parent of a provider below a root. Such an edit is read; the step then has a different change, and a
-step whose change is not the one of the renewed proof is skipped. Every other edit is refused, or
-does not concern a write.
+Somebody who edits a plan and computes its digest again cannot make a different write unnoticed
+either. A plan is self-consistent when each of its changes follows from its own documents. One edit
+keeps it consistent only where a document says something that nothing else in the plan repeats: the
+owner of the consumer (`project_id`, `user_id`, `consumer_type`), the partner, and the name,
+generation and parent of a provider below a root. Such an edit is read; the step then has a
+different change, and a step whose change is not the one of the renewed proof is skipped. Every
+other edit is refused, or does not concern a write.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ import typing as t
 
 import hypothesis
 import hypothesis.strategies as st
+import pytest
 
 from ansible_collections.osops.placement.plugins.module_utils._common.errors import (
     InvalidInput,
@@ -204,9 +206,36 @@ def test_every_plan_is_read_back_unchanged(world: World) -> None:
     assert _written(plan) == plan
 
 
+@hypothesis.settings(max_examples=count_examples(1000))
+@hypothesis.given(edits())
+def test_any_edit_is_refused(edit: tuple[tuple[t.Any, ...], t.Any]) -> None:
+    _path, told = edit
+    # As text, because to Python 1, True and 1.0 are equal.
+    hypothesis.assume(json.dumps(told) != json.dumps(TOLD))
+
+    with pytest.raises(InvalidInput):
+        Plan.parse(told)
+
+
+def test_each_field_that_is_edited_is_refused() -> None:
+    """All of them are tried: each value as another one, and each one left out."""
+    for path in PLACES:
+        for edit in (*_lookalikes(_at(TOLD, path)), None, "", 7, []):
+            told = copy.deepcopy(TOLD)
+            _at(told, path[:-1])[path[-1]] = edit
+            if repr(edit) == repr(_at(TOLD, path)):
+                continue
+            with pytest.raises(InvalidInput):
+                Plan.parse(told)
+        told = copy.deepcopy(TOLD)
+        del _at(told, path[:-1])[path[-1]]
+        with pytest.raises(InvalidInput):
+            Plan.parse(told)
+
+
 @hypothesis.settings(max_examples=count_examples(3000))
 @hypothesis.given(edits())
-def test_any_edit_is_refused_or_harmless(
+def test_any_signed_edit_is_refused_or_harmless(
     edit: tuple[tuple[t.Any, ...], t.Any],
 ) -> None:
     path, told = edit
@@ -232,7 +261,7 @@ def test_any_edit_is_refused_or_harmless(
     )
 
 
-def test_any_lookalike_value_is_refused_or_harmless() -> None:
+def test_any_signed_lookalike_is_refused_or_harmless() -> None:
     """All of them are tried.
 
     The number as text, as a fraction or as true, the text with a blank, the object as a list.
@@ -253,5 +282,5 @@ def _lookalikes(value: t.Any) -> list[t.Any]:
     if isinstance(value, int):
         return [str(value), float(value), value == 1, [value]]
     if isinstance(value, str):
-        return [f"{value} ", value.upper(), [value], value.encode()]
+        return [f"{value} ", value.upper(), [value], value + "\0"]
     return [list(value)] if isinstance(value, dict) else []
