@@ -64,7 +64,7 @@ def test_last_job_says_what_happened_and_what_to_do_next(
     if run is not None:
         variables["orphan_cleanup_run"] = run
         if run["journal"] not in ("", LONG):
-            variables["orphan_cleanup_journal"] = ["osops.placement.journal:1:1/1:00:ab"]
+            variables["orphan_cleanup_journal"] = ["osops.placement.run:1:00:ab"]
 
     done: Job = job(Ansible(ROOT, tmp_path, {}), tmp_path / "job", PLAYBOOK, variables, core=core)
 

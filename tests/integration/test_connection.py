@@ -193,12 +193,12 @@ def test_role_passes_its_cloud_to_all_its_tasks(
 ) -> None:
     """Nothing else names a cloud here.
 
-    A compact plan makes the role detect, detect again, change and restore.
+    The role makes what was planned, and restores it.
     """
     few.release()
     few.claim()
     (tmp_path / "plan.json").write_text(json.dumps(few.plan))
-    approved = ansible.direct("orphan_plan", plan=str(tmp_path / "plan.json"))["compact"]
+    approved = ansible.direct("orphan_plan", plan=str(tmp_path / "plan.json"))["packed"]
     named = {
         "orphan_cleanup_cloud": ansible.environment.pop("OS_CLOUD"),
         "orphan_cleanup_remediate_kinds": ["unknown_consumer"],

@@ -166,16 +166,18 @@ def test_run_that_changes_nothing_exports_no_journal(newest: Jobs, strays: Stray
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("pasted", ["text", "json", "lines", "wrapped"])
+@pytest.mark.parametrize("pasted", ["text", "lines", "wrapped", "all"])
 def test_journal_that_was_pasted_by_hand_is_restored(
     newest: Jobs, strays: Strays, pasted: str
 ) -> None:
-    parts = newest.run("cleanup_orphans").artifacts["orphan_cleanup_journal"]
+    artifacts = newest.run("cleanup_orphans").artifacts
+    packs = artifacts["orphan_cleanup_journal"]
     forms: dict[str, t.Any] = {
-        "text": parts[0],
-        "json": json.dumps(parts, indent=1),
-        "lines": "\n".join(parts) + "\n",
-        "wrapped": {"by_host": {"localhost": parts}},
+        "text": packs[0],
+        "lines": "\n".join(packs) + "\n",
+        "wrapped": {"by_host": {"localhost": packs}},
+        # The plan of the same changes is among them.
+        "all": json.dumps(artifacts, indent=1),
     }
 
     restored = newest.run("restore_allocations", orphan_cleanup_journal=forms[pasted])
@@ -187,18 +189,18 @@ def test_journal_that_was_pasted_by_hand_is_restored(
 def test_journal_that_was_edited_or_is_incomplete_restores_nothing(
     jobs: Jobs, placement: Placement, strays: Strays
 ) -> None:
-    (part,) = jobs.run("cleanup_orphans").artifacts["orphan_cleanup_journal"]
+    (pack,) = jobs.run("cleanup_orphans").artifacts["orphan_cleanup_journal"]
     before = placement.everything()
-    other = "A" if part[-9] != "A" else "B"
-    wrong = {
-        "digest does not match": [part[:-9] + other + part[-8:]],
-        "part 2 is missing": [part.replace(":1/1:", ":1/2:")],
-        "is part 1 of a journal, where part 2 belongs": [part.replace(":1/1:", ":1/2:")] * 2,
-        "Text 1 is not a part of a journal": [part[:40]],
-    }
+    other = "A" if pack[-9] != "A" else "B"
+    wrong = [
+        ([pack[:-9] + other + pack[-8:]], "edited or cut short"),
+        ([pack, pack[:40]], "edited or cut short"),
+        ([pack.replace(":1:", ":2:")], "The pack has version '2'"),
+        (["osops.placement.journal:1:1/1:00:ab"], "exported by version 2.0"),
+    ]
 
-    for said, parts in wrong.items():
-        refused = jobs.run("restore_allocations", artifacts={"orphan_cleanup_journal": parts})
+    for packs, said in wrong:
+        refused = jobs.run("restore_allocations", artifacts={"orphan_cleanup_journal": packs})
 
         assert refused.status != 0 and said in refused.told, (said, refused.output)
     assert placement.everything() == before
@@ -217,9 +219,9 @@ def test_two_runs_in_one_play_export_both_journals(ansible: Ansible, strays: Str
     done = ansible.play({"tasks": [clean_up([first]), clean_up(others)]})
 
     assert done.status == 0 and strays.held == [], done.output
-    parts = _find_artifacts(done.output)["orphan_cleanup_journal"]
-    assert len(parts) == 2
-    restored = ansible.direct("orphan_restore", journal=parts, output_dir=str(ansible.folder))
+    packs = _find_artifacts(done.output)["orphan_cleanup_journal"]
+    assert len(packs) == 2
+    restored = ansible.direct("orphan_restore", journal=packs, output_dir=str(ansible.folder))
     assert restored["tally"]["restored"] == 3 and strays.held == strays.consumers
 
 
@@ -330,22 +332,20 @@ def test_a_thousand_changes_are_restored_from_the_artifacts_alone(
     assert removed.status == 0 and "Outcome: 1000 removed." in removed.told, removed.output
     emptied = _list_amounts(placement)
     assert not emptied.keys() & set(thousand)
-    parts = removed.artifacts["orphan_cleanup_journal"]
-    sizes = [len(part) for part in parts]
-    print(f"{len(parts)} parts with {sizes} characters")
+    (pack,) = removed.artifacts["orphan_cleanup_journal"]
+    print(f"{len(pack)} characters")
     # AWX drops results with more than 700 000 characters from the log of a job.
-    assert max(sizes) <= 100_200 and sum(sizes) < 250_000
-    assert len(json.dumps(removed.artifacts)) < 700_000
+    assert len(pack) < 250_000 and len(json.dumps(removed.artifacts)) < 400_000
 
-    cut = [*parts[:-1], parts[-1][:-1]]
-    incomplete = jobs.run("restore_allocations", artifacts={"orphan_cleanup_journal": cut})
+    cut = {"orphan_cleanup_journal": [pack[:-1]]}
+    incomplete = jobs.run("restore_allocations", artifacts=cut)
 
-    assert incomplete.status != 0 and "The journal was edited or cut short" in incomplete.told
+    assert incomplete.status != 0 and "edited or cut short" in incomplete.told
     assert _list_amounts(placement) == emptied
 
     restored = jobs.run(
         "restore_allocations",
-        artifacts={"orphan_cleanup_journal": parts},
+        artifacts={"orphan_cleanup_journal": [pack]},
         orphan_cleanup_max_changes=1000,
     )
 

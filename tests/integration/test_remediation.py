@@ -16,11 +16,7 @@ import pytest
 from ansible_collections.osops.placement.plugins.module_utils._core.changes.journal import (
     read_journal,
 )
-from ansible_collections.osops.placement.plugins.module_utils._core.plan.approval import Approval
-from ansible_collections.osops.placement.plugins.module_utils._core.plan.plan import Plan
-from ansible_collections.osops.placement.plugins.module_utils._core.plan.plan_text import (
-    format_plan_text,
-)
+from ansible_collections.osops.placement.plugins.module_utils._core.run.pack import pack_files
 from ansible_collections.osops.placement.tests.integration.support import has_detected, long
 from ansible_collections.osops.placement.tests.unit.plugins.module_utils._core.plan.signed import (
     sign,
@@ -115,7 +111,7 @@ def test_remediation_plans_removes_reads_back_and_journals(
     assert [(record["event"], record["consumer"]) for record in journal] == [
         (event, consumer) for event in ("before", "after") for consumer in orphans
     ]
-    records, _torn = read_journal(planned["journal_parts"])
+    records, _torn = read_journal(planned["packed"])
     assert [_timeless(record) for record in journal[:3]] == [
         _timeless(dict(record)) for record in records
     ]
@@ -132,9 +128,7 @@ def test_remediation_plans_removes_reads_back_and_journals(
         "It no longer has any allocations."
     }
 
-    restored = ansible.module(
-        "orphan_restore", journal=planned["journal_parts"], output_dir=str(tmp_path)
-    )
+    restored = ansible.module("orphan_restore", journal=planned["packed"], output_dir=str(tmp_path))
 
     assert restored["tally"] == {"restored": 3, "skipped": 0, "failed": 0}
     now = placement.everything()
@@ -479,20 +473,18 @@ def test_forged_plan_fails_its_renewed_proof(
     assert result["tally"]["removed"] == 2
 
 
-def test_forged_plan_from_another_job_is_detected_again(
+def test_forged_plan_from_another_job_fails_its_renewed_proof(
     ansible: Ansible, placement: Placement, minicloud: Minicloud, orphans: list[str], plan: Path
 ) -> None:
-    """The same plan as a text, whose digests all fit. It changes nothing, not even the orphans."""
-    before = placement.everything()
+    """The same plan in a pack, whose digests all fit."""
     server = minicloud.truth("healthy")["server"]
-    forged = Plan.parse(_forge_plan(plan, orphans[0], placement.allocation(server), server))
-    text = format_plan_text(Approval.from_plan(forged).as_dict())
+    held = placement.allocation(server)
+    text = pack_files({"plan": _forge_plan(plan, orphans[0], held, server)})
 
     run = ansible.playbook("cleanup_orphans", variables={**FORGOTTEN, "orphan_cleanup_plan": text})
 
-    assert run.status != 0
-    assert f"unknown_consumer/{server}" in run.told
-    assert placement.everything() == before
+    assert "Outcome: 2 removed, 1 skipped." in run.told, run.output
+    assert placement.allocation(server) == held
 
 
 def test_exclusions_and_minimum_ages_apply_to_a_plan_too(

@@ -119,8 +119,8 @@ def test_restore_brings_back_project_user_and_type(
     made = ansible.direct("orphan_remediate", plan=plan, output_dir=str(tmp_path), **NO_AGE)
     assert made["tally"]["removed"] == 2 and placement.held(consumers[1]) == {}
 
-    parts = planned["journal_parts"]
-    told = ansible.direct("orphan_restore", journal=parts, output_dir=str(tmp_path))
+    packed = planned["packed"]
+    told = ansible.direct("orphan_restore", journal=packed, output_dir=str(tmp_path))
 
     assert told["tally"]["restored"] == 2
     assert [owned(placement, consumer) for consumer in consumers] == before

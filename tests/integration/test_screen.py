@@ -185,9 +185,9 @@ def test_limit_that_is_exceeded_is_one_sentence_at_the_end(
     assert run.status == 2 and placement.everything() == before, run.output
     (fatal,) = [line for line in last if line.startswith("fatal:")]
     assert "9 changes are planned and max_changes is 8: nothing was changed." in fatal
-    # The compact plan is not a part of it.
+    # The plan is not a part of it.
     assert len(fatal) < 500 and run.output.count("fatal:") == 1
-    assert "digest" not in run.output
+    assert "osops.placement.run:" not in run.output
 
 
 @pytest.mark.long

@@ -87,11 +87,10 @@ def test_findings_of_more_than_is_named_now_are_not_changed(
 
 
 @pytest.mark.long
-def test_each_run_applies_exactly_its_own_compact_plan(ansible: Ansible, strays: Strays) -> None:
-    """A second run by a compact plan comes after one whose confirmation failed."""
+def test_each_run_applies_exactly_its_own_plan(ansible: Ansible, strays: Strays) -> None:
+    """The last run comes after one by another plan, and one that failed."""
     one, other, _kept = strays.consumers
-    planned = "{{ _orphan_cleanup_planned.compact }}"
-    failure = {"failed": True, "msg": "The confirmation of an earlier run failed."}
+    planned = "{{ _orphan_cleanup_planned.packed }}"
 
     done = ansible.play(
         {
@@ -103,7 +102,6 @@ def test_each_run_applies_exactly_its_own_compact_plan(ansible: Ansible, strays:
                 _run(orphan_cleanup_plan="{{ plan_of_one }}"),
                 # The results of that run are now those of a plan that was applied.
                 _rescue(_run(orphan_cleanup_plan="{{ plan_of_other }}", **BROKEN)),
-                _keep(_orphan_cleanup_planned_again=failure, _orphan_cleanup_confirmed=failure),
                 _run(orphan_cleanup_plan="{{ plan_of_other }}"),
             ]
         }
@@ -113,4 +111,3 @@ def test_each_run_applies_exactly_its_own_compact_plan(ansible: Ansible, strays:
     earlier, _task, last = done.output.partition("The first run ends here.")
     assert earlier.count("Outcome: 1 removed.") == 1 and one[:8] in earlier
     assert last.count("Outcome: 1 removed.") == 1 and other[:8] in last
-    assert failure["msg"] not in last
