@@ -318,7 +318,7 @@ def test_job_refuses_the_whole_plan_that_is_not_the_approved_one(
             "which kinds",
         ),
         ("a journal", pack_files({"journal": []}), {}, "There is no plan in the pack, but journal"),
-        ("of version 1.0", compact, {}, "a compact plan of version 2.0"),
+        ("of version 1.0", compact, {}, "a compact plan of an earlier version"),
         ("of version 2.0", "osops.placement.plan:1:eNq", {}, "exported by version 2.0"),
         ("what a failed job hands on", "", {}, "plan is empty"),
         ("for other inventory hosts", {"by_host": {"elsewhere": approved}}, {}, "plan is empty"),

@@ -19,9 +19,10 @@ from pathlib import Path
 import pytest
 import yaml
 
+from ansible_collections.osops.placement.plugins.module_utils._common.errors import InvalidInput
+from ansible_collections.osops.placement.plugins.module_utils._core.changes.journal import read_plan
 from ansible_collections.osops.placement.plugins.module_utils._core.models.kinds import (
     RENAMED_KINDS,
-    explain_unresolvable,
 )
 from ansible_collections.osops.placement.plugins.plugin_utils._variables.variable_names import (
     REMOVED,
@@ -129,11 +130,17 @@ def test_kinds_table_has_all_renamed_kinds() -> None:
     assert table == RENAMED_KINDS
 
 
-def test_plan_with_a_renamed_kind_is_refused_as_the_guide_says() -> None:
-    """`_core/plan/test_plan.py` has such a plan."""
-    (row,) = (row for row in read_rows("Files of 1.0.0") if "kind that was renamed" in row[0])
+def test_plan_of_an_earlier_job_is_refused_as_the_guides_say() -> None:
+    (first,) = (row[2] for row in read_rows("Files of 1.0.0") if "artifact" in row[0])
+    compact = {"format": 1, "compact": True, "count": 0, "changes": [], "digest": "0"}
+    given = {find_message(first): compact}
+    for row in read_rows("Artifacts", NEXT_GUIDE):
+        given[find_message(row[3])] = f"{find_names(row[1])[0]}1/1:00:ab"
 
-    assert find_message(row[2]) == explain_unresolvable("wrong_host")
+    assert len(given) == 3 - 1
+    for message, plan in given.items():
+        with pytest.raises(InvalidInput, match=f"^{re.escape(message)}$"):
+            read_plan(plan)
 
 
 @pytest.mark.parametrize("row", read_rows("Kinds"), ids=lambda row: find_message(row[0]))

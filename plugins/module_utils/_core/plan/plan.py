@@ -151,8 +151,7 @@ class Plan:
         _check_format(document, "plan", "orphan_plan")
         if "compact" in document:
             raise InvalidInput(
-                "This is a compact plan of version 2.0, which has no documents: set the path of "
-                "plan.json, or the pack that a job of this version exports."
+                "This is a compact plan of an earlier version, which has no documents: plan again."
             )
         try:
             if document["digest"] != digest_others(document):

@@ -124,8 +124,9 @@ def _check_version(text: str) -> None:
     """Raise InvalidInput for a text of another version, with what to do instead."""
     if text.startswith(("osops.placement.plan:", "osops.placement.journal:")):
         raise InvalidInput(
-            "This text was exported by version 2.0, and version 3.0.0 uses plan.json and journals, "
-            f"or packs that begin with {_PREFIX}: set the path of the file, or plan again."
+            "This text was exported by version 2.0, and version 3.0.0 reads those that begin with "
+            "osops.placement.run. Nothing was changed: plan again, or restore with the file of the "
+            "journal."
         )
     version = text.removeprefix(_PREFIX).partition(":")[0]
     if text.startswith(_PREFIX) and version != _VERSION:

@@ -363,7 +363,7 @@ def test_findings_of_more_than_is_named_are_refused(
         ({"findings": "other.json"}, "it has no format"),
         ({"plan": "findings.json"}, "The plan does not have the form that orphan_plan writes"),
         ({"plan": {"compact": True}}, "it has no format"),
-        ({"plan": {"compact": True, "format": 1}}, "a compact plan of version 2.0"),
+        ({"plan": {"compact": True, "format": 1}}, "a compact plan of an earlier version"),
         ({"plan": "osops.placement.plan:1:eNq"}, "exported by version 2.0"),
         ({"findings": "findings.json", "kinds": ["stale_service"]}, "value of kinds must be one"),
         (
