@@ -34,7 +34,8 @@ class ActionModule(ProgressActionModule):
         """Show what is restored. The module itself reports a journal that cannot be restored."""
         # Not above: the main process of Ansible reads this file too.
         from ..module_utils._common.errors import InvalidInput
-        from ..module_utils._core.changes import journal, restore
+        from ..module_utils._core.changes import records as recorded
+        from ..module_utils._core.changes import restore
         from ..plugin_utils._report.diff_names import find_findings
         from ..plugin_utils._terminal.changes import format_journal
         from ..plugin_utils._terminal.screen import measure_terminal, print_lines
@@ -46,7 +47,7 @@ class ActionModule(ProgressActionModule):
                 return
             given = find_path(self, given)
         try:
-            records, _torn = journal.read_journal(given)
+            records, _torn = recorded.read_restorable(given)
             steps = restore.find_restore_steps(
                 records,
                 # The module compares it with that of the connection.

@@ -265,17 +265,16 @@ from ansible.module_utils.basic import AnsibleModule
 
 from ..module_utils._common.errors import BreakerTripped, InvalidInput
 from ..module_utils._common.folders import require_private_folder
-from ..module_utils._common.json_files import read_json, write_json
+from ..module_utils._common.json_files import read_json, read_json_option, write_json
 from ..module_utils._common.runner import run_offline
 from ..module_utils._core.changes.durability import describe_loss, find_loss
-from ..module_utils._core.changes.journal import read_plan
 from ..module_utils._core.models.change import build_diff
 from ..module_utils._core.models.kind import REMEDIATE
 from ..module_utils._core.models.kinds import CHANGEABLE_KINDS
 from ..module_utils._core.models.placement import sum_amounts
 from ..module_utils._core.plan.limits import limits_options, parse_limits
 from ..module_utils._core.plan.plan import SCOPE_NAMES, Plan, check_scope, list_servers_to_heal
-from ..module_utils._core.run.pack import pack_files
+from ..module_utils._core.run.pack import pack_files, read_packed_plan
 
 
 def work(module: AnsibleModule) -> dict[str, t.Any]:
@@ -319,13 +318,16 @@ def _make_plan(module: AnsibleModule) -> dict[str, t.Any]:
         raise InvalidInput(
             "findings and plan are both set, and the plan contains its documents: set one of them."
         )
-    plan, is_packed = read_plan(options["plan"])
-    # The job that made it may have been allowed to change other kinds than this one.
-    if is_packed:
-        plan.check_kinds(options["kinds"])
-    # The plan stays where it is unless dest asks for a copy.
     path = options["dest"]
-    if path is None and isinstance(options["plan"], str) and not is_packed:
+    packed = read_packed_plan(options["plan"])
+    if packed is not None:
+        plan = Plan.parse(packed)
+        # The job that made it may have been allowed to change other kinds than this one.
+        plan.check_kinds(options["kinds"])
+        return _return_plan(module, plan, path)
+    plan = Plan.parse(read_json_option("plan", options["plan"]))
+    # The plan stays where it is unless dest asks for a copy.
+    if path is None and isinstance(options["plan"], str):
         path = options["plan"]
     return _return_plan(module, plan, path)
 

@@ -340,9 +340,10 @@ from ansible.module_utils.basic import AnsibleModule
 
 from ..module_utils._common.errors import InvalidInput
 from ..module_utils._common.folders import require_private_file, require_private_folder
+from ..module_utils._common.json_files import read_json_option
 from ..module_utils._common.progress import PROGRESS, progress_options
 from ..module_utils._core.changes.group_check import GroupCheck
-from ..module_utils._core.changes.journal import Journal, read_journal, read_plan
+from ..module_utils._core.changes.journal import Journal, read_journal
 from ..module_utils._core.changes.outcomes import conclude_run, count_outcomes
 from ..module_utils._core.changes.provider_trees import TreeRemover
 from ..module_utils._core.changes.remediation import OUTCOMES, Remediation
@@ -366,7 +367,7 @@ from ..module_utils._core.plan.limits import (
 from ..module_utils._core.plan.plan import Plan, check_cloud
 from ..module_utils._core.reading.renewal import RenewingCollector
 from ..module_utils._core.run.lock import acquire_lock
-from ..module_utils._core.run.pack import pack_files
+from ..module_utils._core.run.pack import pack_files, read_packed_plan
 from ..module_utils._core.run.signals import watch_for_stop
 
 if t.TYPE_CHECKING:  # pragma: no cover
@@ -419,10 +420,12 @@ def work(module: AnsibleModule, connect: Connect) -> dict[str, t.Any]:
 
 
 def _read_plan(value: t.Any) -> Plan:
-    plan, is_packed = read_plan(value)
-    if isinstance(value, str) and not is_packed:
-        require_private_file(value)
-    return plan
+    document = read_packed_plan(value)
+    if document is None:
+        document = read_json_option("plan", value)
+        if isinstance(value, str):
+            require_private_file(value)
+    return Plan.parse(document)
 
 
 def _pack_journal(module: AnsibleModule, path: str | None) -> str:

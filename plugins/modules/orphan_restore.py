@@ -436,9 +436,9 @@ from ansible.module_utils.basic import AnsibleModule
 from ..module_utils._common.folders import require_private_folder
 from ..module_utils._common.progress import PROGRESS, progress_options
 from ..module_utils._common.uuids import require_uuid
-from ..module_utils._core.changes.journal import Journal, read_journal
+from ..module_utils._core.changes.journal import Journal
 from ..module_utils._core.changes.outcomes import conclude_run
-from ..module_utils._core.changes.records import find_deleted_providers
+from ..module_utils._core.changes.records import find_deleted_providers, read_restorable
 from ..module_utils._core.changes.restore import OUTCOMES, RestoreCheck, find_restore_steps, restore
 from ..module_utils._core.changes.tree_restore import TreeRestorer
 from ..module_utils._core.clients.allocation_writer import AllocationWriter
@@ -478,7 +478,7 @@ def work(module: AnsibleModule, connect: Connect) -> dict[str, t.Any]:
     # Checked before the journal is read: a wrong option should fail at once.
     consumers = [require_uuid(text, "consumers:") for text in params["consumers"]]
     # A torn last line is normal after a power cut: its write was never sent.
-    records, torn = read_journal(params["journal"])
+    records, torn = read_restorable(params["journal"])
     session = connect()
     placement = session.placement
     reader = PlacementReader(placement)

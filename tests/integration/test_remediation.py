@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from ansible_collections.osops.placement.plugins.module_utils._core.changes.journal import (
-    read_journal,
+from ansible_collections.osops.placement.plugins.module_utils._core.changes.records import (
+    read_restorable,
 )
 from ansible_collections.osops.placement.plugins.module_utils._core.run.pack import pack_files
 from ansible_collections.osops.placement.tests.integration.support import has_detected, long
@@ -111,7 +111,7 @@ def test_remediation_plans_removes_reads_back_and_journals(
     assert [(record["event"], record["consumer"]) for record in journal] == [
         (event, consumer) for event in ("before", "after") for consumer in orphans
     ]
-    records, _torn = read_journal(planned["packed"])
+    records, _torn = read_restorable(planned["packed"])
     assert [_timeless(record) for record in journal[:3]] == [
         _timeless(dict(record)) for record in records
     ]

@@ -20,10 +20,11 @@ import pytest
 import yaml
 
 from ansible_collections.osops.placement.plugins.module_utils._common.errors import InvalidInput
-from ansible_collections.osops.placement.plugins.module_utils._core.changes.journal import read_plan
 from ansible_collections.osops.placement.plugins.module_utils._core.models.kinds import (
     RENAMED_KINDS,
 )
+from ansible_collections.osops.placement.plugins.module_utils._core.plan.plan import Plan
+from ansible_collections.osops.placement.plugins.module_utils._core.run.pack import read_packed_plan
 from ansible_collections.osops.placement.plugins.plugin_utils._variables.variable_names import (
     REMOVED,
     ROLES,
@@ -140,7 +141,7 @@ def test_plan_of_an_earlier_job_is_refused_as_the_guides_say() -> None:
     assert len(given) == 3 - 1
     for message, plan in given.items():
         with pytest.raises(InvalidInput, match=f"^{re.escape(message)}$"):
-            read_plan(plan)
+            Plan.parse(read_packed_plan(plan) or plan)
 
 
 @pytest.mark.parametrize("row", read_rows("Kinds"), ids=lambda row: find_message(row[0]))

@@ -22,7 +22,7 @@ CEILINGS = {
     "allocation_candidate_info": 30,
     "compute_host": 140,
     "compute_host_info": 140,
-    "compute_host_restore": 59,
+    "compute_host_restore": 60,
     "host_drain": 152,
     "hypervisor_guest": 10,
     "hypervisor_guest_detect": 100,

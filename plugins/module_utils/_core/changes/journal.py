@@ -4,8 +4,7 @@
 
 """The journal: one JSON line before each write to Placement and one after it.
 
-The line before a write is on disk before the write is sent. Also how plans and journals are read,
-from files and from packs.
+The line before a write is on disk before the write is sent.
 """
 
 from __future__ import annotations
@@ -24,10 +23,9 @@ from ..._common.errors import (
     hide_credentials,
 )
 from ..._common.folders import require_private_file
-from ..._common.json_files import read_bytes, read_json_option
+from ..._common.json_files import read_bytes
 from ..models.documents import Unchecked
 from ..models.kinds import rename_finding, rename_kind
-from ..plan.plan import Plan
 from ..run.pack import read_packed
 
 _Parsed = t.TypeVar("_Parsed")
@@ -160,34 +158,17 @@ def build_record(event: str, step: RecordableStep, placement_endpoint: str) -> J
     return _add_header(event, placement_endpoint=placement_endpoint, **step.as_dict())
 
 
-def read_plan(value: t.Any) -> tuple[Plan, bool]:
-    """Return the plan in an option, and whether it came in a pack.
-
-    value: the path of a plan, the plan itself, or a pack.
-    """
-    packed = read_packed(value, "plan")
-    if packed is None:
-        return Plan.parse(read_json_option("plan", value)), False
-    _file, documents = packed
-    if len(documents) > 1:
-        raise InvalidInput(f"There are {len(documents)} packs with a plan: choose one.")
-    return Plan.parse(documents[0]), True
-
-
 def read_journal(journal: t.Any) -> tuple[list[JournalRecord], bool]:
     """Return the records of a journal, and whether its last line is torn.
 
     The write that a torn record was to precede was never sent.
     Raises InvalidInput for anything that is not a journal.
 
-    journal: its path, a list of its records, or packs. Without the journal of a job that was
-    killed, its plan stands for a journal of all changes.
+    journal: its path, a list of its records, or packs.
     """
-    packed = read_packed(journal, "journal", "plan")
+    packed = read_packed(journal, "journal")
     if packed is not None:
-        file, found = packed
-        list_records = check_records if file == "journal" else _list_planned
-        return [record for contents in found for record in list_records(contents)], False
+        return [record for entries in packed[1] for record in check_records(entries)], False
     if isinstance(journal, list):
         return check_records(journal), False
     if not isinstance(journal, str) or not journal.strip():
@@ -204,11 +185,6 @@ def read_journal(journal: t.Any) -> tuple[list[JournalRecord], bool]:
             "another file."
         )
     return records, torn
-
-
-def _list_planned(document: t.Any) -> list[JournalRecord]:
-    plan = Plan.parse(document)
-    return [build_record(PLANNED, step, plan.placement_endpoint) for step in plan.all_steps]
 
 
 def check_records(entries: Iterable[t.Any]) -> list[JournalRecord]:

@@ -18,8 +18,9 @@ from ..models.change import DELETE_PROVIDERS, OUTCOME_BY_ACTION, Side
 from ..models.documents import ProviderAdditionDocument, ProviderSideDocument, TreeAdditionDocument
 from ..models.outcomes import SKIPPED
 from ..models.placement import Provider
-from ..plan.plan import Step, TreeStep, parse_step, parse_tree_step
-from .journal import AFTER, JournalRecord, parse_record
+from ..plan.plan import Plan, Step, TreeStep, parse_step, parse_tree_step
+from ..run.pack import read_packed
+from .journal import AFTER, PLANNED, JournalRecord, build_record, parse_record, read_journal
 
 if t.TYPE_CHECKING:  # pragma: no cover
     from ..models.nova import Aggregate
@@ -36,6 +37,23 @@ _CHANGE_KEYS = (
     "frees",
     "claims",
 )
+
+
+def read_restorable(journal: t.Any) -> tuple[list[JournalRecord], bool]:
+    """Return the records from which changes are restored, as `read_journal` does.
+
+    journal: also a pack without a journal, of a job that was killed. Its plan stands for a journal
+    of all its changes.
+    """
+    packed = read_packed(journal, "journal", "plan")
+    if packed is None or packed[0] == "journal":
+        return read_journal(journal)
+    plans = map(Plan.parse, packed[1])
+    return [
+        build_record(PLANNED, step, plan.placement_endpoint)
+        for plan in plans
+        for step in plan.all_steps
+    ], False
 
 
 def find_changes(

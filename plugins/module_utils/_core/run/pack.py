@@ -120,13 +120,24 @@ def _parse_files(contents: bytes) -> dict[File, t.Any]:
     return files
 
 
+def read_packed_plan(value: t.Any) -> t.Any:
+    """Return the document of the plan in a pack, None for the path of a plan and a plan itself."""
+    packed = read_packed(value, "plan")
+    if packed is None:
+        return None
+    _file, documents = packed
+    if len(documents) > 1:
+        raise InvalidInput(f"There are {len(documents)} packs with a plan: choose one.")
+    return documents[0]
+
+
 def _check_version(text: str) -> None:
     """Raise InvalidInput for a text of another version, with what to do instead."""
     if text.startswith(("osops.placement.plan:", "osops.placement.journal:")):
         raise InvalidInput(
             "This text was exported by version 2.0, and version 3.0.0 reads those that begin with "
-            "osops.placement.run. Nothing was changed: plan again, or restore with the file of the "
-            "journal."
+            "osops.placement.run:1. Nothing was changed: plan again, or restore with the file of "
+            "the journal."
         )
     version = text.removeprefix(_PREFIX).partition(":")[0]
     if text.startswith(_PREFIX) and version != _VERSION:

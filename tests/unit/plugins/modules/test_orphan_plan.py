@@ -12,8 +12,8 @@ import typing as t
 import pytest
 from ansible.module_utils import basic
 
-from ansible_collections.osops.placement.plugins.module_utils._core.changes.journal import (
-    read_journal,
+from ansible_collections.osops.placement.plugins.module_utils._core.changes.records import (
+    read_restorable,
 )
 from ansible_collections.osops.placement.plugins.module_utils._core.models.documents import (
     PlanDocument,
@@ -75,7 +75,7 @@ def run(folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFix
 
 def read_records(result: dict[str, t.Any]) -> list[t.Any]:
     """Return the records of the journal that the plan would leave."""
-    records, torn = read_journal(result["packed"])
+    records, torn = read_restorable(result["packed"])
     assert not torn
     return list(records)
 

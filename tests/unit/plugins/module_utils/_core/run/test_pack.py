@@ -26,6 +26,7 @@ from ansible_collections.osops.placement.plugins.module_utils._core.run.pack imp
     find_packs,
     pack_files,
     read_packed,
+    read_packed_plan,
     unpack_files,
 )
 
@@ -222,3 +223,11 @@ def test_text_that_is_no_pack_among_packs_is_not_left_out() -> None:
     for others in ([""], ["sops.placement.run:1:x"], [ONE[:-1]]):
         with pytest.raises(InvalidInput, match="edited or cut short"):
             read_packed([ONE, *others], "journal")
+
+
+def test_a_plan_is_that_of_one_pack() -> None:
+    assert read_packed_plan(TWO) == read_packed_plan([ONE, TWO]) == PLAN
+    assert read_packed_plan("plan.json") is read_packed_plan(PLAN) is read_packed_plan("") is None
+    for wrong in (ONE, f"{TWO} {TWO}", TWO[:-1]):
+        with pytest.raises(InvalidInput):
+            read_packed_plan(wrong)
