@@ -35,7 +35,7 @@ from ..models.documents import (
 from ..models.host_groups import describe_groups
 from ..models.kinds import CHANGEABLE_KINDS, CONSUMER_KINDS, explain_unresolvable
 from ..models.placement import Provider
-from ..models.snapshot import NO_GROUPS, HostGroups, Shard
+from ..models.snapshot import NO_GROUPS, Cloud, HostGroups, Shard
 from .limits import Limits
 
 # Changes that free capacity come before changes that take it.
@@ -47,16 +47,6 @@ _ScopeName = t.Literal[
 SCOPE_NAMES: tuple[_ScopeName, ...] = t.get_args(_ScopeName)
 # Nova itself can heal this kind, also where the right allocation cannot be determined from here.
 HEALED_KIND = "missing_allocation"
-
-
-class HasCloud(t.Protocol):
-    """A document that names the cloud it is for."""
-
-    @property
-    def placement_endpoint(self) -> str: ...
-
-    @property
-    def region(self) -> str | None: ...
 
 
 @d.dataclass(frozen=True)
@@ -125,12 +115,12 @@ class Plan:
         when the findings are not a document of this collection.
         """
         with _validate_findings(findings) as document:
-            changes: list[tuple[str, str, Unchecked]] = []
-            for entry in _select_entries(document, kinds):
+            steps, removals = parse_steps(
+                (entry["id"], entry["kind"], entry["change"])
+                for entry in _select_entries(document, kinds)
                 # A finding of a changeable kind may still have no change that is known to be right.
-                if entry["change"]:
-                    changes.append((entry["id"], entry["kind"], entry["change"]))
-            steps, removals = parse_steps(changes)
+                if entry["change"]
+            )
             return cls(
                 placement_endpoint=document["cloud"]["placement_endpoint"],
                 region=document["cloud"]["region"],
@@ -159,16 +149,16 @@ class Plan:
                     "The plan was edited after orphan_plan wrote it, because its digest does not "
                     "match: nothing was changed. Plan again, and have the new plan reviewed."
                 )
-            changes = []
-            for entry in document["changes"]:
-                change = _omit_keys(entry, "finding", "kind")
-                changes.append((entry["finding"], entry["kind"], change))
-            steps, removals = parse_steps(changes)
+            steps, removals = parse_steps(
+                (entry["finding"], entry["kind"], _omit_keys(entry, "finding", "kind"))
+                for entry in document["changes"]
+            )
+            consumers = document["consumers"]
             plan = cls(
                 placement_endpoint=document["placement_endpoint"],
                 region=document["region"],
                 detected_at=document["detected_at"],
-                consumers=_parse_consumers(document["consumers"]),
+                consumers=None if consumers is None else parse_count(consumers),
                 # As they are in the file: who reviewed the plan has seen them in this order.
                 steps=_check_unique(steps),
                 removals=removals,
@@ -266,14 +256,14 @@ def _unify_name(name: str) -> str:
     return uuid.replace("-", "") if uuid else name.strip()
 
 
-def check_cloud(planned: HasCloud, here: HasCloud) -> None:
-    """Raise InvalidInput when a plan is for another cloud than the one that is `here`."""
+def check_cloud(plan: Plan, cloud: Cloud) -> None:
+    """Raise InvalidInput when a plan is for another cloud."""
     for field in ("placement_endpoint", "region"):
-        there = getattr(planned, field)
-        if there != getattr(here, field):
+        there, here = getattr(plan, field), getattr(cloud, field)
+        if there != here:
             raise InvalidInput(
                 f"The plan is for another cloud: its {field} is {there}, and this cloud's is "
-                f"{getattr(here, field)}."
+                f"{here}."
             )
 
 
@@ -301,26 +291,16 @@ def list_servers_to_heal(findings: t.Any, limits: Limits) -> list[str]:
     return sorted(servers)
 
 
-def digest(document: t.Any) -> str:
-    """Return the SHA-256 of the canonical JSON of `document`, in hexadecimal."""
-    # Every job must compute the same digest, whatever its Python and its locale.
-    canonical = json.dumps(document, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
-    return hashlib.sha256(canonical.encode()).hexdigest()
-
-
 def digest_others(document: Mapping[str, t.Any]) -> str:
-    """Return the digest that belongs into a plan: that of all its other keys."""
-    return digest(_omit_keys(document, "digest"))
+    """Return the digest that belongs into a plan: the SHA-256 of all its other keys."""
+    others = _omit_keys(document, "digest")
+    # Every job must compute the same digest, whatever its Python and its locale.
+    canonical = json.dumps(others, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
+    return hashlib.sha256(canonical.encode()).hexdigest()
 
 
 def _get_rank(step: Step) -> tuple[int, str]:
     return _ACTION_ORDER.index(step.change.action), step.change.consumer
-
-
-def _parse_consumers(consumers: t.Any) -> int | None:
-    if consumers is None:
-        return None
-    return parse_count(consumers)
 
 
 def _parse_shard(document: Unchecked | ShardDocument | None) -> Shard | None:
