@@ -132,7 +132,9 @@ def read_plan(run: Run) -> dict[str, tuple[str, str]]:
 
 
 def test_a_host_is_drained_and_returned_by_the_playbook(drained: Drained) -> None:
+    """The return has another folder, and of the drain nothing but its artifact."""
     server = drained.boot("web-1")
+    drained.ansible.environment["ANSIBLE_SHOW_CUSTOM_STATS"] = "1"
 
     done = drained.done()
 
@@ -142,7 +144,13 @@ def test_a_host_is_drained_and_returned_by_the_playbook(drained: Drained) -> Non
     assert f"1 of 1 web-1 {drained.host} -> {drained.find_host(server)}" in done.told
     assert "Outcome: 1 moved (1 live). drain-3 is empty." in done.told
 
-    drained.done(**{"return": True, "move_back": True})
+    back = {"return": True, "move_back": True, "output_dir": "elsewhere"}
+    lost = drained.refused(**back)
+    assert f"nothing about {drained.host}" in lost.told and drained.state == "disabled"
+    (exported,) = re.findall(r"\tRUN: (.*)", done.output)
+    artifact = json.loads(exported)["host_decommission_drained"]
+    assert "web-1" not in exported and artifact[0]["packed"]
+    drained.done(**back, moves_journal=artifact)
 
     assert drained.find_host(server) == drained.host and drained.state == "enabled"
 
