@@ -30,7 +30,8 @@ class ActionModule(FileActionModule):
         super().run(tmp, task_vars)
         self._task_vars = task_vars
         result = self._plan(task_vars)
-        if result.get("failed"):
+        # Also one whose failure is recorded in the folder of its run.
+        if result.get("failed") or "msg" in result:
             return result
         if boolean(self._task.args.get("show", False), strict=False):
             self._show(result)

@@ -8,7 +8,7 @@ import typing as t
 
 from ansible.module_utils.parsing.convert_bool import boolean
 
-from ..plugin_utils._report.run import build_journal_artifact
+from ..plugin_utils._report.status import build_journal_artifact
 from ..plugin_utils._stage.progress import ProgressActionModule
 
 

@@ -5,7 +5,9 @@
 from __future__ import annotations
 
 import itertools
+import os
 import re
+import time
 import typing as t
 from collections.abc import Collection, Mapping
 from pathlib import Path
@@ -75,7 +77,24 @@ class ActionModule(ActionBase):
         faults += find_faults(role, variables, extra, values, run, find_used, self._read_texts)
         if faults:
             return {"failed": True, "msg": format_faults(faults)}
-        return {"changed": False}
+        if role != "orphan_cleanup" or options["extra_only"]:
+            return {"changed": False}
+        return {"changed": False, "run": self._begin_run(options["entry_point"], variables)}
+
+    def _begin_run(self, entry_point: str, variables: Mapping[str, t.Any]) -> dict[str, t.Any]:
+        """Return a new run, for the stages of the role to record themselves in its folder."""
+        template = self._templar.template
+        # What was found is changed, unless a plan says what is.
+        by_findings = "orphan_cleanup_plan" not in variables
+        return {
+            "id": f"{time.time_ns():020}-{os.getpid()}",
+            "host": template(variables["_orphan_cleanup_own_host"]),
+            "folder": template(variables["_orphan_cleanup_output_dir"]),
+            "check_mode": bool(self._task.check_mode),
+            "detects": entry_point == "detect" or (entry_point == "main" and by_findings),
+            "remediates": entry_point in ("main", "remediate", "restore"),
+            "continues": entry_point == "report" or (entry_point == "remediate" and by_findings),
+        }
 
     def _read_texts(self) -> list[str]:
         """Return what was given with -e, and the YAML files that Ansible has read."""

@@ -63,9 +63,6 @@ from ansible.plugins.lookup import LookupBase
 from ..plugin_utils._variables.play_hosts import LEFT_OUT
 from ..plugin_utils._variables.role_options import convert_option, is_answered, list_role_variables
 
-# What the task that validates the variables registers.
-_VALIDATED = ("validated", "interrupted")
-
 
 class LookupModule(LookupBase):
     def run(
@@ -79,7 +76,7 @@ class LookupModule(LookupBase):
         self, role: str, group: str, variables: dict[str, t.Any]
     ) -> dict[str, t.Any]:
         # Who starts at a later task, or skips the tag always, leaves out the checks.
-        if not any(f"_{role}_{name}" in variables for name in _VALIDATED):
+        if f"_{role}_validated" not in variables:
             raise AnsibleLookupError(LEFT_OUT)
         defined = {}
         for option, variable in list_role_variables(role, group).items():

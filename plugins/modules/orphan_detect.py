@@ -24,6 +24,7 @@ extends_documentation_fragment:
   - osops.placement._policy
   - osops.placement._guests
   - osops.placement._scope
+  - osops.placement._run
   - osops.placement._attributes
   - osops.placement._attributes.read_only
   - osops.placement._attributes.action_group
@@ -233,6 +234,12 @@ dest:
   returned: when O(dest) is given
   type: str
   sample: /var/lib/placement/findings.json
+finished_at:
+  description: When the reading ended, as in O(dest).
+  returned: success
+  type: str
+  sample: '2026-11-20T03:04:05Z'
+  version_added: 3.0.0
 versions:
   description: The versions of what detected, which O(dest) has too. Each is an empty text if it is
     not known.
@@ -1278,11 +1285,13 @@ from ..module_utils._core.reading.host_groups import (
 from ..module_utils._core.reading.incremental import FullReadingNeeded, IncrementalCollector
 from ..module_utils._core.reading.others import add_surroundings
 from ..module_utils._core.reading.projects import resolve_projects
+from ..module_utils._core.run.folder import DETECTED, stage_of_run
 
 if t.TYPE_CHECKING:  # pragma: no cover
     from ..module_utils._core.clients.argspec import Connect
 
 
+@stage_of_run(DETECTED)
 def work(module: AnsibleModule, connect: Connect) -> dict[str, t.Any]:
     options = module.params
     PROGRESS.keep_in(options["progress_path"])
@@ -1328,7 +1337,12 @@ def work(module: AnsibleModule, connect: Connect) -> dict[str, t.Any]:
     # Most likely a typo in the expression, which would otherwise end in an empty plan.
     if selection and not any(entry["selected"] for entry in document["findings"]):
         module.warn("select returns none of the findings, so nothing may be changed.")
-    result = {"changed": False, "versions": versions, "summary": document["summary"]}
+    result = {
+        "changed": False,
+        "versions": versions,
+        "finished_at": document["finished_at"],
+        "summary": document["summary"],
+    }
     for key in ENTRY_LISTS:
         result[key] = document[key][:MAX_RETURNED]
     if dest:
@@ -1488,6 +1502,7 @@ def build_argument_spec() -> dict[str, dict[str, t.Any]]:
         "memory": {"type": "path"},
         "full_every": {"type": "str", "default": "1d"},
         "collection_version": {"type": "str", "default": ""},
+        "run": {"type": "dict"},
         "snapshot_dest": {"type": "path"},
         "snapshot_src": {"type": "path"},
     }

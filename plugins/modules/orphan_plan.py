@@ -24,6 +24,7 @@ author:
   - osops.placement contributors (@osops)
 extends_documentation_fragment:
   - osops.placement._limits
+  - osops.placement._run
   - osops.placement._attributes
 attributes:
   check_mode:
@@ -274,9 +275,11 @@ from ..module_utils._core.models.kinds import CHANGEABLE_KINDS
 from ..module_utils._core.models.placement import sum_amounts
 from ..module_utils._core.plan.limits import limits_options, parse_limits
 from ..module_utils._core.plan.plan import SCOPE_NAMES, Plan, check_scope, list_servers_to_heal
+from ..module_utils._core.run.folder import PLANNED, stage_of_run
 from ..module_utils._core.run.pack import pack_files, read_packed_plan
 
 
+@stage_of_run(PLANNED)
 def work(module: AnsibleModule) -> dict[str, t.Any]:
     folder = module.params["output_dir"]
     if folder is not None:
@@ -410,6 +413,7 @@ def build_argument_spec() -> dict[str, dict[str, t.Any]]:
         "heal": {"type": "bool", "default": False},
         "dest": {"type": "path"},
         "output_dir": {"type": "path"},
+        "run": {"type": "dict"},
         # The action plugin shows it.
         "show": {"type": "bool", "default": False},
     }

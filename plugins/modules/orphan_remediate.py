@@ -31,6 +31,7 @@ extends_documentation_fragment:
   - osops.placement._guests
   - osops.placement._limits
   - osops.placement._failures
+  - osops.placement._run
   - osops.placement._attributes
   - osops.placement._attributes.action_group
 attributes:
@@ -44,11 +45,10 @@ options:
   plan:
     description:
       - 'The plan: its path, the plan itself, or the pack that M(osops.placement.orphan_plan)
-        returned.'
+        returned. It is required without O(run), which has one.'
       - A plan that was edited, a plan for another cloud or in another format, and one whose parts
         contradict each other are refused before the first write.
     type: raw
-    required: true
   output_dir:
     description:
       - Directory for C(remediation.json) and the journal. The module creates it if it does not
@@ -366,6 +366,7 @@ from ..module_utils._core.plan.limits import (
 )
 from ..module_utils._core.plan.plan import Plan, check_cloud
 from ..module_utils._core.reading.renewal import RenewingCollector
+from ..module_utils._core.run.folder import REMEDIATED, find_plan, note, stage_of_run
 from ..module_utils._core.run.lock import acquire_lock
 from ..module_utils._core.run.pack import pack_files, read_packed_plan
 from ..module_utils._core.run.signals import watch_for_stop
@@ -374,6 +375,7 @@ if t.TYPE_CHECKING:  # pragma: no cover
     from ..module_utils._core.clients.argspec import Connect
 
 
+@stage_of_run(REMEDIATED)
 def work(module: AnsibleModule, connect: Connect) -> dict[str, t.Any]:
     """Make the changes of the plan, and return the outcome of each."""
     params = module.params
@@ -388,7 +390,7 @@ def work(module: AnsibleModule, connect: Connect) -> dict[str, t.Any]:
     max_failures = parse_max_failures(params)
     # An exclusion that has ended protects nothing any more.
     warn_ended_exclusions(module, policy)
-    plan = _read_plan(params["plan"])
+    plan = _read_plan(params["plan"] or find_plan(module))
     session = connect()
     # These two need no request about any consumer, so they come before the lock.
     check_cloud(plan, session.cloud)
@@ -396,6 +398,8 @@ def work(module: AnsibleModule, connect: Connect) -> dict[str, t.Any]:
     endpoint = session.placement.endpoint
     # Without a journal nothing below can write.
     journal = None if module.check_mode else Journal(params["output_dir"], endpoint)
+    if journal:
+        note(module, REMEDIATED, journal=journal.path)
     with (
         watch_for_stop() as stopped,
         acquire_lock(endpoint, params["lock_timeout"], stopped, journal is not None),
@@ -455,14 +459,16 @@ def main() -> None:
         **guests_option(),
         **limits_options(),
         **failures_option(),
-        "plan": {"type": "raw", "required": True},
+        "plan": {"type": "raw"},
+        "run": {"type": "dict"},
         "output_dir": {"type": "path", "required": True},
         "lock_timeout": {"type": "int", "default": 300},
         # The action plugin does what these ask for.
         "export_journal": {"type": "bool", "default": False},
         "export_host": {"type": "str", "default": ""},
     }
-    run(AnsibleModule(argument_spec, supports_check_mode=True), work)
+    needed = [("plan", "run")]
+    run(AnsibleModule(argument_spec, supports_check_mode=True, required_one_of=needed), work)
 
 
 if __name__ == "__main__":

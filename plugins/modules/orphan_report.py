@@ -12,6 +12,9 @@ version_added: 1.0.0
 description:
   - Draws on the terminal what M(osops.placement.orphan_detect) found, what became of it in
     M(osops.placement.orphan_remediate), and the summary of several clouds.
+  - Reports a run of the role P(osops.placement.orphan_cleanup#role) from the state in its folder,
+    says what it has to fail with, exports its result to the jobs that follow, and sends a
+    notification.
   - Writes findings and outcomes to the host as files, for people (HTML, Markdown, CSV) and for
     programs (Prometheus metrics).
   - Names from the cloud are treated as data. Characters that a terminal or one of these formats
@@ -31,9 +34,38 @@ options:
   findings:
     description:
       - Path of the file that M(osops.placement.orphan_detect) wrote.
-      - At least one of O(findings), O(remediation), O(hosts), O(guests), O(summary), O(results) and
-        O(fail) is required.
+      - At least one of O(run), O(clouds), O(findings), O(remediation), O(hosts), O(guests),
+        O(summary), O(results) and O(fail) is required.
     type: path
+  run:
+    description:
+      - The run to report, as M(osops.placement.validate_variables) returns it. Its files are in its
+        folder.
+      - The report of a run that another task has begun shows it, also if it was killed. It exports
+        nothing and sends no notification.
+      - With O(failure), the message is only recorded in the folder, for the report that follows.
+    type: dict
+    version_added: 3.0.0
+  clouds:
+    description:
+      - The inventory hosts of the play, for each of which the role has run. Their results are added
+        up in C(summary.json) in O(output_dir) and shown.
+      - The task fails if one of the runs has failed.
+    type: list
+    elements: str
+    version_added: 3.0.0
+  fail_on:
+    description:
+      - What counts as a failure of O(run), as in the role's variable C(orphan_cleanup_fail_on).
+    type: str
+    choices:
+      - never
+      - error
+      - partial
+      - undecided
+      - findings
+    default: error
+    version_added: 3.0.0
   kinds:
     description:
       - The kinds of findings that may be changed. The report says of other kinds that they are left
@@ -71,7 +103,7 @@ options:
     type: path
   summary:
     description:
-      - Path of the file that M(osops.placement.orphan_summary) wrote.
+      - Path of the file that this module wrote for O(clouds).
     type: path
     version_added: 2.0.0
   journal:
@@ -85,8 +117,9 @@ options:
     default: ""
   fail:
     description:
-      - Whether the task fails with O(failure), if it is not empty, after everything was shown and
-        written.
+      - Whether the task fails with O(failure), or with what O(run) has to fail with, after
+        everything was shown and written. A failed task exports nothing, so a run needs a task with
+        O(terminal=false) before the one that fails.
     type: bool
     version_added: 2.0.0
   results:
@@ -171,8 +204,8 @@ options:
   output_dir:
     description:
       - Folder on the host for the files. It is created if it does not exist.
-      - It requires O(findings), and every format except V(json) requires it, unless
-        O(metrics_path) replaces it.
+      - It requires O(findings) or O(clouds), and every format except V(json) requires it, unless
+        O(metrics_path) replaces it. A O(run) has a folder of its own.
     type: path
   metrics_path:
     description:
@@ -180,17 +213,40 @@ options:
         mode 0644. For node_exporter, use a path in the folder of its textfile collector that ends
         with C(.prom).
       - The time of the last success is copied from the existing file if this run was not a success.
-      - It requires O(findings).
+      - It requires O(findings) or O(run).
     type: path
+  notify_url:
+    description:
+      - The address of a webhook. A notification is sent to it if a finding is new or something
+        failed. No notification is sent by default.
+      - Names from the cloud cannot contain markup, links or mentions there.
+    type: str
+    default: ""
+    version_added: 3.0.0
+  notify_format:
+    description:
+      - V(json) is data for any program, with at most 20 new findings.
+      - V(text) is one text under the key C(text), as the incoming webhooks of Slack, Mattermost and
+        Microsoft Teams take it.
+    type: str
+    choices:
+      - json
+      - text
+    default: json
+    version_added: 3.0.0
+  notify_required:
+    description:
+      - Whether a notification that cannot be delivered is a failure. By default, it only warns.
+    type: bool
+    default: false
+    version_added: 3.0.0
 notes:
   - This is an action plugin. It runs on the controller, reads the files from the host and writes
     the reports to the host.
 seealso:
   - module: osops.placement.nova_log_info
   - module: osops.placement.orphan_detect
-  - module: osops.placement.orphan_notification
   - module: osops.placement.orphan_remediate
-  - module: osops.placement.orphan_summary
 """
 
 EXAMPLES = r"""
@@ -208,6 +264,13 @@ EXAMPLES = r"""
       - prometheus
     output_dir: /var/lib/placement
     metrics_path: /var/lib/prometheus/node-exporter/placement_orphans.prom
+
+- name: Send a notification about new findings to a chat
+  osops.placement.orphan_report:
+    findings: /var/lib/placement/findings.json
+    terminal: false
+    notify_url: "{{ vault_webhook }}"
+    notify_format: text
 
 - name: Read the log of nova-compute, in a play over the hypervisors
   osops.placement.nova_log_info:
@@ -228,8 +291,21 @@ EXAMPLES = r"""
 RETURN = r"""
 reports:
   description: Paths of the files that were written, by format.
-  returned: when O(findings) is given and O(plan), if there is one, was made of these findings
+  returned: when there are findings and the plan, if there is one, was made of them
   type: dict
   sample:
     markdown: /var/lib/placement/report.md
+failure:
+  description: What the run has to fail with, empty if it does not fail.
+  returned: with O(run)
+  type: str
+  sample: 2 consumers are undecided, see /var/lib/placement/findings.json.
+  version_added: 3.0.0
+outcome:
+  description: What the run came to. It is V(clean), V(findings), V(undecided), V(partial),
+    V(unsound), V(applied) or V(failed).
+  returned: with O(run)
+  type: str
+  sample: findings
+  version_added: 3.0.0
 """

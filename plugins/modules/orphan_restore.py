@@ -45,6 +45,7 @@ extends_documentation_fragment:
   - osops.placement._progress
   - osops.placement._failures
   - osops.placement._limits
+  - osops.placement._run
   - osops.placement._attributes
   - osops.placement._attributes.action_group
 attributes:
@@ -458,6 +459,7 @@ from ..module_utils._core.plan.limits import (
     parse_limits,
     parse_max_failures,
 )
+from ..module_utils._core.run.folder import RESTORED, note, stage_of_run
 from ..module_utils._core.run.lock import acquire_lock
 from ..module_utils._core.run.signals import watch_for_stop
 
@@ -467,6 +469,7 @@ if t.TYPE_CHECKING:  # pragma: no cover
 _EXCLUSIONS = ("exclude_consumers", "exclude_providers")
 
 
+@stage_of_run(RESTORED)
 def work(module: AnsibleModule, connect: Connect) -> dict[str, t.Any]:
     """Restore what the journal says was removed, and return the outcome of each change."""
     params, max_failures = module.params, parse_max_failures(module.params)
@@ -492,6 +495,8 @@ def work(module: AnsibleModule, connect: Connect) -> dict[str, t.Any]:
     deleted = find_deleted_providers(records, placement.endpoint)
     # Without a journal nothing below can write.
     journal = None if module.check_mode else Journal(params["output_dir"], placement.endpoint)
+    if journal:
+        note(module, RESTORED, journal=journal.path)
     with (
         watch_for_stop() as stopped,
         acquire_lock(placement.endpoint, params["lock_timeout"], stopped, journal is not None),
@@ -535,6 +540,7 @@ def main() -> None:
         "providers": {"type": "list", "elements": "str", "default": []},
         "output_dir": {"type": "path", "required": True},
         "lock_timeout": {"type": "int", "default": 300},
+        "run": {"type": "dict"},
         # The action plugin shows it.
         "show": {"type": "bool", "default": False},
     }

@@ -79,4 +79,18 @@ EXAMPLES = r"""
     rolespec_validate: false
 """
 
-RETURN = r"""#"""
+RETURN = r"""
+run:
+  description: A new run, which each stage of the role takes as its option C(run). The C(host) is
+    empty if the play has one inventory host only.
+  returned: when O(role=orphan_cleanup) and not O(extra_only)
+  type: dict
+  sample:
+    id: 01764151200000000000-4711
+    host: ''
+    folder: /var/lib/placement
+    check_mode: false
+    detects: true
+    remediates: false
+    continues: false
+"""

@@ -105,7 +105,12 @@ def test_check_mode_writes_only_reports_and_the_next_run_finds_nothing_new(
     assert run.status == 0, run.output
     assert_nothing_changed(run, before, placement)
     folder = run.folder / "orphan-cleanup"
-    assert {path.name for path in folder.iterdir()} == {*FILES, "plan.json", "remediation.json"}
+    assert {path.name for path in folder.iterdir()} == {
+        *FILES,
+        "plan.json",
+        "remediation.json",
+        "run.json",
+    }
     assert {path.stat().st_mode & 0o777 for path in folder.iterdir()} == {0o600}
     assert folder.stat().st_mode & 0o777 == 0o700
     found = run.read("findings.json")

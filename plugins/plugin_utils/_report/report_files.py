@@ -10,18 +10,24 @@ import dataclasses as d
 import os
 import shlex
 import tempfile
+import time
 import typing as t
 from collections.abc import Callable, Mapping
 
 from ansible import constants
-from ansible.errors import AnsibleActionFail
+from ansible.errors import AnsibleActionFail, AnsibleError
 
 from .._stage.action import FileActionModule
 from .._stage.controller import find_path, is_on_controller
 from .._stage.text_files import write_text
 from . import csv_file, html_page, markdown, prometheus
+from .notification import NOTICE_FORMATTERS, Notice
 from .proposed_commands import Context, read_context
 from .report import Report
+
+# A webhook that does not answer is tried this often, with so many seconds between.
+_TRIES, _PAUSE = 3, 2
+_ACCEPTED = (200, 201, 202, 204)
 
 
 @d.dataclass(frozen=True)
@@ -127,6 +133,47 @@ class ReportActionModule(FileActionModule):
         self._run_command(
             f"[ ! -L {target} ] || rm -f -- {target}; mv -f -- {quoted} {target}", path
         )
+
+    def _send_notice(
+        self, notice: Notice, options: Mapping[str, t.Any], result: dict[str, t.Any]
+    ) -> None:
+        """Send a notice if anything is notable, and add to the result why it was not delivered."""
+        if not notice.notable:
+            return
+        body = NOTICE_FORMATTERS[options["notify_format"]](notice)
+        status = self._post(options["notify_url"], body)
+        for _try in range(_TRIES - 1):
+            if status in _ACCEPTED:
+                break
+            time.sleep(_PAUSE)
+            status = self._post(options["notify_url"], body)
+        if status in _ACCEPTED:
+            return
+        answer = "there was no answer" if status == -1 else f"the answer was {status}"
+        trouble = f"The notification was not delivered: {answer}."
+        if options["notify_required"]:
+            result["msg"] = " ".join(filter(None, (result.get("msg"), trouble)))
+        else:
+            result["warnings"] = [trouble]
+
+    def _post(self, url: str, body: t.Any) -> int:
+        """Send JSON to a webhook from the host, and return the status; -1 for no answer."""
+        task = self._task.copy()
+        task.args = {
+            "url": url,
+            "method": "POST",
+            "body_format": "json",
+            "body": body,
+            "status_code": list(_ACCEPTED),
+            "timeout": 30,
+        }
+        # The address of a webhook is a password.
+        task.no_log, task.check_mode, task.diff = True, False, False
+        try:
+            answer = self._run_action("ansible.builtin.uri", task)
+        except AnsibleError:
+            return -1
+        return int(answer.get("status", -1))
 
     def _run_command(self, command: str, path: str) -> None:
         done = self._low_level_execute_command(command)

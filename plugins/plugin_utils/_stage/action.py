@@ -64,9 +64,14 @@ class FileActionModule(ActionBase):
 
     def _read_json(self, path: str) -> t.Any:
         try:
-            return json.loads(self._read_bytes(path))
+            return self._parse_json(self._read_bytes(path), path)
         except InvalidInput as error:
             raise AnsibleActionFail(str(error)) from error
+
+    @staticmethod
+    def _parse_json(text: str | bytes, path: str) -> t.Any:
+        try:
+            return json.loads(text)
         except ValueError as error:
             raise AnsibleActionFail(
                 f"{path} is not JSON ({error}): it was cut short or is another file."

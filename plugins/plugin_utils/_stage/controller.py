@@ -44,7 +44,7 @@ def prepare_to_fork() -> None:
     # A filter that cannot be read is reported by the task that uses it.
     with contextlib.suppress(AnsibleError, KeyError):
         # One filter of a collection is enough: Ansible always reads all of them.
-        filter_loader.get("osops.placement.record_stage")
+        filter_loader.get("osops.placement.host_path")
         test_loader.get("ansible.builtin.success")
     # Each garbage collection in a forked process would search all objects of Ansible, and copy the
     # memory that they are in.

@@ -43,7 +43,7 @@ _WRITERS: dict[DocumentName, tuple[str, tuple[str, ...]]] = {
         "hypervisor_guest_detect",
         ("summary.coverage.domains", "findings", "protected", "undecided"),
     ),
-    "summary": ("orphan_summary", ("complete", "totals.verdicts", "runs", "missing_shards")),
+    "summary": ("orphan_report", ("complete", "totals.verdicts", "runs", "missing_shards")),
 }
 
 

@@ -65,7 +65,7 @@ from ansible_collections.osops.placement.plugins.module_utils._hosts.parts impor
 from ansible_collections.osops.placement.plugins.module_utils._hosts.removal import (
     describe_removal,
 )
-from ansible_collections.osops.placement.plugins.modules import orphan_plan, orphan_summary
+from ansible_collections.osops.placement.plugins.modules import orphan_plan
 from ansible_collections.osops.placement.tests.unit.plugins.module_utils.judging import (
     build_findings,
 )
@@ -166,23 +166,6 @@ def test_remediation_documents_its_outcomes() -> None:
     returned |= {"packed": "osops.placement.run:1:…", "versions": {"openstacksdk": "4.22.0"}}
 
     assert returned["outcomes"] and find_undocumented("orphan_remediate", returned) == []
-
-
-def test_a_summary_is_documented(document: dict[str, t.Any], tmp_path: Path) -> None:
-    run = {"region": None, "shard": None, "error": "", "findings": None, "remediation": None}
-    runs = [
-        {
-            **run,
-            "name": "north",
-            "findings": _write(tmp_path, document),
-            "remediation": str(FIXTURES / "remediation.json"),
-        },
-        {**run, "name": "south", "error": "Nova cannot be reached."},
-    ]
-    params = {"runs": runs, "dest": str(tmp_path / "summary.json")}
-    summary = orphan_summary.work(t.cast("t.Any", types.SimpleNamespace(params=params)))
-
-    assert find_undocumented("orphan_summary", summary) == []
 
 
 def test_the_resources_of_a_cloud_are_documented() -> None:

@@ -13,12 +13,14 @@ import typing as t
 import pytest
 
 from ansible_collections.osops.placement.plugins.action import (
-    orphan_notification,
     orphan_plan,
     orphan_report,
-    orphan_result,
 )
 from ansible_collections.osops.placement.plugins.module_utils._core.plan.plan import Plan
+from ansible_collections.osops.placement.plugins.module_utils._core.run.folder import (
+    format_state,
+    start_state,
+)
 from ansible_collections.osops.placement.plugins.plugin_utils._stage.action import (
     is_plan_of_findings,
 )
@@ -109,15 +111,6 @@ def test_report_has_no_plan_of_other_findings(folder: Path) -> None:
     assert not (folder / "findings.csv").exists()
 
 
-def test_notification_has_no_findings_of_another_run(folder: Path) -> None:
-    options = {"findings": "findings.json", "format": "json"}
-    own = run_action(orphan_notification, folder, plan="plan.json", **options)
-    other = run_action(orphan_notification, folder, plan="earlier.json", **options)
-
-    assert own["notification"]["new_count"] > 0
-    assert "deleted_server" not in json.dumps(other["notification"])
-
-
 def test_difference_of_a_plan_has_no_names_of_other_findings(folder: Path) -> None:
     own = run_action(orphan_plan, folder, plan="plan.json", output_dir=str(folder))
     other = run_action(orphan_plan, folder, plan="earlier.json", output_dir=str(folder))
@@ -126,17 +119,22 @@ def test_difference_of_a_plan_has_no_names_of_other_findings(folder: Path) -> No
     assert "compute-1" not in json.dumps(other["diff"])
 
 
-def test_result_of_a_run_has_no_plan_of_other_findings(folder: Path) -> None:
+def test_run_has_no_plan_of_other_findings(folder: Path) -> None:
     findings = json.loads((folder / "findings.json").read_text())
+    run = {"id": "1", "host": "", "folder": str(folder), "check_mode": True, "detects": True}
+    run |= {"remediates": True, "continues": False}
+    detected = {"dest": str(folder / "findings.json"), "summary": findings["summary"]}
+    state: dict[str, t.Any] = start_state(t.cast("t.Any", run))
+    state["detected"] = {**detected, "failed": False, "finished_at": findings["finished_at"]}
 
-    def end(plan: str) -> t.Any:
-        detected = {"dest": str(folder / "findings.json"), "summary": findings["summary"]}
-        planned = {"plan": str(folder / plan), "changes": 1}
-        run: dict[str, t.Any] = {"detects": True, "by_plan": False}
-        run["detected"] = {**detected, "failed": False, "msg": ""}
-        run["planned"] = {**planned, "failed": False, "msg": ""}
-        options = {"findings": "findings.json", "output_dir": str(folder), "formats": ["csv"]}
-        return run_action(orphan_result, folder, stage="write", run=run, **options)["reports"]
+    def report(plan: str) -> t.Any:
+        state["planned"] = {"plan": str(folder / plan), "changes": 1, "failed": False}
+        (folder / "run.json").write_text(format_state(state))
+        return run_action(orphan_report, folder, run=run, formats=["csv"])
 
-    assert list(end("plan.json")) == ["csv"]
-    assert end("earlier.json") == {}
+    assert list(report("plan.json")["reports"]) == ["csv"]
+    assert report("earlier.json")["reports"] == {}
+    # That of the run is there, and says what the run has come to.
+    assert json.loads((folder / "run.json").read_text())["reported"]["outcome"] == "findings"
+    state["detected"]["finished_at"] = EARLIER
+    assert "is that of another run" in report("plan.json")["failure"]

@@ -19,7 +19,7 @@ from ansible_collections.osops.placement.plugins.modules import validate_variabl
 from ansible_collections.osops.placement.plugins.plugin_utils._hosts.drain import (
     build_drain_artifact,
 )
-from ansible_collections.osops.placement.plugins.plugin_utils._report.run import (
+from ansible_collections.osops.placement.plugins.plugin_utils._report.status import (
     build_artifacts,
     build_journal_artifact,
 )

@@ -220,7 +220,7 @@ def test_role_and_orphan_report_offer_every_format_and_product() -> None:
     )
     assert (
         role["orphan_cleanup_notify_format"]["choices"]
-        == _documented("modules", "orphan_notification")["format"]["choices"]
+        == documented["notify_format"]["choices"]
         == list(NOTICE_FORMATTERS)
     )
 

@@ -25,7 +25,7 @@ from ansible_collections.osops.placement.tests.unit.plugins.test_rooms import (
 
 PYTHON = ROOT / ".venv" / "hypervisor" / "bin" / "python"
 # Those without Python code of their own: their action plugins do the work.
-WITHOUT_CODE = {"orphan_notification", "orphan_report", "orphan_result", "validate_variables"}
+WITHOUT_CODE = {"orphan_report", "validate_variables"}
 NEWER = [
     path.stem
     for path in MODULES

@@ -12,14 +12,13 @@ import typing as t
 import ansible.release
 import pytest
 
+from ansible_collections.osops.placement.plugins.module_utils._core.run.folder import STAGES
 from ansible_collections.osops.placement.plugins.module_utils._core.run.pack import pack_files
-from ansible_collections.osops.placement.plugins.plugin_utils._report.run import (
-    STAGES,
+from ansible_collections.osops.placement.plugins.plugin_utils._report.status import (
     build_artifacts,
     build_journal_artifact,
-    collect_cloud_runs,
     determine_status,
-    record_stage,
+    explain_early_end,
 )
 from ansible_collections.osops.placement.plugins.plugin_utils._stage.versions import (
     read_running_version,
@@ -33,6 +32,7 @@ VERSIONS = {
 FAIL_ON = ("never", "error", "partial", "undecided", "findings")
 CHANGES = [{"finding": "deleted_server/a"}, {"finding": "extra_host/b"}]
 PACKED = pack_files({"plan": {"changes": CHANGES}})
+PLANNED = {"failed": False, "plan": "/p", "changes": 3}
 TALLY = {"removed": 2, "reduced": 0, "skipped": 1, "failed": 1}
 
 
@@ -59,115 +59,60 @@ def _status(
     return determine_status({"detects": True, **run}, fail_on, check_mode, findings_exist)
 
 
-RECORDED: dict[str, tuple[str, dict[str, t.Any], t.Any]] = {
-    "success": (
-        "detected",
-        {"changed": False, "dest": "/f", "summary": {"new": {}}, "findings": [1], "protected": []},
-        {"failed": False, "dest": "/f", "summary": {"new": {}}},
+# What is known of a stage that was killed, and what the run says of it.
+KILLED: dict[str, tuple[dict[str, t.Any], str]] = {
+    "detected": ({}, "The run ended while it read the cloud: nothing was changed."),
+    "planned": ({}, "The run ended while it planned: nothing was changed."),
+    "remediated": (
+        {"journal": "/out/j"},
+        "The run ended while it made the changes: what it has changed is in /out/j.",
     ),
-    "failure": (
-        "detected",
-        {"failed": True, "msg": "It broke.", "exception": "…"},
-        {"failed": True, "msg": "It broke."},
-    ),
-    "failure without a message": (
-        "detected",
-        {"failed": True},
-        {"failed": True, "msg": "A task failed."},
-    ),
-    "failure with an empty message": (
-        "detected",
-        {"failed": True, "msg": ""},
-        {"failed": True, "msg": "A task failed."},
-    ),
-    "failure with a plan": (
-        "planned",
-        {"failed": True, "msg": "3 are too many.", "changes": 3, "packed": PACKED, "records": []},
-        {"failed": True, "msg": "3 are too many.", "changes": 3, "packed": PACKED},
-    ),
-    "failure that is hidden from Ansible": (
-        "planned",
-        {"failed": False, "msg": "3 are too many.", "failed_when_result": False, "changes": 3},
-        {"failed": True, "msg": "3 are too many.", "changes": 3},
-    ),
-    "success where a failure would be hidden": (
-        "planned",
-        {"failed": False, "failed_when_result": False, "changes": 3},
-        {"failed": False, "changes": 3},
-    ),
-    "message of a task that hides nothing": (
-        "planned",
-        {"failed": False, "msg": "It is done.", "changes": 3},
-        {"failed": False, "changes": 3},
-    ),
-    "a plan that is written nowhere": (
-        "planned",
-        {"plan": None, "changes": 2, "frees": {}},
-        {"failed": False, "plan": None, "changes": 2},
-    ),
-    "a plan whose journal will be lost": (
-        "planned",
-        {"plan": "/p", "changes": 1, "output_lost": "The journal is lost.", "records": [1]},
-        {"failed": False, "plan": "/p", "changes": 1, "output_lost": "The journal is lost."},
-    ),
-    "outcomes": (
-        "remediated",
-        {
-            "tally": TALLY,
-            "outcomes": [1],
-            "journal": None,
-            "packed": "long",
-            "remediation": "/r",
-            "stopped": "",
-        },
-        {"failed": False, "tally": TALLY, "journal": None, "remediation": "/r"},
-    ),
-    "reports": (
-        "reported",
-        {"changed": False, "reports": {"html": "/h"}},
-        {"failed": False, "reports": {"html": "/h"}},
-    ),
+    "restored": ({"journal": None}, "The run ended while it restored: nothing was changed."),
 }
 
 
-@pytest.mark.parametrize("name", RECORDED)
-def test_a_stage_is_recorded_without_its_lists(name: str) -> None:
-    stage, result, expected = RECORDED[name]
-    before = {"detects": True, "other": 1}
-
-    assert record_stage(before, stage, result) == {**before, stage: expected}
-    assert before == {"detects": True, "other": 1}
-
-
-@pytest.mark.parametrize("stage", STAGES)
-def test_a_skipped_stage_changes_nothing(stage: str) -> None:
-    skipped = {"changed": False, "skipped": True, "skip_reason": "Conditional result was False"}
-
-    assert record_stage({"detects": True}, stage, skipped) == {"detects": True}
-
-
-def test_a_stage_that_runs_again_replaces_its_result() -> None:
-    first = record_stage({}, "planned", {"failed": True, "msg": "No."})
-
-    assert record_stage(first, "planned", {"plan": "/p", "changes": 1}) == {
-        "planned": {"failed": False, "plan": "/p", "changes": 1}
-    }
-
-
-@pytest.mark.parametrize("result", [{}, {"changed": False}, {"failed": False, "rc": 0}])
-@pytest.mark.parametrize("stage", [stage for stage in STAGES if stage != "interrupted"])
-def test_a_stage_that_succeeds_without_a_result_has_failed(
-    stage: str, result: dict[str, t.Any]
-) -> None:
+@pytest.mark.parametrize("remediates", [True, False])
+@pytest.mark.parametrize("stage", KILLED)
+def test_a_stage_without_an_end_has_failed(stage: str, remediates: bool) -> None:
     """As after a module that prints nothing but an empty answer: no file is that of this run."""
-    message = f"The stage '{stage}' ended without a result."
+    known, message = KILLED[stage]
+    state = {"detected": _detected(), "remediates": remediates, stage: {"begun": "…", **known}}
 
-    state = record_stage({"detects": True}, stage, result)
+    status = _status(state, "never")
 
-    assert state[stage] == {"failed": True, "msg": message}
-    assert _status(state, "never").failure == _status(state, "never").message == message
-    assert _status(state, "never").outcome == "failed"
-    assert stage != "detected" or not _status(state).has_findings
+    assert (status.failure, status.message, status.outcome) == (message, message, "failed")
+    assert stage != "detected" or not status.has_findings
+    assert explain_early_end(state) == ""
+
+
+DONE = {"failed": False}
+EARLY_ENDS: dict[str, tuple[dict[str, t.Any], str]] = {
+    "detected": ({"detected": DONE}, "before it planned: nothing was changed"),
+    "planned": (
+        {"detected": DONE, "planned": {**DONE, "plan": "/p"}},
+        "before it made the changes: nothing was changed",
+    ),
+    "planned nothing": (
+        {"detected": DONE, "planned": {**DONE, "plan": None}},
+        "before its report: nothing was changed",
+    ),
+    "only detects": (
+        {"remediates": False, "detected": DONE, "planned": {**DONE, "plan": "/p"}},
+        "before its report: nothing was changed",
+    ),
+    "remediated": ({"planned": {**DONE, "plan": "/p"}, "remediated": DONE}, "before its report"),
+    "restored": ({"restored": DONE}, "before its report"),
+}
+
+
+@pytest.mark.parametrize("name", EARLY_ENDS)
+def test_a_run_that_was_killed_between_two_stages_says_where(name: str) -> None:
+    stages, where = EARLY_ENDS[name]
+    run = {"remediates": True, **stages}
+
+    assert explain_early_end(run) == f"The run ended {where}."
+    assert explain_early_end({**run, "reported": DONE}) == ""
+    assert explain_early_end({**run, "interrupted": {"failed": True, "msg": "No."}}) == ""
 
 
 @pytest.mark.parametrize(
@@ -194,10 +139,12 @@ def test_a_run_without_its_first_stage_has_failed(
         (("detected",), "detected broke."),
         (("planned",), "planned broke."),
         (("remediated",), "remediated broke."),
+        (("restored",), "restored broke."),
         (("reported",), "reported broke."),
         (
             STAGES,
-            "detected broke. planned broke. remediated broke. interrupted broke. reported broke.",
+            "detected broke. planned broke. remediated broke. restored broke. "
+            "interrupted broke. reported broke.",
         ),
     ],
 )
@@ -225,7 +172,7 @@ def test_the_failure_has_the_messages_of_all_stages_that_failed(
         ({"detects": False, "planned": {"failed": False, "plan": "/p"}}, False, False),
         # An earlier run detected, and this one only remediates.
         ({"detects": False, "detected": _detected()}, True, False),
-        ({"detects": False, "detected": _detected(), "planned": {"plan": "/p"}}, True, True),
+        ({"detects": False, "detected": _detected(), "planned": PLANNED}, True, True),
     ],
 )
 def test_findings_of_another_run_are_not_reported(
@@ -441,67 +388,8 @@ def test_the_journal_is_exported_under_the_variable_that_restores_it() -> None:
     }
 
 
-NOT_ENDED = "It did not run to its end."
-CLOUDS: dict[str, tuple[dict[str, t.Any], dict[str, str]]] = {
-    "ended": (
-        {
-            "_orphan_cleanup_error": "",
-            "_orphan_cleanup_detected": _detected(),
-            "_orphan_cleanup_remediated": {"failed": False, "tally": TALLY, "remediation": "/r"},
-        },
-        {"error": "", "findings": "/out/findings.json", "remediation": "/r"},
-    ),
-    "only detected": (
-        {
-            "_orphan_cleanup_error": "",
-            "_orphan_cleanup_detected": _detected(),
-            "_orphan_cleanup_remediated": {"skipped": True},
-        },
-        {"error": "", "findings": "/out/findings.json"},
-    ),
-    "failed": (
-        {
-            "_orphan_cleanup_error": "It broke.",
-            "_orphan_cleanup_detected": _detected(),
-            "_orphan_cleanup_remediated": {
-                "failed": True,
-                "msg": "It broke.",
-                "remediation": "/r",
-            },
-        },
-        {"error": "It broke.", "findings": "/out/findings.json", "remediation": "/r"},
-    ),
-    "not read": (
-        {
-            "_orphan_cleanup_error": "It broke.",
-            "_orphan_cleanup_detected": {"failed": True, "dest": "/out/findings.json"},
-        },
-        {"error": "It broke."},
-    ),
-    "never begun": ({}, {"error": NOT_ENDED}),
-    "interrupted": (
-        {"_orphan_cleanup_detected": _detected()},
-        {"error": NOT_ENDED, "findings": "/out/findings.json"},
-    ),
-    "named": (
-        {
-            "_orphan_cleanup_error": "",
-            "orphan_cleanup_region_name": "South",
-            "orphan_cleanup_shard": "1/2",
-        },
-        {"error": "", "region": "South", "shard": "1/2"},
-    ),
-}
-
-
-@pytest.mark.parametrize("name", CLOUDS)
-def test_each_cloud_is_a_run_of_the_summary(name: str) -> None:
-    variables, expected = CLOUDS[name]
-    empty = dict.fromkeys(("region", "shard", "error", "findings", "remediation"), "")
-
-    runs = collect_cloud_runs([{"inventory_hostname": "north", **variables}])
-
-    assert runs == [{"name": "north", **empty, **expected}]
+def _remediated(**tally: int) -> dict[str, t.Any]:
+    return {"failed": False, "tally": tally}
 
 
 def _judged(coverage: t.Any = None, **verdicts: int) -> dict[str, t.Any]:
@@ -510,7 +398,6 @@ def _judged(coverage: t.Any = None, **verdicts: int) -> dict[str, t.Any]:
 
 
 REFUSED = {"failed": True, "msg": "3 are too many.", "changes": 3}
-PLANNED = {"failed": False, "plan": "/p", "changes": 3}
 NO_PLAN = {"failed": True, "msg": "No such file."}
 FAILED_CHANGE = {"failed": True, "msg": "1 failed.", "tally": TALLY}
 UNSOUND = _detected({"failed_checks": ["Wrong region."]})
@@ -543,6 +430,10 @@ UNSOUND = _detected({"failed_checks": ["Wrong region."]})
             "No API.",
         ),
         # The reading has a result: it was not sound.
+        ({"detects": False, "restored": {"failed": True, "msg": "No."}}, "never", "No."),
+        ({"detects": False, "restored": FAILED_CHANGE}, "never", ""),
+        ({"detects": False, "restored": FAILED_CHANGE}, "error", "1 failed."),
+        ({"detects": False, "restored": {"failed": False, "tally": {}}}, "error", ""),
         ({"detects": False, "detected": UNSOUND, "planned": NO_PLAN}, "never", ""),
         ({"detects": False, "detected": UNSOUND, "planned": NO_PLAN}, "error", "No such file."),
         # Such a plan is for other jobs, and this run does not apply it.
@@ -588,11 +479,8 @@ def test_the_same_error_is_said_once() -> None:
         (_judged({"unjudged_hosts": ["compute-9"]}, undecided=1), "undecided"),
         (_judged({"unjudged_hosts": ["compute-9"]}, orphaned=1), "findings"),
         (_judged({"failed_checks": ["Wrong region."]}, orphaned=1), "unsound"),
-        ({**_judged(orphaned=2), "remediated": {"tally": {"removed": 2, "skipped": 0}}}, "clean"),
-        (
-            {**_judged(orphaned=2), "remediated": {"tally": {"removed": 1, "skipped": 1}}},
-            "findings",
-        ),
+        ({**_judged(orphaned=2), "remediated": _remediated(removed=2, skipped=0)}, "clean"),
+        ({**_judged(orphaned=2), "remediated": _remediated(removed=1, skipped=1)}, "findings"),
         ({**_judged(), "planned": REFUSED}, "failed"),
         ({"detects": True, "detected": {"failed": True, "msg": "No."}}, "failed"),
         ({"detects": False, "planned": {"failed": False}}, "applied"),

@@ -2,51 +2,39 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The state of one run of the role `orphan_cleanup`, and what follows from it.
-
-The state is a dictionary with the result of each stage under the name of the stage. `by_plan` says
-whether the run applies a reviewed plan, and `detects` whether it detects its findings itself. If
-neither is so, it uses what an earlier run detected.
-"""
+"""What follows from the state of a run: its outcome, what it fails with, and what it exports."""
 
 from __future__ import annotations
 
 import dataclasses as d
 import typing as t
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 
 from ansible.release import __version__ as ANSIBLE_VERSION
 
 from ...module_utils._common.text import format_count, summarize_checks
 from ...module_utils._core.findings.coverage import describe_unjudged_hosts
 from ...module_utils._core.models.outcomes import FAILED, SKIPPED
+from ...module_utils._core.run.folder import (
+    DETECTED,
+    PLANNED,
+    REMEDIATED,
+    REPORTED,
+    RESTORED,
+    STAGES,
+    State,
+    has_failed,
+)
 from ...module_utils._core.run.pack import MAX_LENGTH, read_packed
 from .._stage.versions import read_running_version
 from .._variables.paths import make_host_key
 
-if t.TYPE_CHECKING:  # pragma: no cover
-    # The state of a run, and the result of a task as Ansible registers it.
-    Run = Mapping[str, t.Any]
-    Result = Mapping[str, t.Any]
-
-# The keys of each stage's result that later stages use. The rest is in files: copied from task to
-# task, the findings and the records of a large cloud would take seconds and fill the logs.
-_STAGE_KEYS: Mapping[str, tuple[str, ...]] = {
-    "detected": ("dest", "summary", "versions"),
-    "planned": ("plan", "changes", "packed", "output_lost"),
-    "remediated": ("remediation", "journal", "tally", "versions"),
-    # An error that no stage could report itself, such as a variable that cannot be templated.
-    "interrupted": (),
-    "reported": ("reports",),
-}
-STAGES = tuple(_STAGE_KEYS)
-# The key that every result of a stage has unless the stage failed. Without it the task ended in
-# some other way, and nothing is known of what it read or changed.
-_PROOF_KEYS: Mapping[str, str] = {
-    "detected": "summary",
-    "planned": "changes",
-    "remediated": "tally",
-    "reported": "reports",
+# What a run does in each stage, for a sentence about one that did not come to its end.
+_DOINGS: Mapping[str, str] = {
+    DETECTED: "while it read the cloud",
+    PLANNED: "while it planned",
+    REMEDIATED: "while it made the changes",
+    RESTORED: "while it restored",
 }
 
 # An approver can read so many changes in the artifact of a run.
@@ -57,12 +45,10 @@ _MAX_BESIDE = MAX_LENGTH * 2 // 5
 # What a run is to fail on, from the least to the most; each includes those before it.
 SEVERITIES = ("never", "error", "partial", "undecided", "findings")
 
-_NOT_FINISHED = "It did not run to its end."
-
-
 # What `orphan_cleanup_fail_on: never` does not fail for, if it has a result: a plan that exceeds a
-# limit, and changes that could not be made.
-_FORGIVEN = ("planned", "remediated")
+# limit, and changes that could not be made. Each with a key of every result, without which nobody
+# knows what was done.
+_FORGIVEN = {PLANNED: "changes", REMEDIATED: "tally", RESTORED: "tally"}
 
 # What a run came to, as one word for programs.
 CLEAN, FINDINGS, UNDECIDED, PARTIAL, UNSOUND, APPLIED = (
@@ -73,37 +59,6 @@ CLEAN, FINDINGS, UNDECIDED, PARTIAL, UNSOUND, APPLIED = (
     "unsound",
     "applied",
 )
-
-
-def has_failed(result: Result) -> bool:
-    """Return whether a task failed, also if its `failed_when` hides that from Ansible.
-
-    The roles hide it because Ansible prints everything that a failed task returns. Only the last
-    task of a role fails, with the message.
-    """
-    if result.get("failed"):
-        return True
-    return result.get("failed_when_result") is False and "msg" in result
-
-
-def record_stage(run: Run, stage: str, result: Result) -> dict[str, t.Any]:
-    """Return the state of the run with the result of a stage.
-
-    A skipped stage leaves the state as it is. A stage that succeeded without a result has failed.
-    """
-    state = dict(run.items())
-    if result.get("skipped"):
-        return state
-    kept: dict[str, t.Any] = {"failed": has_failed(result)}
-    if kept["failed"]:
-        kept["msg"] = result.get("msg") or "A task failed."
-    elif stage in _PROOF_KEYS and _PROOF_KEYS[stage] not in result:
-        kept = {"failed": True, "msg": f"The stage {stage!r} ended without a result."}
-    for key in _STAGE_KEYS[stage]:
-        if key in result:
-            kept[key] = result[key]
-    state[stage] = kept
-    return state
 
 
 @d.dataclass(frozen=True)
@@ -124,7 +79,7 @@ class RunStatus:
     outcome: str
 
 
-def determine_status(run: Run, fail_on: str, check_mode: bool, findings_exist: bool) -> RunStatus:
+def determine_status(run: State, fail_on: str, check_mode: bool, findings_exist: bool) -> RunStatus:
     """Return the status of a run.
 
     findings_exist: whether `findings.json` exists, for a run that does not detect its findings.
@@ -138,52 +93,72 @@ def determine_status(run: Run, fail_on: str, check_mode: bool, findings_exist: b
     )
 
 
-def _list_messages(run: Run, forgives: bool = False) -> list[str]:
+def _list_messages(run: State, forgives: bool = False) -> list[str]:
     """Return the message of each stage that failed.
 
     forgives: whether to leave out what `_is_forgiven` names.
     """
     messages = []
     for stage in STAGES:
-        result = run.get(stage, {})
-        if not result.get("failed") or (forgives and _is_forgiven(run, stage)):
+        if not has_failed(run, [stage]) or (forgives and _is_forgiven(run, stage)):
             continue
-        if stage == "planned" and _only_informs(run):
+        if stage == PLANNED and "msg" in run[stage] and _only_informs(run):
             continue
-        messages.append(str(result["msg"]))
-    if not any(run.get(stage, {}).get("failed") for stage in STAGES):
+        messages.append(str(run[stage].get("msg") or _explain_end(run, stage)))
+    if not has_failed(run):
         messages += _explain_gap(run)
     # The same error can end a stage and the run.
     return list(dict.fromkeys(messages))
 
 
-def _is_forgiven(run: Run, stage: str) -> bool:
+def _explain_end(run: State, stage: str) -> str:
+    """Return a sentence about a stage that did not come to its end."""
+    changed = "nothing was changed"
+    if run[stage].get("journal"):
+        changed = f"what it has changed is in {run[stage]['journal']}"
+    return f"The run ended {_DOINGS.get(stage, 'early')}: {changed}."
+
+
+def explain_early_end(run: State) -> str:
+    """Return where a run ended that has come neither to a failure nor to its report."""
+    if REPORTED in run or has_failed(run):
+        return ""
+    if REMEDIATED in run or RESTORED in run:
+        return "The run ended before its report."
+    if PLANNED not in run:
+        return "The run ended before it planned: nothing was changed."
+    if run["remediates"] and run[PLANNED].get("plan"):
+        return "The run ended before it made the changes: nothing was changed."
+    return "The run ended before its report: nothing was changed."
+
+
+def _is_forgiven(run: State, stage: str) -> bool:
     """Return whether a stage that failed has a result, or its reading has one and was not sound.
 
     Without any result the run did nothing, and nobody knows what there was to do.
     """
     if stage not in _FORGIVEN:
         return False
-    if _PROOF_KEYS[stage] in run[stage]:
+    if _FORGIVEN[stage] in run[stage]:
         return True
-    return stage == "planned" and _has_failed_checks(run)
+    return stage == PLANNED and _has_failed_checks(run)
 
 
-def _has_failed_checks(run: Run) -> bool:
-    summary = run.get("detected", {}).get("summary", {})
+def _has_failed_checks(run: State) -> bool:
+    summary = run.get(DETECTED, {}).get("summary", {})
     return bool(summary.get("coverage", {}).get("failed_checks"))
 
 
-def _explain_gap(run: Run) -> list[str]:
+def _explain_gap(run: State) -> list[str]:
     """Return a message about a stage that should have run and was left out, as --step can do."""
-    if run.get("detects") and "detected" not in run:
+    if run.get("detects") and DETECTED not in run:
         return ["The cloud was not read."]
-    if not run.get("detects") and "planned" not in run:
+    if not run.get("detects") and PLANNED not in run and RESTORED not in run:
         return ["Nothing was planned, and nothing was changed."]
     return []
 
 
-def _only_informs(run: Run) -> bool:
+def _only_informs(run: State) -> bool:
     """Return whether the plan is made for other jobs only, and not to be applied by this run."""
     if not run.get("detects"):
         return False
@@ -192,7 +167,7 @@ def _only_informs(run: Run) -> bool:
     return _has_failed_checks(run)
 
 
-def _explain_failure(run: Run, fail_on: str, check_mode: bool) -> str:
+def _explain_failure(run: State, fail_on: str, check_mode: bool) -> str:
     """Return the message with which the run fails; empty if it does not fail."""
     messages = _list_messages(run, forgives=fail_on == "never")
     if messages:
@@ -203,7 +178,7 @@ def _explain_failure(run: Run, fail_on: str, check_mode: bool) -> str:
     return _explain_shortfall(run, fail_on, check_mode)
 
 
-def name_outcome(run: Run, check_mode: bool) -> str:
+def name_outcome(run: State, check_mode: bool) -> str:
     """Return what a run came to, as one word; `failed` if it could not do what it had to."""
     if _list_messages(run):
         return FAILED
@@ -220,17 +195,17 @@ def name_outcome(run: Run, check_mode: bool) -> str:
     return PARTIAL if describe_unjudged_hosts(summary["coverage"]) else CLEAN
 
 
-def _has_findings(run: Run, findings_exist: bool) -> bool:
+def _has_findings(run: State, findings_exist: bool) -> bool:
     """Return whether `findings.json` belongs to the run, or at least may belong to it.
 
     If the run did not detect them, orphan_report checks whether its plan was made of them.
     """
     if run["detects"]:
-        return "detected" in run and not run["detected"]["failed"]
+        return DETECTED in run and not has_failed(run, [DETECTED])
     return findings_exist and run.get("planned", {}).get("plan") is not None
 
 
-def _explain_shortfall(run: Run, fail_on: str, check_mode: bool) -> str:
+def _explain_shortfall(run: State, fail_on: str, check_mode: bool) -> str:
     # Without a reading there is nothing to conclude from, and the detection has failed itself.
     if "summary" not in run.get("detected", {}):
         return ""
@@ -253,7 +228,7 @@ def _explain_shortfall(run: Run, fail_on: str, check_mode: bool) -> str:
     return ""
 
 
-def _count_findings_left(run: Run, check_mode: bool) -> int:
+def _count_findings_left(run: State, check_mode: bool) -> int:
     """Return how many findings the run has not remediated.
 
     Findings that are only reported count too.
@@ -270,7 +245,7 @@ def _count_findings_left(run: Run, check_mode: bool) -> int:
 
 
 def build_artifacts(
-    run: Run, output_dir: str, check_mode: bool, host: str = ""
+    run: State, output_dir: str, check_mode: bool, host: str = ""
 ) -> dict[str, t.Any]:
     """Return what a run hands to the jobs that follow it, as `set_stats` takes it.
 
@@ -308,7 +283,7 @@ def build_artifacts(
     return {"orphan_cleanup_run": described, "orphan_cleanup_plan": plan}
 
 
-def _list_versions(run: Run) -> dict[str, str]:
+def _list_versions(run: State) -> dict[str, str]:
     """Return the versions of what ran, each empty where it is not known."""
     sdk = ""
     for stage in ("detected", "remediated"):
@@ -341,29 +316,3 @@ def build_journal_artifact(packed: str, host: str = "") -> dict[str, t.Any]:
     if host:
         journal = {"by_host": {make_host_key(host): journal}}
     return {"orphan_cleanup_journal": journal}
-
-
-def collect_cloud_runs(hosts: Iterable[Mapping[str, t.Any]]) -> list[dict[str, str]]:
-    """Return the runs over several clouds, as orphan_summary takes them.
-
-    hosts: the variables of the inventory host of each cloud.
-    """
-    return [_build_cloud_run(variables) for variables in hosts]
-
-
-def _build_cloud_run(variables: Mapping[str, t.Any]) -> dict[str, str]:
-    # What the role registered on this host.
-    detected = variables.get("_orphan_cleanup_detected", {})
-    remediated = variables.get("_orphan_cleanup_remediated", {})
-    findings = ""
-    # The file may be that of an earlier run when the detection failed.
-    if not has_failed(detected):
-        findings = detected.get("dest") or ""
-    return {
-        "name": variables["inventory_hostname"],
-        "region": variables.get("orphan_cleanup_region_name", ""),
-        "shard": variables.get("orphan_cleanup_shard", ""),
-        "error": variables.get("_orphan_cleanup_error", _NOT_FINISHED),
-        "findings": findings,
-        "remediation": remediated.get("remediation") or "",
-    }

@@ -1,0 +1,272 @@
+# Copyright (c) 2026, osops.placement contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The report of one run of the role `orphan_cleanup`, from the state in its folder."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses as d
+import os
+import typing as t
+from collections.abc import Mapping
+
+from ansible.errors import AnsibleActionFail, AnsibleError
+
+from ...module_utils._common.errors import InvalidInput
+from ...module_utils._core.run import folder
+from .._report.diff_names import find_findings_in
+from .._report.notification import Notice
+from .._report.phrases import list_remediated_findings
+from .._report.report import Report
+from .._report.report_files import ReportActionModule
+from .._report.status import (
+    UNSOUND,
+    RunStatus,
+    build_artifacts,
+    determine_status,
+    explain_early_end,
+)
+from .._stage.action import is_plan_of_findings
+from . import changes, terminal
+from .ending import Ending, format_ending, format_journals, format_undo
+from .lines import get_prose_width, leave_out_reasons
+from .screen import is_verbose, measure_terminal, print_lines
+
+# The files of a run, each None if it is not there.
+Documents = Mapping[str, t.Any]
+
+
+class RunReportActionModule(ReportActionModule):
+    """An action plugin that reports a run which is recorded in its folder.
+
+    A run reports itself with its last tasks. Any other report, such as that of a run which was
+    killed, shows the run and writes files; it exports nothing and sends no notification.
+    """
+
+    _run: folder.Run
+    _state: folder.State
+    _status: RunStatus
+
+    def _record_interruption(self, run: folder.Run, message: str) -> dict[str, t.Any]:
+        """Record an error that no stage could record, such as a template that is undefined."""
+        state = None
+        # Whatever is there, the report must have this message.
+        with contextlib.suppress(AnsibleActionFail):
+            state = self._read_state(run)
+        failure = {"failed": True, "msg": message}
+        state = state or folder.start_state(run)
+        self._write_state(run, folder.record_result(state, folder.INTERRUPTED, failure))
+        return {"changed": False}
+
+    def _report_run(self, options: Mapping[str, t.Any]) -> dict[str, t.Any] | None:
+        """Return the result of the task; None if there is no run that could be reported."""
+        self._run = options["run"]
+        is_own = self._run["detects"] or self._run["remediates"]
+        state = self._read_state(self._run)
+        if state is None and not is_own:
+            return None
+        self._state = state or folder.start_state(self._run)
+        self._settle_journal()
+        self._status = self._determine_status(options)
+        if not is_own:
+            early = self._status.failure or explain_early_end(self._state)
+            self._status = d.replace(self._status, failure=early, message="")
+        trouble, result = "", {"changed": False, "reports": self._get(folder.REPORTED, "reports")}
+        if not is_own or folder.REPORTED not in self._state:
+            trouble, result = self._write_run(options, is_own)
+        message = self._status.message if is_own else trouble
+        if options["terminal"]:
+            message = self._show_run(options, message, is_own)
+        if options["fail"] and message:
+            return {"changed": False, "failed": True, "msg": message}
+        return {**result, "failure": message, "outcome": self._status.outcome}
+
+    # --- the state
+
+    def _read_state(self, run: folder.Run) -> folder.State | None:
+        """Return the state of a run; None if nothing of it is recorded."""
+        path = os.path.join(run["folder"], folder.FILE)
+        text = self._read_text(path)
+        if text is None:
+            return None
+        try:
+            return folder.parse_state(self._parse_json(text, path), path, run)
+        except InvalidInput as error:
+            raise AnsibleActionFail(str(error)) from error
+
+    def _write_state(self, run: folder.Run, state: folder.State) -> None:
+        path = os.path.join(run["folder"], folder.FILE)
+        self._write_file(path, folder.format_state(state), "0600")
+
+    def _settle_journal(self) -> None:
+        """Forget the journal of a stage that was killed before it made one."""
+        for stage in (folder.REMEDIATED, folder.RESTORED):
+            journal, has_ended = self._get(stage, "journal"), folder.has_ended(self._state, stage)
+            if journal and not has_ended and self._read_text(journal) is None:
+                self._state[stage]["journal"] = None
+
+    def _determine_status(self, options: Mapping[str, t.Any]) -> RunStatus:
+        # A run that detects its findings knows whether they are there.
+        exist = not self._state["detects"] and self._read_text(self._findings) is not None
+        fail_on, check_mode = options["fail_on"], self._state["check_mode"]
+        return determine_status(self._state, fail_on, check_mode, exist)
+
+    @property
+    def _findings(self) -> str:
+        return os.path.join(self._run["folder"], "findings.json")
+
+    def _get(self, stage: str, key: str) -> t.Any:
+        return self._state.get(stage, {}).get(key)
+
+    # --- files, artifacts and the notification: each also when another one fails
+
+    def _write_run(
+        self, options: Mapping[str, t.Any], is_own: bool
+    ) -> tuple[str, dict[str, t.Any]]:
+        """Return what went wrong, empty if nothing did, and the result of the task."""
+        result: dict[str, t.Any] = {"changed": False, "reports": {}}
+        documents: Documents = {}
+        try:
+            documents = self._read_run()
+            report = self._build_report(documents, options)
+            if report and options["formats"]:
+                result["reports"] = self._write_reports(report, options)
+        except (AnsibleError, InvalidInput) as error:
+            result["msg"] = str(error)
+        if is_own and folder.PLANNED in self._state:
+            result["ansible_stats"] = self._build_stats()
+        if is_own and options["notify_url"]:
+            self._notify(documents, options, result)
+        trouble = result.pop("msg", "")
+        if is_own:
+            self._record_report(options, {**result, "failed": bool(trouble), "msg": trouble})
+        return trouble, result
+
+    def _record_report(self, options: Mapping[str, t.Any], reported: dict[str, t.Any]) -> None:
+        """Record that the run is reported, and what it has come to."""
+        self._state = folder.record_result(self._state, folder.REPORTED, reported)
+        self._status = self._determine_status(options)
+        reported |= {"failure": self._status.message, "outcome": self._status.outcome}
+        self._state = folder.record_result(self._state, folder.REPORTED, reported)
+        self._write_state(self._run, self._state)
+
+    def _read_run(self) -> Documents:
+        """Return the files of the run, None for each that is not there."""
+        outcomes = self._get(folder.REMEDIATED, "remediation")
+        restored = self._get(folder.RESTORED, "restoration")
+        paths = {"findings": None, "plan": None, "remediation": outcomes or restored}
+        if self._status.has_findings:
+            paths["findings"] = self._get(folder.DETECTED, "dest") or self._findings
+            paths["plan"] = self._get(folder.PLANNED, "plan")
+        documents = self._read_documents(("findings", "plan", "remediation"), paths)
+        findings, read_at = documents["findings"], self._get(folder.DETECTED, "finished_at")
+        if findings and self._state["detects"] and findings["finished_at"] != read_at:
+            raise AnsibleActionFail(
+                f"{paths['findings']} is that of another run: give each run a folder of its own."
+            )
+        return documents
+
+    def _build_report(self, documents: Documents, options: Mapping[str, t.Any]) -> Report | None:
+        findings, plan = documents.get("findings"), documents.get("plan")
+        # The outcomes of a plan cannot be reported with other findings.
+        if not findings or not is_plan_of_findings(plan, findings):
+            return None
+        return Report(
+            findings=findings,
+            kinds=options["kinds"],
+            plan=plan,
+            plan_path=self._get(folder.PLANNED, "plan"),
+            remediation=documents["remediation"],
+            journal=self._get(folder.REMEDIATED, "journal"),
+            failure=self._status.failure,
+            run=self._read_context(),
+        )
+
+    def _build_stats(self) -> dict[str, t.Any]:
+        host = self._run["host"]
+        data = build_artifacts(self._state, self._run["folder"], self._state["check_mode"], host)
+        # With several inventory hosts each adds its own part.
+        return {"data": data, "per_host": False, "aggregate": bool(host)}
+
+    def _notify(
+        self, documents: Documents, options: Mapping[str, t.Any], result: dict[str, t.Any]
+    ) -> None:
+        # The run that detected the findings has already sent a notification of them: another run
+        # sends one only when it fails.
+        if self._state["detects"] or self._status.failure:
+            report, failure = self._build_report(documents, options), self._status.failure
+            notice = Notice(report, documents.get("remediation"), failure, result["reports"])
+            self._send_notice(notice, options, result)
+
+    # --- the screen, and the end of the run
+
+    def _show_run(self, options: Mapping[str, t.Any], message: str, is_own: bool) -> str:
+        """Show the run, and return what the task fails with."""
+        width, trouble = measure_terminal(), ""
+        drawn: list[str] = []
+        try:
+            drawn += self._draw_run(self._read_run(), options, is_own)
+        except (AnsibleError, InvalidInput) as error:
+            trouble = str(error)
+        if trouble not in message:
+            message = " ".join(filter(None, (message, trouble)))
+        # Ansible itself shows the message of a task that fails.
+        if self._status.failure and not message:
+            drawn += changes.format_failure(self._status.failure, get_prose_width(width))
+        print_lines([*drawn, *self._draw_ending(bool(trouble), is_own)])
+        return message
+
+    def _draw_run(
+        self, documents: Documents, options: Mapping[str, t.Any], is_own: bool
+    ) -> list[str]:
+        findings, remediation = documents["findings"], documents["remediation"]
+        width = measure_terminal()
+        drawn: list[str] = []
+        is_shown = not is_own and is_plan_of_findings(documents["plan"], findings)
+        if findings and (self._state["detects"] or is_shown):
+            left = _leave_out_changed(findings, remediation)
+            left = leave_out_reasons(left, self._status.message)
+            drawn += terminal.format_findings(
+                left, self._findings, options["kinds"], width, verbose=is_verbose()
+            )
+        if not remediation:
+            return drawn
+        if folder.RESTORED in self._state:
+            journal = self._get(folder.RESTORED, "journal")
+            names = find_findings_in(self, self._run["folder"])
+            drawn += changes.format_remediation(remediation, journal, width, names)
+            return drawn + format_undo(remediation, journal or "", self._read_context())
+        names = findings if is_plan_of_findings(documents["plan"], findings) else None
+        return drawn + changes.format_remediation(remediation, None, width, names)
+
+    def _draw_ending(self, is_broken: bool, is_own: bool) -> list[str]:
+        """Return the paths of the run, and the command to type next."""
+        journal, run = self._get(folder.REMEDIATED, "journal") or "", self._read_context()
+        if folder.RESTORED in self._state:
+            return []
+        if not is_own:
+            # A later report has another scope: it proposes nothing but the undo.
+            return format_journals([journal] if journal else [], run)
+        findings = self._findings if self._status.has_findings else ""
+        plan = self._get(folder.PLANNED, "plan") or findings
+        status = self._status
+        ending = Ending(
+            reports=self._get(folder.REPORTED, "reports") or {},
+            findings=findings,
+            plan=plan if self._get(folder.PLANNED, "changes") else "",
+            journal=journal,
+            check_mode=self._state["check_mode"],
+            detects_only=not self._state["remediates"],
+            failed=is_broken or bool(status.failure) or status.outcome == UNSOUND,
+            run=run,
+        )
+        return format_ending(ending)
+
+
+def _leave_out_changed(findings: t.Any, remediation: t.Any) -> t.Any:
+    """Return the findings without those whose change was made; all of them in check mode."""
+    changed = list_remediated_findings(remediation)
+    left = [entry for entry in findings["findings"] if entry["id"] not in changed]
+    return {**findings, "findings": left}
