@@ -222,6 +222,16 @@ def test_a_tree_beside_another_nova_is_deleted_only_when_allowed(
     assert node in placement.providers().values()
 
 
+@pytest.mark.parametrize("role", ["child", "leaf"])
+def test_a_provider_below_a_root_is_no_absent_host(
+    ansible: Ansible, placement: Placement, tree: dict[str, str], role: str
+) -> None:
+    result = ansible.module("compute_host", host=tree[role], **ABSENT)
+
+    assert result["failed"] and tree["name"] in result["msg"]
+    assert tree[role] in placement.providers().values()
+
+
 @pytest.mark.parametrize("name", ["nonesuch", "11111111-2222-4333-8444-555555555555"])
 def test_a_host_of_which_there_is_nothing_is_absent(ansible: Ansible, name: str) -> None:
     result = ansible.module("compute_host", host=name, **ABSENT)

@@ -21,7 +21,7 @@ from .._core.clients.session import Session
 from .._core.facts.agreement import list_host_names
 from .._core.facts.index import SnapshotIndex
 from .._core.facts.services import COMPUTE, get_listed_services, require_answer
-from .._core.facts.trees import check_no_compute_node, require_compute_nodes
+from .._core.facts.trees import check_no_compute_node, find_tree, require_compute_nodes
 from .._core.models.documents import convert_to_json
 from .._core.models.kind import REMEDIATE
 from .._core.models.kinds import CONSUMER_KINDS
@@ -164,7 +164,7 @@ class HostReader:
         if not remembered:
             labels = _list_host_labels(services, nodes, providers)
             for report in reports:
-                self._check_known(report, labels, allow_unknown)
+                self._check_known(report, labels, allow_unknown, providers)
         return [self._complete(report, providers) for report in reports]
 
     def record_host(
@@ -201,15 +201,21 @@ class HostReader:
         return {**provider, **state.as_dict()}
 
     def _check_known(
-        self, report: HostReport, labels: Collection[str], allow_unknown: bool
+        self,
+        report: HostReport,
+        labels: Collection[str],
+        allow_unknown: bool,
+        providers: Mapping[str, Provider],
     ) -> None:
         """Raise InvalidInput for a host of which there is nothing, not even a migration.
 
-        allow_unknown: whether it is refused only if another spelling of its name is in use.
+        allow_unknown: whether it is refused only if another spelling of its name is in use, or if
+            it is a provider below that of a host.
         """
         host, parts, records = report.host, report.parts, report.records
         if records.record or records.roots or host.exists:
             return
+        find_tree(report.name, providers)
         is_known = allow_unknown or parts.network.agents or parts.services
         # The host would look gone while it is up.
         if not list_other_spellings(host.name, labels) and (
