@@ -1281,10 +1281,10 @@ from ..module_utils._core.reading.host_groups import (
     CellHosts,
     parse_cell_hosts,
     resolve_host_groups,
+    resolve_projects,
 )
 from ..module_utils._core.reading.incremental import FullReadingNeeded, IncrementalCollector
 from ..module_utils._core.reading.others import add_surroundings
-from ..module_utils._core.reading.projects import resolve_projects
 from ..module_utils._core.run.folder import DETECTED, stage_of_run
 
 if t.TYPE_CHECKING:  # pragma: no cover

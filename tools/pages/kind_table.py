@@ -25,7 +25,7 @@ _HEAD = '''\
 
 from __future__ import annotations
 
-from .kind import CONDITION, DRIFT, OPT_IN, ORPHAN, REMEDIATE, REPORT, Kind
+from .kind import CONDITION, DRIFT, EVERY, OPT_IN, ORPHAN, REMEDIATE, REPORT, Kind, Requirement
 
 # fmt: off
 KINDS = (
@@ -41,8 +41,18 @@ def write_kind_table() -> dict[pathlib.Path, str]:
 
 def _format_kind(kind: kind_module.Kind) -> str:
     fields = [kind.group.upper(), kind.by_default.replace("-", "_").upper()]
-    if kind.needs_every_cell:
-        fields.append("needs_every_cell=True")
+    for name in ("needs", "named_needs"):
+        # A tuple of one has a comma too.
+        listed = "".join(f'"{request}", ' for request in getattr(kind, name))
+        if listed:
+            fields.append(f"{name}=({listed.strip()})")
+    if kind.cells == kind_module.EVERY:
+        fields.append("cells=EVERY")
+    if kind.version:
+        version = kind.version
+        fields.append(
+            f'version=Requirement("{version.service}", {version.since}, "{version.proof}")'
+        )
     if kind.was:
         fields.append(f'was="{kind.was}"')
     start = f'    Kind("{kind.name}", "{kind.meaning}",'
@@ -50,4 +60,10 @@ def _format_kind(kind: kind_module.Kind) -> str:
         parts = textwrap.wrap(kind.meaning, _WIDTH - 12, drop_whitespace=False)
         meaning = f"\n{_INDENT}".join(f'"{part}"' for part in parts)
         start = f'    Kind("{kind.name}",\n{_INDENT}{meaning},'
-    return f"{start}\n{_INDENT}{', '.join(fields)}),\n"
+    lines = [_INDENT]
+    for field in fields:
+        if len(lines[-1]) + len(field) + 2 > _WIDTH:
+            lines.append(_INDENT)
+        lines[-1] += f"{field}, "
+    text = "\n".join(line.rstrip() for line in lines)
+    return f"{start}\n{text[:-1]}),\n"

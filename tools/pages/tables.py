@@ -155,9 +155,9 @@ def _format_requirements() -> str:
     rows = (
         (
             f"| {requirement.service} {format_version(requirement.since)} | {requirement.proof} | "
-            f"{', '.join(f'`{kind}`' for kind in requirement.kinds or ()) or 'every kind'} |\n"
+            f"{f'`{kind}`' if kind else 'every kind'} |\n"
         )
-        for requirement in REQUIREMENTS
+        for requirement, kind in REQUIREMENTS
     )
     return f"| below | not provable | undecided |\n|---|---|---|\n{''.join(rows)}"
 

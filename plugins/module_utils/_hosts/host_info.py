@@ -30,7 +30,7 @@ from .._core.models.placement import Provider
 from .._core.models.snapshot import NOT_ASKED, Answer, Scope
 from .._core.models.verdict import Finding
 from .._core.options.policy import Policy
-from .._core.reading.collector import Collector
+from .._core.reading.reading import Collector
 from .blockers import (
     DELETE,
     Blocker,

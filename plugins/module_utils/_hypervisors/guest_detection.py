@@ -24,7 +24,7 @@ from .._core.models.documents import convert_to_json
 from .._core.models.snapshot import Snapshot
 from .._core.models.verdict import ORPHANED, PROTECTED, UNDECIDED
 from .._core.options.policy import Policy
-from .._core.reading.collector import Collector
+from .._core.reading.reading import Collector
 from .guest_rules import GuestFinding, check_compute_hosts, judge_guests, list_servers_to_look_up
 from .guests import LEFTOVER_DIRECTORY, LEFTOVER_DOMAIN, RUNNING_LEFTOVER, Guest
 

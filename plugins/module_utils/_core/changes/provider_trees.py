@@ -26,7 +26,7 @@ from ..models.snapshot import Scope
 from ..options.policy import Policy
 from ..plan.limits import MAX_FAILURES, explain_abort
 from ..plan.plan import TreeStep
-from ..reading.collector import Collector
+from ..reading.reading import Collector
 from .group_check import EVERY_HOST, GroupCheck
 from .journal import Journal
 from .outcomes import Outcome, count_outcomes, run_steps

@@ -20,6 +20,7 @@ from collections.abc import Container, Mapping
 
 from ..._common.errors import Reason
 from ..._common.text import summarize_names
+from ..models.kind import EVERY
 from ..models.placement import Allocations
 from ..models.snapshot import Snapshot
 from .agreement import list_host_names
@@ -27,15 +28,15 @@ from .consumer import ConsumerView
 from .listings_index import ListingsIndex
 
 
-def find_gap(view: ConsumerView, needs_every_cell: bool) -> Reason | None:
+def find_gap(view: ConsumerView, cells: str) -> Reason | None:
     """Return which answer a proof about this consumer lacks because a cell does not answer.
 
-    The result is None when the proof lacks none. needs_every_cell: whether it rests on absence.
+    The result is None when the proof lacks none. cells: as `Kind.cells`.
     """
     silent = view.index.unjudged_hosts
     if not silent:
         return None
-    if needs_every_cell:
+    if cells == EVERY:
         return Reason(
             "every_cell_needed",
             f"this rests on absence, and the cell of {summarize_names(sorted(silent))} "

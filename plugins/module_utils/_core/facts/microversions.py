@@ -6,36 +6,13 @@
 
 from __future__ import annotations
 
-import dataclasses as d
-
 from ..._common.errors import Reason
+from ..models.kind import Requirement
+from ..models.kinds import KINDS
 from ..models.snapshot import Cloud
 
-
-@d.dataclass(frozen=True)
-class Requirement:
-    """What a microversion is needed for.
-
-    Without it no finding of `kinds` is proven; None stands for any kind.
-    """
-
-    service: str
-    since: tuple[int, int]
-    proof: str
-    kinds: tuple[str, ...] | None = None
-
-    def explain(self, offered: tuple[int, int]) -> Reason:
-        """Return the sentence that says what is undecided while the service offers only this."""
-        undecided = ", ".join(self.kinds) if self.kinds is not None else "everything"
-        return Reason(
-            "microversion_too_old",
-            f"{self.service} offers microversions up to {format_version(offered)}, "
-            f"but {format_version(self.since)} is needed to see {self.proof}: "
-            f"{undecided} is undecided.",
-        )
-
-
-REQUIREMENTS = (
+# What nothing is proven without.
+_OF_EVERY_KIND = (
     Requirement("Nova", (2, 59), "which consumers are migrations"),
     Requirement("Nova", (2, 69), "whether every cell answers"),
     Requirement(
@@ -43,16 +20,17 @@ REQUIREMENTS = (
         (1, 28),
         "the generations of consumers, without which no allocation can be changed safely",
     ),
-    # Before consumer types, a consumer of another service looks like a server unknown to Nova.
-    Requirement(
-        "Placement", (1, 38), "which consumers belong to another service", ("unknown_consumer",)
-    ),
+)
+# Each with the kind that is not proven without it; None stands for any kind.
+REQUIREMENTS: tuple[tuple[Requirement, str | None], ...] = (
+    *((requirement, None) for requirement in _OF_EVERY_KIND),
+    *((kind.version, kind.name) for kind in KINDS if kind.version is not None),
 )
 
 
 def list_unmet_requirements(cloud: Cloud) -> tuple[Reason, ...]:
     """Return a sentence for each proof that `cloud` cannot give."""
-    sentences = [requirement.explain(offered) for requirement, offered in _list_unmet(cloud)]
+    sentences = [sentence for _kind, sentence in _list_unmet(cloud)]
     if not cloud.tells_time:
         sentences.append(
             Reason(
@@ -67,25 +45,31 @@ def list_unmet_requirements(cloud: Cloud) -> tuple[Reason, ...]:
 
 def list_blocking_requirements(cloud: Cloud) -> tuple[Reason, ...]:
     """Return those sentences that mean that nothing may be changed at all."""
-    return tuple(one.explain(offered) for one, offered in _list_unmet(cloud) if one.kinds is None)
+    return tuple(sentence for kind, sentence in _list_unmet(cloud) if kind is None)
 
 
 def explain_unprovable(kind: str, cloud: Cloud) -> Reason | None:
     """Return why no finding of `kind` can be proven, or None if one can."""
-    for requirement, offered in _list_unmet(cloud):
-        if requirement.kinds is None or kind in requirement.kinds:
-            return requirement.explain(offered)
+    for unproven, sentence in _list_unmet(cloud):
+        if unproven in (None, kind):
+            return sentence
     return None
 
 
-def _list_unmet(cloud: Cloud) -> list[tuple[Requirement, tuple[int, int]]]:
-    """Return the unmet requirements, each with the newest microversion that its service offers."""
+def _list_unmet(cloud: Cloud) -> list[tuple[str | None, Reason]]:
+    """Return the kinds of the unmet requirements, each with what is undecided, as a sentence."""
     offered_by_service = {"Nova": cloud.compute_version, "Placement": cloud.placement_version}
-    unmet = []
-    for requirement in REQUIREMENTS:
+    unmet: list[tuple[str | None, Reason]] = []
+    for requirement, kind in REQUIREMENTS:
         offered = offered_by_service[requirement.service]
         if offered < requirement.since:
-            unmet.append((requirement, offered))
+            sentence = Reason(
+                "microversion_too_old",
+                f"{requirement.service} offers microversions up to {format_version(offered)}, "
+                f"but {format_version(requirement.since)} is needed to see {requirement.proof}: "
+                f"{kind or 'everything'} is undecided.",
+            )
+            unmet.append((kind, sentence))
     return unmet
 
 

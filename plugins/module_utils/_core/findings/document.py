@@ -119,7 +119,7 @@ def _group_by_verdict(findings: Iterable[Finding], scope: Scope) -> dict[str, li
     for finding in findings:
         # The kind of what is protected or undecided is the reason for it, and not one to ask for.
         unlimited = finding.verdict in (PROTECTED, UNDECIDED)
-        if unlimited or scope.includes_any(finding.kind):
+        if unlimited or scope.includes(finding.kind):
             by_verdict[finding.verdict].append(finding)
     return by_verdict
 

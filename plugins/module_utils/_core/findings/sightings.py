@@ -153,7 +153,7 @@ def _is_covered(identity: str, subjects: Collection[str], snapshot: Snapshot) ->
     scope = snapshot.scope
     if scope == Scope() or subject in subjects:
         return True
-    if not scope.includes_any(kind):
+    if not scope.includes(kind):
         return False
     if subject in snapshot.evidence:
         return True

@@ -95,7 +95,7 @@ def _downgrade_unproven(kind: Kind, decision: Decision, view: ConsumerView) -> D
     if why_not:
         return undecided(decision.reason.but(why_not), *decision.evidence)
     # While a cell is down, a proof holds only if every answer that it depends on is of other cells.
-    gap = find_gap(view, kind.needs_every_cell)
+    gap = find_gap(view, kind.cells)
     if gap:
         return undecided(decision.reason.but(gap), *decision.evidence)
     snapshot = view.index.snapshot

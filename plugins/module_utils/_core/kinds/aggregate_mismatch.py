@@ -22,11 +22,11 @@ from ..facts.mirror import (
 )
 from ..models.kind import CONDITION, REPORT, define_kind
 from ..models.nova import Aggregate
-from ..models.snapshot import Mirror
+from ..models.snapshot import MEMBERS, Mirror
 from ..models.verdict import DRIFTED, Finding
 from ..options.policy import Policy
 
-KIND = define_kind(__name__, __doc__, CONDITION, REPORT)
+KIND = define_kind(__name__, __doc__, CONDITION, REPORT, needs=(MEMBERS,))
 
 # Placement returns the generation with the aggregates from 1.19 on, and traits from 1.6 on.
 _SYNCHRONIZE = "nova-manage placement sync_aggregates"

@@ -16,12 +16,12 @@ from ..._common.times import format_duration, seconds_between
 from ..facts.bare_metal import NodeView, build_node_views, has_room
 from ..facts.index import SnapshotIndex
 from ..models.kind import CONDITION, REPORT, define_kind
-from ..models.snapshot import Answer, BareMetal
+from ..models.snapshot import NODES, Answer, BareMetal
 from ..models.surroundings import CLEANING_STATES, BareMetalNode
 from ..models.verdict import DRIFTED, UNDECIDED, Finding
 from ..options.policy import Policy
 
-KIND = define_kind(__name__, __doc__, CONDITION, REPORT)
+KIND = define_kind(__name__, __doc__, CONDITION, REPORT, needs=(NODES,))
 
 _MAX_MESSAGE = 200
 

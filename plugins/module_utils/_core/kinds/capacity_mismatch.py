@@ -13,10 +13,13 @@ from ..facts.index import SnapshotIndex
 from ..models.kind import CONDITION, REPORT, define_kind
 from ..models.nova import Hypervisor
 from ..models.placement import Inventory, Resources
+from ..models.snapshot import INVENTORIES
 from ..models.verdict import DRIFTED, Finding
 from ..options.policy import Policy
 
-KIND = define_kind(__name__, __doc__, CONDITION, REPORT, was="capacity_drift")
+KIND = define_kind(
+    __name__, __doc__, CONDITION, REPORT, named_needs=(INVENTORIES,), was="capacity_drift"
+)
 
 
 def check(index: SnapshotIndex, policy: Policy) -> Iterator[Finding]:

@@ -13,16 +13,14 @@ from ..facts.consumer import ConsumerView
 from ..facts.deletion import (
     is_unlisted,
 )
-from ..models.kind import ORPHAN, REMEDIATE, define_kind
+from ..models.kind import EVERY, ORPHAN, REMEDIATE, define_kind
 from ..models.nova import MOVING_ACTIONS
 from ..models.placement import Allocations
 from ..models.snapshot import NOT_ASKED, Answer
 from ..models.verdict import Decision, orphaned, undecided
 from ..options.policy import Policy
 
-KIND = define_kind(
-    __name__, __doc__, ORPHAN, REMEDIATE, needs_every_cell=True, was="forgotten_migration"
-)
+KIND = define_kind(__name__, __doc__, ORPHAN, REMEDIATE, cells=EVERY, was="forgotten_migration")
 
 
 def prove(view: ConsumerView, policy: Policy) -> Decision | None:

@@ -21,14 +21,14 @@ from ..facts.consumer import ConsumerView
 from ..facts.listings_index import FORMER_SUFFIX
 from ..facts.services import COMPUTE
 from ..models.change import build_change
-from ..models.kind import DRIFT, OPT_IN, define_kind
+from ..models.kind import DRIFT, EVERY, OPT_IN, define_kind
 from ..models.nova import GUEST_LEAVING_MIGRATION_TYPES, Server
 from ..models.placement import sum_amounts
 from ..models.snapshot import NOT_ASKED, Answer
 from ..models.verdict import Decision, drifted, undecided
 from ..options.policy import Policy
 
-KIND = define_kind(__name__, __doc__, DRIFT, OPT_IN, needs_every_cell=True)
+KIND = define_kind(__name__, __doc__, DRIFT, OPT_IN, cells=EVERY)
 
 
 def prove(view: ConsumerView, policy: Policy) -> Decision | None:

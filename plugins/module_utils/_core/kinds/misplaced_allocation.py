@@ -18,11 +18,11 @@ from ..facts.consumer import (
     is_settled_without_own_tree,
 )
 from ..facts.move_records import explain_possible_guest_of_unshelve
-from ..models.kind import DRIFT, OPT_IN, define_kind
+from ..models.kind import DRIFT, EVERY, OPT_IN, define_kind
 from ..models.verdict import Decision, drifted
 from ..options.policy import Policy
 
-KIND = define_kind(__name__, __doc__, DRIFT, OPT_IN, needs_every_cell=True, was="moved_server")
+KIND = define_kind(__name__, __doc__, DRIFT, OPT_IN, cells=EVERY, was="moved_server")
 
 
 def prove(view: ConsumerView, policy: Policy) -> Decision | None:

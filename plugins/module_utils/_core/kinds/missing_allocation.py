@@ -14,11 +14,11 @@ from ..facts.consumer import (
     ConsumerView,
     is_settled_without_own_tree,
 )
-from ..models.kind import DRIFT, OPT_IN, define_kind
+from ..models.kind import DRIFT, EVERY, OPT_IN, define_kind
 from ..models.verdict import Decision
 from ..options.policy import Policy
 
-KIND = define_kind(__name__, __doc__, DRIFT, OPT_IN, needs_every_cell=True)
+KIND = define_kind(__name__, __doc__, DRIFT, OPT_IN, cells=EVERY)
 
 
 def prove(view: ConsumerView, policy: Policy) -> Decision | None:

@@ -14,10 +14,13 @@ from ..._common.text import format_count, summarize_names
 from ..facts.index import SnapshotIndex
 from ..facts.projects import explain_doubt
 from ..models.kind import CONDITION, REPORT, define_kind
+from ..models.snapshot import PROJECT_SERVERS, PROJECTS
 from ..models.verdict import DRIFTED, UNDECIDED, Finding
 from ..options.policy import Policy
 
-KIND = define_kind(__name__, __doc__, CONDITION, REPORT)
+KIND = define_kind(
+    __name__, __doc__, CONDITION, REPORT, needs=(PROJECTS,), named_needs=(PROJECT_SERVERS,)
+)
 
 
 def check(index: SnapshotIndex, policy: Policy) -> Iterator[Finding]:

@@ -14,11 +14,12 @@ from ..facts.trees import (
     build_tree_finding,
     find_name_conflicts,
 )
-from ..models.kind import CONDITION, OPT_IN, define_kind
+from ..models.kind import CONDITION, EVERY, OPT_IN, define_kind
+from ..models.snapshot import FORMER_ROOTS
 from ..models.verdict import Finding
 from ..options.policy import Policy
 
-KIND = define_kind(__name__, __doc__, CONDITION, OPT_IN, needs_every_cell=True)
+KIND = define_kind(__name__, __doc__, CONDITION, OPT_IN, needs=(FORMER_ROOTS,), cells=EVERY)
 
 
 def check(index: SnapshotIndex, policy: Policy) -> Iterator[Finding]:

@@ -15,12 +15,13 @@ from ..facts.trees import (
     find_name_conflicts,
     list_roots_without_node,
 )
-from ..models.kind import CONDITION, OPT_IN, define_kind
+from ..models.kind import CONDITION, EVERY, OPT_IN, define_kind
+from ..models.snapshot import FORMER_ROOTS
 from ..models.verdict import Finding
 from ..options.policy import Policy
 
 KIND = define_kind(
-    __name__, __doc__, CONDITION, OPT_IN, needs_every_cell=True, was="ghost_provider"
+    __name__, __doc__, CONDITION, OPT_IN, needs=(FORMER_ROOTS,), cells=EVERY, was="ghost_provider"
 )
 
 

@@ -15,12 +15,14 @@ from ..facts.index import SnapshotIndex
 from ..facts.services import COMPUTE
 from ..models.kind import CONDITION, REPORT, define_kind
 from ..models.nova import Service
-from ..models.snapshot import Answer
+from ..models.snapshot import DELETIONS, FAILED_DELETIONS, Answer
 from ..models.surroundings import DeletedServer, Deletion
 from ..models.verdict import DRIFTED, UNDECIDED, Finding
 from ..options.policy import Policy
 
-KIND = define_kind(__name__, __doc__, CONDITION, REPORT)
+KIND = define_kind(
+    __name__, __doc__, CONDITION, REPORT, needs=(DELETIONS,), named_needs=(FAILED_DELETIONS,)
+)
 
 DELETING, SOFT_DELETING = "deleting", "soft-deleting"
 

@@ -27,11 +27,11 @@ from ..facts.mirror import (
 from ..facts.services import COMPUTE
 from ..models.kind import CONDITION, REPORT, define_kind
 from ..models.nova import Aggregate, Service
-from ..models.snapshot import Answer, Mirror
+from ..models.snapshot import TRAITS, Answer, Mirror
 from ..models.verdict import DRIFTED, Finding
 from ..options.policy import Policy
 
-KIND = define_kind(__name__, __doc__, CONDITION, REPORT)
+KIND = define_kind(__name__, __doc__, CONDITION, REPORT, needs=(TRAITS,))
 
 _TRAIT = f"{OPENSTACK} --os-placement-api-version 1.6 resource provider trait"
 

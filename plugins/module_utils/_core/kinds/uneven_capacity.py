@@ -17,10 +17,11 @@ from ..facts.index import SnapshotIndex
 from ..facts.mirror import map_comparable_nodes
 from ..models.kind import CONDITION, REPORT, define_kind
 from ..models.placement import Inventory
+from ..models.snapshot import INVENTORIES
 from ..models.verdict import DRIFTED, Finding
 from ..options.policy import Policy
 
-KIND = define_kind(__name__, __doc__, CONDITION, REPORT)
+KIND = define_kind(__name__, __doc__, CONDITION, REPORT, named_needs=(INVENTORIES,))
 
 # So many other hosts of an aggregate must agree before one that differs is the odd one.
 _MIN_NEIGHBORS = 3

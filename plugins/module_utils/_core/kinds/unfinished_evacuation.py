@@ -14,10 +14,11 @@ from ..._common.errors import Reason
 from ..facts.index import SnapshotIndex, list_migrations_in_scope
 from ..models.kind import CONDITION, REPORT, define_kind
 from ..models.nova import Migration, Server
+from ..models.snapshot import EVACUATED
 from ..models.verdict import DRIFTED, Finding
 from ..options.policy import Policy
 
-KIND = define_kind(__name__, __doc__, CONDITION, REPORT)
+KIND = define_kind(__name__, __doc__, CONDITION, REPORT, needs=(EVACUATED,))
 
 
 def check(index: SnapshotIndex, policy: Policy) -> Iterator[Finding]:

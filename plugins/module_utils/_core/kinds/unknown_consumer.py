@@ -13,13 +13,20 @@ from ..._common.errors import Reason
 from ..._common.times import format_duration
 from ..facts.consumer import ConsumerView
 from ..facts.deletion import is_unknown_to_nova
-from ..models.kind import OPT_IN, ORPHAN, define_kind
-from ..models.snapshot import Answer
+from ..models.kind import EVERY, OPT_IN, ORPHAN, Requirement, define_kind
+from ..models.snapshot import ROWS, Answer
 from ..models.verdict import Decision, orphaned, protected, undecided
 from ..options.policy import Policy
 
 KIND = define_kind(
-    __name__, __doc__, ORPHAN, OPT_IN, needs_every_cell=True, was="forgotten_consumer"
+    __name__,
+    __doc__,
+    ORPHAN,
+    OPT_IN,
+    needs=(ROWS,),
+    version=Requirement("Placement", (1, 38), "which consumers belong to another service"),
+    cells=EVERY,
+    was="forgotten_consumer",
 )
 
 

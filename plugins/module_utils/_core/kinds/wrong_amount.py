@@ -31,13 +31,16 @@ from ..facts.consumer import (
     has_wrong_owner,
     is_settled_and_healthy,
 )
-from ..models.kind import DRIFT, OPT_IN, define_kind
+from ..models.kind import DRIFT, EVERY, OPT_IN, define_kind
 from ..models.nova import Migration
 from ..models.placement import sum_amounts
+from ..models.snapshot import FLAVORS, USAGE
 from ..models.verdict import Decision, undecided
 from ..options.policy import Policy
 
-KIND = define_kind(__name__, __doc__, DRIFT, OPT_IN, needs_every_cell=True)
+KIND = define_kind(
+    __name__, __doc__, DRIFT, OPT_IN, needs=(USAGE,), named_needs=(FLAVORS,), cells=EVERY
+)
 
 
 def prove(view: ConsumerView, policy: Policy) -> Decision | None:

@@ -6,6 +6,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from . import kind_table
 from .kind import CONDITION, DRIFT, ORPHAN, REPORT
 from .minimum_python import require_python
@@ -21,6 +23,21 @@ CHANGEABLE_KINDS = tuple(kind for kind in KINDS if kind.by_default != REPORT)
 CONSUMER_KINDS = tuple(kind for kind in CHANGEABLE_KINDS if kind.group != CONDITION)
 
 RENAMED_KINDS = {kind.was: kind.name for kind in KINDS if kind.was}
+
+
+def collect_needs(kinds: Collection[str], also_kinds: Collection[str]) -> frozenset[str]:
+    """Return the requests that some kinds need.
+
+    kinds: those that are searched, empty for all. also_kinds: those that are searched with all
+    that only they need, unless `kinds` names others.
+    """
+    needs: set[str] = set()
+    for kind in KINDS:
+        if not kinds or kind.name in kinds:
+            needs.update(kind.needs)
+        if kind.name in (kinds or also_kinds):
+            needs.update(kind.named_needs)
+    return frozenset(needs)
 
 
 def rename_kind(kind: str) -> str:

@@ -11,9 +11,11 @@ of JSON's types, so that a reading can be kept, compared and judged again.
 from __future__ import annotations
 
 import dataclasses as d
+import functools
 import hashlib
 import typing as t
 
+from .kinds import collect_needs
 from .minimum_python import require_python
 from .nova import Action, Aggregate, Hypervisor, Migration, Server, Service
 from .placement import (
@@ -124,6 +126,67 @@ class Evidence:
     former_tree: Answer[dict[str, Allocations]] = NOT_ASKED
     host_servers: Answer[tuple[str, ...]] = NOT_ASKED
     own_usages: Answer[Resources] = NOT_ASKED
+
+    def __getitem__(self, request: Request[T]) -> T:
+        """Return the answer to a request, or all answers to one that is sent more than once."""
+        return t.cast("T", getattr(self, request))
+
+
+class Request(str, t.Generic[T]):
+    """A request of a reading, by the name that its answer has in a snapshot."""
+
+
+# About one consumer: the fields of `Evidence`.
+ALLOCATION: Request[Answer[Allocation]] = Request("allocation")
+MIGRATIONS: Request[Answer[tuple[Migration, ...]]] = Request("migrations")
+SERVER: Request[Answer[Server]] = Request("server")
+DELETED: Request[Answer[tuple[Server, ...]]] = Request("deleted_listing")
+ACTIONS: Request[Answer[tuple[Action, ...]]] = Request("actions")
+MARKER: Request[Answer[bool]] = Request("marker")
+MARKERS: Request[tuple[Answer[bool], ...]] = Request("markers")
+ROWS: Request[tuple[Answer[tuple[str, ...]], ...]] = Request("rows")
+LAST_ACTIONS: Request[tuple[Answer[Action], ...]] = Request("last_actions")
+HOST_MIGRATIONS: Request[tuple[Answer[tuple[Migration, ...]], ...]] = Request("host_migrations")
+SHAPE: Request[Answer[Server]] = Request("shape")
+INTERFACES: Request[Answer[tuple[str, ...]]] = Request("interfaces")
+PORTS: Request[Answer[tuple[ServerPort, ...]]] = Request("server_ports")
+ATTACHMENTS: Request[Answer[tuple[Attachment, ...]]] = Request("attachments")
+ROOT_VOLUME: Request[Answer[RootVolume]] = Request("root_volume")
+DEVICE_PROFILES: Request[tuple[Answer[DeviceProfile], ...]] = Request("device_profiles")
+ACCELERATORS: Request[Answer[tuple[AcceleratorRequest, ...]]] = Request("accelerators")
+PORT_ACTIONS: Request[tuple[Answer[Action], ...]] = Request("port_actions")
+FORMER_TREE: Request[Answer[dict[str, Allocations]]] = Request("former_tree")
+HOST_SERVERS: Request[Answer[tuple[str, ...]]] = Request("host_servers")
+OWN_USAGES: Request[Answer[Resources]] = Request("own_usages")
+
+# Once for all consumers that they concern: the fields of `Snapshot`.
+HOST_TREE: Request[t.Any] = Request("host_trees")
+HOST_ALLOCATIONS: Request[t.Any] = Request("host_allocations")
+UNLISTED_MOVES: Request[t.Any] = Request("unlisted_moves")
+
+# About more than one consumer, where a kind needs it.
+# Each consumer in scope, even if the listings show it to be in order.
+EVERY_CONSUMER: Request[t.Any] = Request("every_consumer")
+# The servers, with their flavors, of hosts that use more or less than is allocated there; of hosts
+# with allocations on child providers; and of all hosts, compared with their allocations.
+USAGE: Request[t.Any] = Request("usage")
+CHILDREN: Request[t.Any] = Request("children")
+FLAVORS: Request[t.Any] = Request("flavors")
+# Each server with bandwidth.
+BANDWIDTH: Request[t.Any] = Request("bandwidth")
+# The inventories and traits of root providers without a compute node; the inventories of all.
+FORMER_ROOTS: Request[t.Any] = Request("former_roots")
+INVENTORIES: Request[t.Any] = Request("inventories")
+# The groups of hosts in Placement, and the traits that follow from them and from the services.
+MEMBERS: Request[t.Any] = Request("members")
+TRAITS: Request[t.Any] = Request("traits")
+# What is read last.
+NODES: Request[t.Any] = Request("nodes")
+PROJECTS: Request[t.Any] = Request("projects")
+PROJECT_SERVERS: Request[t.Any] = Request("project_servers")
+DELETIONS: Request[t.Any] = Request("deletions")
+FAILED_DELETIONS: Request[t.Any] = Request("failed_deletions")
+EVACUATED: Request[t.Any] = Request("evacuated")
 
 
 @d.dataclass(frozen=True)
@@ -319,7 +382,7 @@ class Scope:
     consumers: uuids; a server's stands for its migrations' too.
     projects: uuids.
     mode: `full`; in files of version 2.0 also `triage`, for which hosts were left out.
-    shard: the part of the cloud that is read; None for all of it (see `reading.shards`).
+    shard: the part of the cloud that is read; None for all of it (see `reading.allocations`).
     project_names: the name of each of `projects`, in the same order; empty where it is not known.
     groups: the hosts that are read, by their aggregates, zones and cells.
     also_kinds: kinds that are searched as if `kinds` named them, unless that names others.
@@ -354,20 +417,19 @@ class Scope:
     @property
     def needs_every_lookup(self) -> bool:
         """Whether each consumer is looked up, even when the listings show it to be in order."""
-        return self.is_narrow or self.seeks("wrong_owner")
+        return self.is_narrow or self.needs(EVERY_CONSUMER)
 
-    @property
-    def names_amounts(self) -> bool:
-        """Whether the user asks for the amounts of every server in scope."""
-        return self.seeks("wrong_amount")
+    @functools.cached_property
+    def _needs(self) -> frozenset[str]:
+        return collect_needs(self.kinds, self.also_kinds)
 
-    def seeks(self, kind: str) -> bool:
-        """Return whether a kind is searched with all requests that only it needs."""
-        return kind in (self.kinds or self.also_kinds)
+    def needs(self, request: str) -> bool:
+        """Return whether a kind that is searched, or is to be remediated, needs a request."""
+        return request in self._needs
 
-    def includes_any(self, *kinds: str) -> bool:
-        """Return whether findings of at least one of these kinds are reported."""
-        return not self.kinds or bool(set(kinds) & set(self.kinds))
+    def includes(self, kind: str) -> bool:
+        """Return whether findings of a kind are reported."""
+        return not self.kinds or kind in self.kinds
 
 
 @d.dataclass(frozen=True)
@@ -460,7 +522,7 @@ class Listings:
     def every_cell_listed(self) -> bool:
         """Whether no cell was left out of `hypervisors`.
 
-        Otherwise it is what the servers of the answering cells show (`reading.answering_cells`).
+        Otherwise it is what the servers of the answering cells show (`reading.compute_nodes`).
         """
         return self.hypervisors.request != LISTED_BY_SERVERS
 

@@ -2,33 +2,39 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Selects the candidates, and the hosts that are asked for their servers.
+"""Selects the candidates, and the hosts that are asked for their servers. Pure.
 
 A listing only names candidates; only direct answers about a candidate prove anything.
 """
 
 from __future__ import annotations
 
+import collections
 import dataclasses as d
-import itertools
-import threading
-from collections.abc import Collection, Container, Iterable, Mapping, Sequence
+import typing as t
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Set as AbstractSet
 
 from ..._common.errors import InvalidInput
-from ..._common.parallel import map_parallel
 from ..._common.text import summarize_names
-from ..._common.times import is_earlier, seconds_between
-from ..clients.nova import NovaReader
+from ..expected.amounts import ListedComparison, compare_listed
 from ..facts.devices import list_network_amounts
 from ..facts.listings_index import ListingsIndex, group_by_tree
 from ..facts.soundness import list_down_cell_hosts, list_failed_checks
-from ..models.nova import MOVING_ACTIONS, MOVING_STATUSES, Action, Migration, Server
-from ..models.placement import Allocations
-from ..models.snapshot import NOT_ASKED, Answer, Evidence, Snapshot
-from .amounts import AmountNominator
-from .hosts_to_ask import HostChoice, ServerLocations
-from .servers import WORKERS_ASKED
-from .shards import is_left_to_other_shard
+from ..models.nova import Hypervisor, Server
+from ..models.placement import Allocations, Provider, Resources
+from ..models.resource_request import PciAlias
+from ..models.snapshot import (
+    BANDWIDTH,
+    CHILDREN,
+    FLAVORS,
+    USAGE,
+    Evidence,
+    ListedAmounts,
+    Listings,
+    Snapshot,
+)
+from .allocations import is_left_to_other_shard
 
 
 def find_candidates(
@@ -70,7 +76,7 @@ def find_candidates(
         )
         has_wrong_amounts = amounts.names(consumer)
         # What its ports request, only a lookup shows. The user has asked for it of every server.
-        may_have_leak = scope.seeks("leaked_port") and list_network_amounts(allocations)
+        may_have_leak = scope.needs(BANDWIDTH) and list_network_amounts(allocations)
         if not at_home or has_wrong_amounts or may_have_leak:
             candidates.add(consumer)
     return sorted(candidates)
@@ -137,143 +143,6 @@ def _has_only_tree_of_node(
     return tree is not None and set(group_by_tree(allocations, index)) == {tree}
 
 
-# The migrations of so many servers are looked up one by one.
-_MAX_SERVERS = 20
-
-
-class UnlistedMovesReader:
-    """Reads once which servers are being moved although Nova lists no such migration."""
-
-    def __init__(self, nova: NovaReader) -> None:
-        self._nova = nova
-        self._lock = threading.Lock()
-        self._answer: Answer[tuple[str, ...]] = NOT_ASKED
-
-    @property
-    def answer(self) -> Answer[tuple[str, ...]]:
-        """The uuids of these servers, with the last listing of servers as the request."""
-        return self._answer
-
-    def read(self, index: ListingsIndex, consumers: Container[str]) -> None:
-        """Compare the servers that are being moved with the migrations that Nova lists.
-
-        consumers: all candidates of the reading.
-        """
-        with self._lock:
-            if self._answer == NOT_ASKED:
-                self._answer = self._read(index, consumers)
-
-    def _read(self, index: ListingsIndex, consumers: Container[str]) -> Answer[tuple[str, ...]]:
-        answer: Answer[tuple[str, ...]] = NOT_ASKED
-        moving: set[str] = set()
-        # An API worker that does not know the cell of a server leaves it out.
-        for status, attempt in itertools.product(MOVING_STATUSES, range(WORKERS_ASKED)):
-            answer = self._nova.list_server_uuids_in_status(status, attempt)
-            if answer.value is None:
-                return answer
-            moving.update(answer.value)
-        listed: list[str] = []
-        unlisted: list[str] = []
-        for server in sorted(moving):
-            if _has_move(index.get_listed_migrations(server).value or ()):
-                listed.append(server)
-            else:
-                unlisted.append(server)
-        # A move that has begun since the listing of migrations was read is found now.
-        for server in unlisted[:_MAX_SERVERS]:
-            migrations = self._nova.list_migrations_of_server(server).value
-            # A candidate that no listing has as a migration was deleted: the answer is an old one.
-            if not migrations or _has_unlisted_candidate(migrations, index, consumers):
-                continue
-            if self._is_under_way(server, migrations):
-                unlisted.remove(server)
-        unlisted += self._find_later_moves(listed, index)
-        return d.replace(answer, value=tuple(sorted(unlisted)))
-
-    def _find_later_moves(self, servers: Sequence[str], index: ListingsIndex) -> list[str]:
-        """Return those of `servers` that have begun another move than the listed one.
-
-        A move that was interrupted can keep its status for ever.
-        """
-
-        def is_under_way(server: str) -> bool:
-            return self._is_under_way(server, index.get_listed_migrations(server).value or ())
-
-        if not servers:
-            return []
-        answers = map_parallel(is_under_way, servers, self._nova.workers)
-        return [server for server, yes in zip(servers, answers, strict=True) if not yes]
-
-    def _is_under_way(self, server: str, migrations: tuple[Migration, ...]) -> bool:
-        """Return whether the newest of the migrations is the move under way.
-
-        The resource tracker of a host gives the status `error` to a migration that it calls stale
-        (nova/compute/resource_tracker.py), also while its server waits for a confirmation.
-        """
-        newest = _get_newest(migrations)
-        if newest.ended and newest.status != "error":
-            return False
-        actions = self._nova.list_instance_actions(server).value
-        if actions is None:
-            return False
-        if newest.ended:
-            return _is_of_last_action(migrations, actions)
-        return not _has_later_action(migrations, actions)
-
-
-def _has_unlisted_candidate(
-    migrations: Iterable[Migration], index: ListingsIndex, consumers: Container[str]
-) -> bool:
-    """Return whether one of `migrations` is a candidate, and is not listed as a migration."""
-    for migration in migrations:
-        if migration.uuid in consumers and migration.uuid not in index.migrations:
-            return True
-    return False
-
-
-def _has_move(migrations: tuple[Migration, ...]) -> bool:
-    """Return whether the newest migration of a server is not over."""
-    return bool(migrations) and not _get_newest(migrations).ended
-
-
-def _get_newest(migrations: tuple[Migration, ...]) -> Migration:
-    return max(migrations, key=lambda migration: migration.created_at or "")
-
-
-def _is_of_last_action(migrations: tuple[Migration, ...], actions: Iterable[Action]) -> bool:
-    """Return whether no record is missing, and the newest one is of the last action that moved.
-
-    Nova makes at most one record for each action, after the action. If that of the last action is
-    missing, the newest one is older than the action, and there are fewer records than actions.
-    """
-    starts = _list_starts(actions)
-    if not starts or len(migrations) < len(starts):
-        return False
-    return _is_since(migrations, max(starts))
-
-
-def _has_later_action(migrations: tuple[Migration, ...], actions: Iterable[Action]) -> bool:
-    """Return whether the record of the last action that moved is missing.
-
-    There are fewer records than actions also where an action was given up before it had one, and
-    the newest one is older than its action also where two clocks differ: only both show it.
-    """
-    starts = _list_starts(actions)
-    return len(migrations) < len(starts) and not _is_since(migrations, max(starts))
-
-
-def _list_starts(actions: Iterable[Action]) -> list[str]:
-    """Return when the actions that move a server were requested."""
-    return [action.start_time or "" for action in actions if action.action in MOVING_ACTIONS]
-
-
-def _is_since(migrations: tuple[Migration, ...], start: str) -> bool:
-    """Return whether the newest migration was made at `start` or later."""
-    created_at = _get_newest(migrations).created_at
-    are_known = seconds_between(start, created_at) is not None
-    return are_known and not is_earlier(created_at, start)
-
-
 def check_named_consumers(snapshot: Snapshot, seen_before: Collection[str]) -> None:
     """Raise InvalidInput for a named consumer that neither Placement nor Nova knows.
 
@@ -307,3 +176,371 @@ def _is_unknown(evidence: Evidence, snapshot: Snapshot) -> bool:
         return False
     has_rows = any(answer.value != () for answer in evidence.rows)
     return not has_rows and not evidence.actions.value
+
+
+# Not the disk: servers may hold that of a sharing provider, and nova-compute counts it all the
+# same.
+_COMPARED_CLASSES = ("VCPU", "MEMORY_MB")
+
+
+def sum_by_tree(
+    amounts: Iterable[tuple[str, Resources]], providers: Mapping[str, Provider]
+) -> dict[str, Resources]:
+    """Return the sums of the amounts of providers, by the roots of their trees."""
+    sums: dict[str, collections.Counter[str]] = {}
+    for uuid, resources in amounts:
+        if uuid in providers:
+            sums.setdefault(providers[uuid].root, collections.Counter()).update(resources)
+    return t.cast("dict[str, Resources]", sums)
+
+
+def find_mismatched_nodes(
+    nodes: Mapping[str, Hypervisor], allocated: Mapping[str, Resources], min_agreeing: int = 1
+) -> list[str]:
+    """Return the compute nodes whose use, as nova-compute reports it, is not what is `allocated`.
+
+    Those that are not up, or report nothing, are among them. What a host reserves counts as used.
+    How much that is differs from cloud to cloud and hardly from host to host, so the difference
+    that most hosts have is taken for it; without such a difference, or when fewer than
+    `min_agreeing` have it, every host is returned.
+    """
+    mismatched = {uuid for uuid, node in nodes.items() if node.state != "up" or not node.used}
+    for cls in _COMPARED_CLASSES:
+        gaps = {}
+        for uuid, node in nodes.items():
+            if uuid in mismatched:
+                continue
+            amounts = allocated.get(uuid, {})
+            # Placement has pinned and shared processors apart, nova-compute counts them as one.
+            total = sum(amounts.get(member, 0) for member in node.PLACEMENT_CLASSES[cls])
+            gaps[uuid] = node.used.get(cls, 0) - total
+        mismatched |= _list_unusual(gaps, min_agreeing)
+    return sorted(mismatched)
+
+
+def _list_unusual(gaps: Mapping[str, int], min_agreeing: int) -> set[str]:
+    """Return the keys whose number is not that of most; all keys if most do not have the same."""
+    if not gaps:
+        return set()
+    [(usual, times)] = collections.Counter(gaps.values()).most_common(1)
+    if times < max(min_agreeing, len(gaps) // 2 + 1):
+        return set(gaps)
+    return {key for key, number in gaps.items() if number != usual}
+
+
+# Why the amounts of a server were not checked, beside the names of `MissingInput`.
+NOT_COMPARED = "not_compared"
+UNCHANGED = "unchanged"
+
+# What no lookup shows.
+_BEYOND_LOOKUPS = frozenset({"pci_alias", "flavor"})
+
+
+class AmountNominator:
+    """What the listings of one reading say of the amounts of servers.
+
+    server_details: servers by uuid, as far as they were read with their flavors.
+    """
+
+    def __init__(
+        self,
+        index: ListingsIndex,
+        server_details: Mapping[str, Server],
+        choice: HostChoice,
+        pci_aliases: Mapping[str, PciAlias],
+    ) -> None:
+        self._index = index
+        self._choice = choice
+        self._compared: dict[str, ListedComparison] = {}
+        for uuid, server in server_details.items():
+            allocations = index.listings.allocations.get(uuid)
+            # A server without an allocation is a candidate for that alone.
+            if allocations:
+                self._compared[uuid] = compare_listed(server, allocations, pci_aliases)
+
+    def names(self, consumer: str) -> bool:
+        """Return whether a server has to be looked up for its amounts."""
+        compared = self._compared.get(consumer)
+        if compared is None:
+            return False
+        if self._index.listings.scope.needs(FLAVORS):
+            return not compared.fits or self._needs_lookup(consumer, compared)
+        # A lookup of each server with a device would cost too much in every run.
+        return not compared.fits and not compared.explained
+
+    def _needs_lookup(self, consumer: str, compared: ListedComparison) -> bool:
+        """Return whether a lookup shows more of a server whose sums are right."""
+        if set(compared.missing) - _BEYOND_LOOKUPS:
+            return True
+        # On which of several providers the amounts have to be, only the tree of the host shows.
+        return len(self._index.listings.allocations[consumer]) > 1
+
+    def summarize(self, candidates: Collection[str]) -> ListedAmounts:
+        """Return what the listings say of all servers in scope that are not `candidates`."""
+        looked_up = set(candidates)
+        checked = collections.Counter[str]()
+        for uuid, compared in self._compared.items():
+            if uuid not in looked_up:
+                checked[self._explain(compared)] += 1
+        by_host = self._count_by_host(looked_up, checked)
+        by_server = checked.pop("", 0)
+        settled = {}
+        differing = []
+        for uuid in sorted(looked_up & set(self._compared)):
+            compared = self._compared[uuid]
+            if not compared.fits:
+                differing.append(uuid)
+            elif not self._needs_tree(uuid):
+                settled[uuid] = self._explain(compared)
+        unchecked = {name: count for name, count in sorted(checked.items()) if count}
+        return ListedAmounts(by_server, by_host, unchecked, settled, tuple(differing))
+
+    def _count_by_host(self, looked_up: AbstractSet[str], checked: dict[str, int]) -> int:
+        """Return how many servers are on hosts whose figures agree with the sums.
+
+        Those on other hosts are added to `checked`.
+        """
+        listings = self._index.listings
+        if listings.reading.is_incremental:
+            listed = sum(node.running_vms for node in self._list_nodes())
+            checked[UNCHANGED] = max(listed - len(looked_up | self._compared.keys()), 0)
+            return 0
+        by_host = 0
+        for node in self._list_nodes():
+            others = self._count_others(node, looked_up)
+            if node.uuid in self._choice.agreeing:
+                by_host += others
+            else:
+                checked[NOT_COMPARED] = checked.get(NOT_COMPARED, 0) + others
+        return by_host
+
+    def _needs_tree(self, consumer: str) -> bool:
+        return self._index.listings.scope.needs(FLAVORS) and self._needs_lookup(
+            consumer, self._compared[consumer]
+        )
+
+    def _explain(self, compared: ListedComparison) -> str:
+        """Return what is missing to know the amounts of a server, empty if they are right."""
+        if not compared.missing:
+            return ""
+        # What a lookup would show is not missing: nobody asked for it.
+        if not self._index.listings.scope.needs(FLAVORS):
+            for name in compared.missing:
+                if name in _BEYOND_LOOKUPS:
+                    return name
+            return NOT_COMPARED
+        return compared.missing[0]
+
+    def _list_nodes(self) -> list[Hypervisor]:
+        """Return the compute nodes in scope, of ironic's one for each service."""
+        shared = set(ServerLocations(self._index).shared_hosts)
+        nodes: dict[str, Hypervisor] = {}
+        for uuid, node in self._index.nodes.items():
+            if not self._index.covers(uuid):
+                continue
+            # Each node of a service with several lists the servers of all.
+            nodes.setdefault(node.host if node.host in shared else uuid, node)
+        return list(nodes.values())
+
+    def _count_others(self, node: Hypervisor, looked_up: Collection[str]) -> int:
+        """Return how many servers on a compute node the listings say nothing else of."""
+        if node.servers is None:
+            return node.running_vms
+        count = 0
+        for uuid in node.servers:
+            if uuid not in looked_up and uuid not in self._compared:
+                count += 1
+        return count
+
+
+class ServerLocations:
+    """Where the hypervisor listing shows each server, by the root of its compute node."""
+
+    def __init__(self, index: ListingsIndex) -> None:
+        self._index = index
+        nodes_by_host: dict[str, list[Hypervisor]] = {}
+        for node in index.nodes.values():
+            nodes_by_host.setdefault(node.host, []).append(node)
+        self._servers: dict[str | None, frozenset[str] | None] = {}
+        self.shared_hosts: list[str] = []
+        for host, nodes in sorted(nodes_by_host.items()):
+            # Of a service with many nodes (ironic) the listing does not say which node a server
+            # is on.
+            if len(nodes) > 1:
+                self.shared_hosts.append(host)
+                continue
+            for node in nodes:
+                self._servers[node.uuid] = _freeze(node.servers)
+
+    def has_only_own_tree(self, consumer: str, allocations: Allocations) -> bool:
+        """Return whether the consumer holds the tree of its host only.
+
+        Of a host that was not asked for its servers, every consumer counts as one of them.
+        """
+        roots = list(group_by_tree(allocations, self._index))
+        if len(roots) != 1 or roots[0] not in self._servers:
+            return False
+        servers = self._servers[roots[0]]
+        return servers is None or consumer in servers
+
+    def list_nodes_with_unclaimed_servers(self) -> set[str | None]:
+        """Return the roots of compute nodes that list a server without an allocation there."""
+        nodes = set()
+        for root, servers in self._servers.items():
+            for uuid in servers or ():
+                allocations = self._index.listings.allocations.get(uuid, {})
+                if root not in map(self._index.get_root, allocations):
+                    nodes.add(root)
+                    break
+        return nodes
+
+    def filter_counted(self, consumer: str, allocations: Allocations) -> Allocations:
+        """Return the allocations of a consumer that nova-compute counts as used.
+
+        It counts a server on its host, and both hosts of a migration that is under way.
+        """
+        migration = self._index.migrations.get(consumer)
+        if migration is not None and migration.ended:
+            return {}
+        if migration is not None:
+            return allocations
+        counted = {}
+        for provider, amounts in allocations.items():
+            servers = self._servers.get(self._index.get_root(provider))
+            if servers and consumer in servers:
+                counted[provider] = amounts
+        return counted
+
+
+def _freeze(servers: Iterable[str] | None) -> frozenset[str] | None:
+    """Return the servers of a node as a set, None where it was not asked for them."""
+    if servers is None:
+        return None
+    return frozenset(servers)
+
+
+# Of the few hosts of a shard most may have the same fault; so many have to agree before what they
+# have counts as usual.
+_MIN_AGREEING_NODES = 5
+# What a host reserves is only known from other hosts.
+_MIN_NODES_TO_COMPARE = 2
+
+
+def choose_nodes_for_server_listing(listings: Listings) -> Collection[str]:
+    """Return the compute nodes to be asked for their servers one by one, as roots.
+
+    There are none where the hypervisor listing came with the servers of all hosts.
+    """
+    if listings.scope.is_narrow:
+        return _list_nodes_in_trees(listings, _list_allocated_roots(listings))
+    if not listings.scope.groups.is_empty:
+        return _list_nodes_in_trees(listings, ())
+    return ()
+
+
+def _list_nodes_in_trees(listings: Listings, more_roots: Collection[str]) -> set[str]:
+    """Return the compute nodes whose trees were read, and those with one of `more_roots`."""
+    nodes = {node.uuid for node in listings.hypervisors.value or ()}
+    # None stands for all trees.
+    if listings.trees is None:
+        return nodes
+    return nodes & {*listings.trees, *more_roots}
+
+
+def _list_allocated_roots(listings: Listings) -> set[str]:
+    """Return the roots of all providers of the allocations that were read."""
+    roots = set()
+    for allocations in listings.allocations.values():
+        for uuid in allocations:
+            # Placement may have made a provider after it listed them.
+            if uuid in listings.providers:
+                roots.add(listings.providers[uuid].root)
+    return roots
+
+
+@d.dataclass(frozen=True)
+class HostChoice:
+    """The hosts of which the servers are to be read with their flavors.
+
+    hosts: sorted.
+    agreeing: of the others, the compute nodes whose figures agree with the sums of all allocations.
+    """
+
+    hosts: tuple[str, ...] = ()
+    agreeing: frozenset[str] = frozenset()
+
+
+def choose_hosts_for_server_details(index: ListingsIndex) -> HostChoice:
+    """Return the hosts of which the servers are to be read with their flavors.
+
+    These are hosts where a server may have the wrong amounts, or an allocation on a child provider
+    that nothing explains, and hosts with several compute nodes, for which the hypervisor listing
+    does not say which server is on which. Where the user names hosts, or a kind needs
+    the flavors of all servers, they are all hosts of the scope.
+    """
+    scope = index.listings.scope
+    # While a cell is down, Nova lists no figures of compute nodes that could be compared.
+    if not index.listings.every_cell_listed:
+        return HostChoice()
+    covered = {node.host for uuid, node in index.nodes.items() if index.covers(uuid)}
+    if scope.needs(FLAVORS) or (scope.hosts and scope.needs(USAGE)):
+        return HostChoice(tuple(sorted(covered)))
+    if scope.needs_every_lookup:
+        return HostChoice()
+    locations = ServerLocations(index)
+    hosts = covered & set(locations.shared_hosts)
+    agreeing: frozenset[str] = frozenset()
+    if scope.needs(USAGE):
+        mismatched, agreeing = _compare_figures(index, locations)
+        hosts |= mismatched
+    if scope.needs(CHILDREN):
+        hosts |= _list_hosts_with_children(index, locations)
+    return HostChoice(tuple(sorted(hosts)), agreeing)
+
+
+def _compare_figures(
+    index: ListingsIndex, locations: ServerLocations
+) -> tuple[set[str], frozenset[str]]:
+    """Return the hosts of which more or less is allocated than nova-compute says is used.
+
+    Return also the compute nodes where it is the same.
+    """
+    covered = {uuid: node for uuid, node in index.nodes.items() if index.covers(uuid)}
+    min_agreeing = 1
+    # A part of a cloud can be so small that its few hosts are all wrong in the same way.
+    if index.listings.scope.shard or not index.listings.scope.groups.is_empty:
+        min_agreeing = _MIN_AGREEING_NODES
+    counted = sum_by_tree(_list_counted_amounts(index, locations), index.providers)
+    mismatched = set(find_mismatched_nodes(covered, counted, min_agreeing))
+    # What nova-compute counts of a server that has nothing there hides what another has too much.
+    mismatched |= covered.keys() & locations.list_nodes_with_unclaimed_servers()
+    hosts = set()
+    for uuid in mismatched:
+        # A nova-compute that is down says nothing about what is used now.
+        if index.nodes[uuid].state == "up":
+            hosts.add(index.nodes[uuid].host)
+    agreeing = frozenset(covered) - mismatched
+    # A single host agrees with itself, whatever it has.
+    if len(agreeing) < _MIN_NODES_TO_COMPARE:
+        agreeing = frozenset()
+    return hosts, agreeing
+
+
+def _list_counted_amounts(
+    index: ListingsIndex, locations: ServerLocations
+) -> Iterator[tuple[str, Resources]]:
+    """Yield each provider with the amounts that nova-compute counts, consumer by consumer."""
+    for consumer, allocations in index.listings.allocations.items():
+        yield from locations.filter_counted(consumer, allocations).items()
+
+
+def _list_hosts_with_children(index: ListingsIndex, locations: ServerLocations) -> set[str]:
+    """Return the hosts with a server in its place that has an allocation on a child provider."""
+    hosts = set()
+    for consumer, allocations in index.listings.allocations.items():
+        if not locations.has_only_own_tree(consumer, allocations):
+            continue
+        for root, providers in group_by_tree(allocations, index).items():
+            if root and providers != {root}:
+                hosts.add(index.nodes[root].host)
+    return hosts

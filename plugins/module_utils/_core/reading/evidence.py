@@ -7,13 +7,10 @@
 from __future__ import annotations
 
 import dataclasses as d
-import functools
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
 from ..._common.clock import get_utc_now
-from ..._common.parallel import ReadOnce, map_parallel, run_parallel
-from ..clients.nova import NovaReader
-from ..clients.placement import PlacementReader
+from ..._common.parallel import map_parallel, run_parallel
 from ..facts.agreement import list_hosts_to_look_up
 from ..facts.index import find_nova_roots
 from ..facts.listings_index import ListingsIndex, MigrationListing
@@ -21,21 +18,28 @@ from ..facts.soundness import is_same_listing
 from ..models.nova import Migration, Server
 from ..models.placement import Allocation, Allocations, ProviderDetails
 from ..models.resource_request import PciAlias
-from ..models.snapshot import Answer, Evidence, ListedAmounts, Listings, Scope, Snapshot
-from .candidates import UnlistedMovesReader
+from ..models.snapshot import (
+    ALLOCATION,
+    NOT_ASKED,
+    Answer,
+    Evidence,
+    ListedAmounts,
+    Listings,
+    Scope,
+    Snapshot,
+)
+from . import order
+from .allocations import find_owning_root
 from .compute_nodes import add_servers, list_services
-from .hosts_to_ask import choose_nodes_for_absence_proof
-from .listings import HostLookups, find_roots_without_node, read_host_allocations
-from .mirror import MirrorReader
+from .listings import HostLookups, find_roots_without_node
+from .others import MirrorReader
 from .providers import (
     add_inventories,
     list_covered_roots_without_node,
     read_details,
-    read_former_tree,
     read_missing_traits,
 )
-from .servers import LookupContext, Lookups, MigrationsAtHosts, merge_evidence
-from .shards import find_owning_root
+from .servers import Clients, Context, Look, Sources, merge_evidence
 
 # How many rows of the listing of all migrations cost Nova what one request for those of one server
 # does (docs/benchmark.md).
@@ -52,9 +56,7 @@ class EvidenceReader:
     with_amounts: whether the amounts of every server are compared.
     """
 
-    placement: PlacementReader
-    nova: NovaReader
-    lookups: Lookups
+    clients: Clients
     mirror: MirrorReader
     index: ListingsIndex
     started_at: str
@@ -64,11 +66,7 @@ class EvidenceReader:
     with_amounts: bool
 
     def __post_init__(self) -> None:
-        self._host_trees = ReadOnce(self.placement.query_host_tree)
-        self._host_allocations = ReadOnce(
-            functools.partial(read_host_allocations, self.placement, self.nova, self.index)
-        )
-        self._unlisted_moves = UnlistedMovesReader(self.nova)
+        self.placement, self.nova = self.clients.placement, self.clients.nova
         self._hosts = HostLookups(self.nova, self.index)
         self._details: dict[str, ProviderDetails] = {}
 
@@ -99,7 +97,9 @@ class EvidenceReader:
         listed_amounts: what the listings say of the amounts of servers.
         """
         listed_amounts = listed_amounts or ListedAmounts()
-        answers = self._read_allocations_of(consumers)
+        uuids = self._list_uuids(consumers)
+        sources = Sources(self.clients, self.index, uuids)
+        answers = self._read_allocations(sources, uuids)
         named = consumers
         if self.scope.shard:
             consumers = self._select_in_shard(consumers, answers, server_details or {})
@@ -108,7 +108,7 @@ class EvidenceReader:
         self._hosts.look_up_roots(find_roots_without_node(self.index, allocations))
         # In parallel, because no proof that an allocation is orphaned rests on the inventories.
         (candidates, evidence), details = run_parallel(
-            lambda: self._look_up_consumers(consumers, answers, listed_amounts),
+            lambda: self._look_up_consumers(sources, consumers, answers, listed_amounts),
             lambda: self._read_inventories(named),
         )
         return Snapshot(
@@ -116,9 +116,9 @@ class EvidenceReader:
             candidates=candidates,
             evidence=evidence,
             details=details,
-            host_trees=dict(sorted(self._host_trees.answers.items())),
-            host_allocations=dict(sorted(self._host_allocations.answers.items())),
-            unlisted_moves=self._unlisted_moves.answer,
+            host_trees=dict(sorted(sources.host_trees.answers.items())),
+            host_allocations=dict(sorted(sources.host_allocations.answers.items())),
+            unlisted_moves=next(iter(sources.unlisted_moves.answers.values()), NOT_ASKED),
             listed_amounts=listed_amounts,
             left_out=left_out,
             retried=self.placement.retried + self.nova.retried,
@@ -162,15 +162,20 @@ class EvidenceReader:
             services_after=services_after,
         )
 
-    def _read_allocations_of(self, consumers: Sequence[str]) -> dict[str, Answer[Allocation]]:
-        """Return the allocations of the consumers, and of the servers of those that migrate."""
+    def _list_uuids(self, consumers: Sequence[str]) -> list[str]:
+        """Return the consumers, and the servers of those that are migrations."""
         servers = set()
         for uuid in consumers:
             if uuid in self.index.migrations:
                 servers.add(self.index.migrations[uuid].server)
-        uuids = [*consumers, *sorted(servers - set(consumers))]
+        return [*consumers, *sorted(servers - set(consumers))]
+
+    def _read_allocations(
+        self, sources: Sources, uuids: Sequence[str]
+    ) -> dict[str, Answer[Allocation]]:
+        """Return the allocation of each consumer: the first row of the table."""
         answers = map_parallel(
-            self.placement.get_allocation,
+            lambda uuid: order.ask(ALLOCATION, sources, None, uuid),
             uuids,
             self.placement.workers,
             stage="allocations",
@@ -197,34 +202,26 @@ class EvidenceReader:
 
     def _look_up_consumers(
         self,
+        sources: Sources,
         consumers: Sequence[str],
         allocations: Mapping[str, Answer[Allocation]],
         listed_amounts: ListedAmounts,
     ) -> tuple[tuple[str, ...], dict[str, Evidence]]:
         """Look up each of the consumers; those with evidence are the candidates."""
-        context = LookupContext(
+        context = Context(
             index=self.index,
             scope=self.scope,
-            allocations=allocations,
-            migrations_of=self._choose_migration_source(len(allocations)),
-            at_hosts=MigrationsAtHosts(self.nova),
-            former_trees=ReadOnce(
-                functools.partial(read_former_tree, self.placement, self.nova, self.index)
-            ),
-            host_trees=self._host_trees,
-            host_allocations=self._host_allocations,
-            unlisted_moves=self._unlisted_moves,
-            device_profiles=self.lookups.start_device_profiles(),
             nova_roots=find_nova_roots(self._details),
             fresh=self.fresh,
             listed_amounts=listed_amounts,
             with_amounts=self.with_amounts,
             pci_aliases=self.pci_aliases,
         )
+        sources.list_migrations = self._choose_migration_source(len(allocations))
         candidates = []
         evidence_by_uuid: dict[str, Evidence] = {}
         for collected in map_parallel(
-            lambda consumer: self.lookups.collect_evidence(consumer, context),
+            lambda consumer: look_up(consumer, context, sources, allocations),
             consumers,
             self.nova.workers,
             stage="lookups",
@@ -250,3 +247,78 @@ class EvidenceReader:
         if not self.fresh and len(self.index.migrations) <= _ROWS_PER_REQUEST * lookups:
             return MigrationListing(self.nova.list_migrations()).get_part
         return self.nova.list_migrations_of_server
+
+
+def look_up(
+    consumer: str,
+    context: Context,
+    sources: Sources,
+    allocations: Mapping[str, Answer[Allocation]],
+) -> list[Evidence]:
+    """Look up one consumer, and the server whose migration it is or its migrations.
+
+    Return the evidence about each of them, that about the consumer first; [] when it is out of
+    scope.
+
+    allocations: the answers by consumer, all read before the first request to Nova.
+    """
+    allocation, projects = allocations[consumer].value, context.scope.projects
+    holds = allocation is not None and bool(allocation.resources)
+    if projects and holds and allocation and allocation.project not in projects:
+        return []
+    migration = context.index.migrations.get(consumer)
+    subject = migration.server if migration else consumer
+    # A migration without an allocation is not judged.
+    if migration and not holds:
+        return []
+    look = Look(context, subject, allocations[subject], migration, allocation)
+    order.walk(order.PROOF[1:], sources, look)
+    if migration:
+        order.walk(order.PROOF_OF_MIGRATION, sources, look)
+        return [Evidence(consumer, allocations[consumer]), look.evidence]
+    # Placement has no project of a consumer without an allocation: that of the server counts.
+    server = look.evidence.server.value
+    if projects and not holds and (server is None or server.project not in projects):
+        return []
+    order.walk(order.PROOF_OF_SERVER, sources, look)
+    return [look.evidence, *look.of_migrations]
+
+
+def choose_nodes_for_absence_proof(
+    index: ListingsIndex, evidence_by_uuid: Mapping[str, Evidence]
+) -> Collection[str]:
+    """Return the compute nodes to be asked for their servers before a server counts as absent.
+
+    A search of the cells does not replace this: Nova says nothing when it leaves out a cell whose
+    servers it cannot read (nova/compute/multi_cell_list.py). A request for a host of that cell
+    fails.
+    """
+    absent = []
+    for evidence in evidence_by_uuid.values():
+        if evidence.server.status == 404 or _has_no_host(evidence.server.value):
+            absent.append(evidence)
+    # It may be where it or a migration of it has an allocation, and at both ends of each.
+    migrations: list[Migration] = []
+    for evidence in absent:
+        migrations.extend(index.get_listed_migrations(evidence.uuid).value or ())
+    hosts: set[str | None] = set()
+    for migration in migrations:
+        hosts |= {migration.source_compute, migration.dest_compute}
+    roots = _list_roots_of(absent, index)
+    for migration in migrations:
+        if migration.uuid in evidence_by_uuid:
+            roots |= _list_roots_of([evidence_by_uuid[migration.uuid]], index)
+    return {root for root, node in index.nodes.items() if root in roots or node.host in hosts}
+
+
+def _list_roots_of(consumers: Iterable[Evidence], index: ListingsIndex) -> set[str | None]:
+    """Return the roots of all providers in the allocations of the consumers."""
+    roots: set[str | None] = set()
+    for evidence in consumers:
+        if evidence.allocation.value:
+            roots.update(map(index.get_root, evidence.allocation.value.resources))
+    return roots
+
+
+def _has_no_host(server: Server | None) -> bool:
+    return server is not None and not server.host

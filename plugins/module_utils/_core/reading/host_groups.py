@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The hosts of the aggregates, availability zones and cells that the scope names.
+"""The hosts of the aggregates, availability zones and cells that the scope names, and projects.
 
 Each of the three narrows what the others name, and the names within one of them add up. Hosts are
 names of compute services. Aggregates and zones are Nova's own answer. No API says which cell a host
@@ -21,6 +21,8 @@ from ..._common.errors import CloudError, InvalidInput
 from ..._common.text import make_printable, suggest_names, summarize_names
 from ..._common.uuids import normalize_uuid
 from ..clients.nova import NovaReader
+from ..clients.other_services import NotPermitted, ProjectReader
+from ..clients.placement import PlacementReader
 from ..clients.session import Session
 from ..facts.services import COMPUTE
 from ..models.host_groups import describe_groups
@@ -264,3 +266,76 @@ def _list_hosts_in_cells(
 def _show_hosts(hosts: Collection[str]) -> str:
     shown = summarize_names(make_printable(host, 100) for host in sorted(set(hosts)))
     return f"host {shown}" if len(set(hosts)) == 1 else f"hosts {shown}"
+
+
+def resolve_projects(session: Session, scope: Scope, warn: Callable[[str], None]) -> Scope:
+    """Return the scope with the uuids and names of the projects that it names.
+
+    warn: is called with a sentence about a project that could not be checked.
+    Raises InvalidInput for a project that does not exist, and for a name of several projects.
+    """
+    resolver = _Resolver(session, warn)
+    names_by_uuid = dict(map(resolver.resolve, scope.projects))
+    uuids = sorted(names_by_uuid)
+    return d.replace(
+        scope, projects=tuple(uuids), project_names=tuple(names_by_uuid[uuid] for uuid in uuids)
+    )
+
+
+class _Resolver:
+    def __init__(self, session: Session, warn: Callable[[str], None]) -> None:
+        self._keystone = ProjectReader(session.identity)
+        self._placement = PlacementReader(session.placement)
+        self._warn = warn
+
+    def resolve(self, entry: str) -> tuple[str, str]:
+        """Return the uuid of one project, and its name; no name where it is not known."""
+        if normalize_uuid(entry):
+            return entry, self._check_uuid(entry)
+        return self._find_name(entry)
+
+    def _check_uuid(self, uuid: str) -> str:
+        """Return the name of a project; Keystone may forbid to read it."""
+        try:
+            project = self._keystone.get_project(uuid)
+            if project is not None:
+                return project.name
+            known = self._placement.has_usages(uuid)
+        except CloudError as error:
+            self._warn(f"projects: it is not known whether project {uuid} exists. {error}")
+            return ""
+        # Orphans of a project that Keystone has deleted may still be there.
+        if not known:
+            raise InvalidInput(
+                f"projects: Keystone has no project {uuid}, and Placement no allocation of it. "
+                "Correct it, or leave it out."
+            )
+        return ""
+
+    def _find_name(self, name: str) -> tuple[str, str]:
+        shown = make_printable(name, 100)
+        try:
+            found = self._keystone.find_projects(name)
+        except NotPermitted as error:
+            raise InvalidInput(
+                f"projects: these credentials may not look up project {shown}: {error} "
+                "Give the UUID of the project instead of its name."
+            ) from error
+        except CloudError as error:
+            raise InvalidInput(
+                f"projects: project {shown} cannot be looked up: {error} "
+                "Give the UUID of the project instead of its name."
+            ) from error
+        if not found:
+            advice = suggest_names(name, self._keystone.list_names())
+            raise InvalidInput(f"projects: Keystone has no project {shown}. {advice}".rstrip())
+        if len(found) > 1:
+            listed = ", ".join(
+                f"{project.uuid} (domain {make_printable(project.domain, 100)})"
+                for project in found
+            )
+            raise InvalidInput(
+                f"projects: {len(found)} projects are named {shown}: {listed}. "
+                "Give the UUID of the one that you mean."
+            )
+        return found[0].uuid, found[0].name

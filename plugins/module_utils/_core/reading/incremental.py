@@ -32,11 +32,16 @@ from ..facts.gaps import list_touched_hosts, list_touched_roots
 from ..facts.index import SnapshotIndex
 from ..facts.listings_index import ListingsIndex
 from ..facts.soundness import has_every_cell_answered, list_failed_checks, list_unjudged_hosts
+from ..models.kinds import collect_needs
 from ..models.memory import Memory, RememberedNode
 from ..models.nova import Hypervisor, Migration, Server
 from ..models.placement import Allocations, Provider, Resources
 from ..models.resource_request import PciAlias
 from ..models.snapshot import (
+    BANDWIDTH,
+    EVERY_CONSUMER,
+    FLAVORS,
+    INVENTORIES,
     NOT_ASKED,
     READ_OR_REMEMBERED,
     Answer,
@@ -46,12 +51,11 @@ from ..models.snapshot import (
     Scope,
     Snapshot,
 )
-from .amounts import AmountNominator
-from .collector import Collector
+from .allocations import list_providers_to_read, list_roots_in_shard, select_allocations
+from .candidates import AmountNominator, HostChoice
 from .compute_nodes import list_compute_nodes, list_services_with_retry, read_nodes
-from .hosts_to_ask import HostChoice
-from .mirror import is_wanted
-from .shards import list_providers_to_read, list_roots_in_shard, select_allocations
+from .others import is_wanted
+from .reading import Collector
 
 # How often the evidence may name further compute nodes before all are listed.
 _MAX_ROUNDS = 3
@@ -59,9 +63,9 @@ _MAX_ROUNDS = 3
 # is cheaper, unless there are only a few.
 _MAX_FRACTION = 0.25
 _MIN_NODES = 10
-# The kinds for which every consumer or every provider has to be read. Neither Nova nor Placement
-# records a change when a port is deleted.
-_KINDS_OF_ALL = ("wrong_owner", "capacity_mismatch", "uneven_capacity", "leaked_port")
+# What every consumer or every provider has to be read for. Neither Nova nor Placement records a
+# change when a port is deleted.
+_NEEDS_OF_ALL = frozenset({EVERY_CONSUMER, INVENTORIES, BANDWIDTH})
 
 
 class FullReadingNeeded(Exception):
@@ -131,8 +135,8 @@ class IncrementalCollector(Collector):
                 "This Nova cannot list the migrations that have changed: that needs compute "
                 "microversion 2.59."
             )
-        for kind in _KINDS_OF_ALL:
-            if scope.seeks(kind):
+        for kind in scope.kinds or scope.also_kinds:
+            if not _NEEDS_OF_ALL.isdisjoint(collect_needs([kind], ())):
                 raise FullReadingNeeded(f"The kind {kind} needs everything to be read.")
 
     def _list_changed(
@@ -515,6 +519,6 @@ def _has_its_amounts(
     compared = compare_listed(server, allocations, pci_aliases)
     if NO_FLAVOR in compared.missing:
         return False
-    if scope.names_amounts and (compared.missing or len(allocations) > 1):
+    if scope.needs(FLAVORS) and (compared.missing or len(allocations) > 1):
         return False
     return compared.fits

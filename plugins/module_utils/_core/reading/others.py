@@ -13,25 +13,57 @@ from __future__ import annotations
 import dataclasses as d
 import itertools
 import typing as t
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from ..._common.clock import get_utc_now
 from ..._common.errors import CloudError
 from ..._common.parallel import map_parallel
 from ..._common.text import format_count
+from ..clients.groups import ProviderGroupReader
 from ..clients.nova import NovaReader
 from ..clients.other_services import BareMetalReader, ProjectReader
 from ..clients.placement import PlacementReader
 from ..clients.session import Session
+from ..facts.bare_metal import NodeView, build_node_views, find_node_roots, sees_every_node
 from ..facts.index import SnapshotIndex
-from ..models.nova import API_ACTIONS, DELETING_ACTIONS, RESET_ACTION, Hypervisor, Migration, Server
-from ..models.snapshot import Answer, BareMetal, Deletions, Projects, Scope, Snapshot, Surroundings
+from ..facts.listings_index import ListingsIndex
+from ..facts.mirror import (
+    DISABLED_TRAIT,
+    find_aggregate_mismatches,
+    find_lacking_traits,
+    find_status_mismatches,
+    list_required_traits,
+)
+from ..models.nova import (
+    API_ACTIONS,
+    DELETING_ACTIONS,
+    RESET_ACTION,
+    Aggregate,
+    Migration,
+    Server,
+)
+from ..models.placement import ProviderAggregates
+from ..models.snapshot import (
+    DELETIONS,
+    EVACUATED,
+    FAILED_DELETIONS,
+    MEMBERS,
+    NODES,
+    NOT_ASKED,
+    PROJECT_SERVERS,
+    PROJECTS,
+    TRAITS,
+    Answer,
+    BareMetal,
+    Deletions,
+    Mirror,
+    Projects,
+    Scope,
+    Snapshot,
+    Surroundings,
+)
 from ..models.surroundings import DeletedServer, Deletion
-from .bare_metal import read_bare_metal
-from .projects import MISSING_PROJECT, read_projects
 
-BARE_METAL_MISMATCH = "bare_metal_mismatch"
-UNFINISHED_EVACUATION = "unfinished_evacuation"
 T = t.TypeVar("T")
 
 
@@ -56,13 +88,14 @@ class _SurroundingsReader:
     def __init__(self, session: Session, index: SnapshotIndex) -> None:
         self._session = session
         self._index = index
+        self._scope = index.snapshot.scope
         self._placement = PlacementReader(session.placement)
         self._nova = NovaReader(session.compute)
         self.unread: list[str] = []
 
     def read_bare_metal(self) -> BareMetal:
         api = self._session.bare_metal
-        if api is None or not self._is_asked_for(BARE_METAL_MISMATCH):
+        if api is None or not self._scope.needs(NODES):
             return BareMetal()
         reader = BareMetalReader(api)
         reading = self._try(
@@ -98,7 +131,7 @@ class _SurroundingsReader:
             Projects(),
         )
         refused = [answer for answer in reading.lookups.values() if answer.status not in (200, 404)]
-        if refused and self._is_asked_for(MISSING_PROJECT):
+        if refused and self._scope.needs(PROJECTS):
             self.unread.append(
                 "It was not searched for owners whose project no longer exists: Keystone answered "
                 f"{refused[0].status} when asked for a project."
@@ -106,7 +139,7 @@ class _SurroundingsReader:
         return reading
 
     def read_deletions(self) -> Deletions:
-        if not self._is_asked_for(STUCK_DELETION):
+        if not self._scope.needs(DELETIONS):
             return Deletions()
         reading = self._try(
             "It was not searched for servers that cannot be deleted",
@@ -126,7 +159,7 @@ class _SurroundingsReader:
         After the listing of migrations: a server is still on the source for a moment after its
         evacuation is done.
         """
-        if not self._is_asked_for(UNFINISHED_EVACUATION):
+        if not self._scope.needs(EVACUATED):
             return {}
         servers = set()
         for migration in self._index.migrations.values():
@@ -145,9 +178,6 @@ class _SurroundingsReader:
         # Not every host was asked for its servers.
         return any(node.servers is None or migration.server in node.servers for node in sources)
 
-    def _is_asked_for(self, kind: str) -> bool:
-        return self._index.snapshot.scope.includes_any(kind)
-
     def _try(self, what: str, read: Callable[[], T], nothing: T) -> T:
         """Return what `read` returns, or `nothing` with a sentence where a service fails."""
         try:
@@ -157,12 +187,12 @@ class _SurroundingsReader:
             return nothing
 
 
-STUCK_DELETION = "stuck_deletion"
 # A server leaves these states within seconds, so the listings are empty as a rule.
 _STATES = (("task_state", "deleting"), ("task_state", "soft-deleting"), ("vm_state", "deleted"))
 # A server whose deletion has failed. The actions of each server in this state have to be read.
 _FAILED_STATE = ("status", "ERROR")
-# Each of them costs three requests.
+# So many servers, nodes or projects are looked up at most, each with up to three requests. A cloud
+# in which more are wrong has another fault.
 _MAX_LOOKUPS = 100
 # These leave the server as the action before them has left it.
 _FOLLOWERS = API_ACTIONS | {RESET_ACTION}
@@ -176,7 +206,7 @@ def read_deletions(nova: NovaReader, index: SnapshotIndex) -> Deletions:
     """
     scope = index.snapshot.scope
     states = list(_STATES)
-    if STUCK_DELETION in scope.kinds or scope.is_narrow:
+    if scope.needs(FAILED_DELETIONS) or scope.is_narrow:
         states.append(_FAILED_STATE)
     listings = tuple(nova.list_servers_in_state(*state) for state in states)
     found: dict[str, DeletedServer] = {}
@@ -236,91 +266,225 @@ def _read_deletion(nova: NovaReader, server: str) -> Answer[Deletion]:
     return d.replace(t.cast("Answer[Deletion]", listing), value=Deletion(None, False))
 
 
-# How many servers are looked up to test the credentials, from how many hosts they are taken, and
-# from how many servers of each: from more where too few of the first are of other projects.
-_SAMPLES = 3
-_SAMPLED_HOSTS = 3
-_SAMPLED_FROM = (4, 20)
+def read_bare_metal(
+    reader: BareMetalReader, placement: PlacementReader, nova: NovaReader, index: ListingsIndex
+) -> BareMetal:
+    """Return what Ironic says of the nodes that have a provider.
 
-
-def read_samples(
-    nova: NovaReader, hypervisors: Answer[tuple[Hypervisor, ...]], own_project: str | None
-) -> tuple[tuple[Answer[Server], ...], tuple[str | None, ...]]:
-    """Read some servers directly, those of other projects first, and return their projects too.
-
-    They are taken from hosts that have servers. The newest servers of the cloud are taken only
-    where no host shows one: they may be failed boots, which have no host. Raises CloudError when
-    no listing can be read.
+    Nothing is asked where no provider is a node's. Raises CloudError when a service does not
+    answer.
     """
-    hosts = _choose_hosts_to_sample(hypervisors.value or ())
-    placed: list[Server] = []
-    for count in _SAMPLED_FROM:
-        servers = _list_servers_to_sample(nova, hosts, count)
-        placed = [server for server in servers if server.host]
-        if sum(server.project != own_project for server in placed) >= _SAMPLES:
-            break
-    chosen = choose_samples(placed, own_project, _SAMPLES)
-    looked_up = map_parallel(lambda server: nova.get_server(server.uuid), chosen)
-    return tuple(looked_up), tuple(server.project for server in chosen)
+    roots = find_node_roots(index)
+    if not roots:
+        return BareMetal()
+    nodes = reader.list_nodes()
+    if nodes.value is None:
+        return BareMetal(nodes=nodes)
+    sees_all = sees_every_node(nodes.value, index.listings.cloud.project)
+    unseen = 0
+    views = []
+    for view in build_node_views(index, nodes, {}):
+        # The absence of a node proves nothing to those who may not see it.
+        if view.node is None and not sees_all:
+            unseen += 1
+        else:
+            views.append(view)
+    free = {}
+    for resource_class in sorted({view.free_class for view in views} - {""}):
+        free[resource_class] = placement.query_free_providers(resource_class)
+    suspects = [view for view in views if _is_suspect(view, free)]
+    looked_up = suspects[:_MAX_LOOKUPS]
+    reading = _look_up_consumers(placement, nova, looked_up)
+    # Last, so that a node that is taken or freed meanwhile shows that it has just changed.
+    uuids = [view.uuid for view in looked_up]
+    lookups = map_parallel(reader.get_node, uuids, _WORKERS)
+    return d.replace(
+        reading,
+        nodes=nodes,
+        free=free,
+        lookups=dict(zip(uuids, lookups, strict=True)),
+        left_out=len(suspects) - len(looked_up),
+        unseen=unseen,
+    )
 
 
-def _choose_hosts_to_sample(nodes: Iterable[Hypervisor]) -> list[str]:
-    """Return some hosts that have servers, far apart in the order of their names."""
-    with_servers = set()
-    for node in nodes:
-        # Where the servers were not asked for, what nova-compute last wrote has to do.
-        if node.servers or (node.servers is None and node.running_vms):
-            with_servers.add(node.host)
-    hosts = sorted(with_servers)
-    step = max(1, len(hosts) // _SAMPLED_HOSTS)
-    return hosts[::step][:_SAMPLED_HOSTS]
+def _look_up_consumers(
+    placement: PlacementReader, nova: NovaReader, views: Sequence[NodeView]
+) -> BareMetal:
+    """Read again what is allocated on the providers of nodes, and what the nodes are in use by."""
+    consumers: list[str] = []
+    servers: list[str] = []
+    for view in views:
+        consumers += view.consumers
+        if view.node is not None and view.node.instance and not view.consumers:
+            servers.append(view.node.instance)
+    allocations = map_parallel(placement.get_allocation, consumers, placement.workers)
+    found = map_parallel(nova.get_server, servers, nova.workers)
+    roots = [view.root for view in views]
+    return BareMetal(
+        allocations=dict(zip(consumers, allocations, strict=True)),
+        servers=dict(zip(servers, found, strict=True)),
+        details=placement.get_details(roots, ("inventories", "usages")),
+    )
 
 
-def _list_servers_to_sample(nova: NovaReader, hosts: Sequence[str], count: int) -> list[Server]:
-    """Return the `count` newest servers of each host or, where these have none, of the cloud."""
-    answers = map_parallel(lambda host: nova.list_newest_servers_on_host(host, count), hosts)
-    servers: list[Server] = []
-    for answer in answers:
-        servers.extend(answer.value or ())
-    if servers:
-        return servers
-    newest = nova.list_newest_servers(count)
-    if newest.value:
-        return list(newest.value)
-    unread = [answer for answer in (*answers, newest) if answer.value is None]
-    if unread:
-        raise CloudError(
-            f"Nova answered {unread[0].status} when asked for some servers to test the permissions "
-            f"with ({unread[0].request})."
+def _is_suspect(view: NodeView, free: dict[str, Answer[tuple[str, ...]]]) -> bool:
+    """Return whether the listings alone do not show that a node and its provider go together."""
+    if view.node is None or view.has_foreign_consumer:
+        return True
+    if view.consumers:
+        return False
+    # Nova reserves a node that is in use by something else than a server.
+    if view.node.instance:
+        return True
+    answer = free.get(view.free_class)
+    has_room = answer is not None and view.root in (answer.value or ())
+    return has_room != view.node.is_free
+
+
+# Of at most so many providers all aggregates are read, which the commands for them have to name.
+MAX_COMMANDS = 20
+# How many requests are sent at once, beside those for the allocations.
+_WORKERS = 2
+
+
+class MirrorReader:
+    """Reads `Mirror`, and those that did not agree once more."""
+
+    def __init__(self, placement: ProviderGroupReader, nova: NovaReader) -> None:
+        self._placement = placement
+        self._nova = nova
+
+    def read(self, scope: Scope) -> Mirror:
+        """Read the host aggregates, and what Placement says of them and of disabled hosts."""
+        aggregates = self._nova.list_aggregates()
+        listed = []
+        for aggregate in aggregates:
+            if scope.shard is None or scope.shard.contains(aggregate.uuid):
+                listed.append(aggregate)
+        members: Mapping[str, Answer[tuple[str, ...]]] = {}
+        lacking: Mapping[str, Mapping[str, Answer[tuple[str, ...]]]] = {}
+        disabled: Answer[tuple[str, ...]] = NOT_ASKED
+        if scope.needs(MEMBERS):
+            members = self._read_members(aggregate.uuid for aggregate in listed)
+        if scope.needs(TRAITS):
+            lacking = self._read_lacking(_list_required_pairs(listed))
+            disabled = self._placement.query_providers_with_trait(DISABLED_TRAIT)
+        return Mirror(aggregates, members, lacking, disabled)
+
+    def read_again(self, index: ListingsIndex) -> Mirror | None:
+        """Read what did not agree once more; None where everything did."""
+        mirror = index.listings.mirror
+        if mirror is None:
+            return None
+        mismatches = find_aggregate_mismatches(index, mirror)
+        lacking = find_lacking_traits(index, mirror)
+        has_status_mismatch = bool(find_status_mismatches(index, mirror))
+        if not mismatches and not lacking and not has_status_mismatch:
+            return None
+        members = self._read_members(mismatches)
+        pairs = []
+        for uuid, traits in lacking.items():
+            pairs += [(uuid, trait) for trait in traits]
+        disabled: Answer[tuple[str, ...]] = NOT_ASKED
+        if has_status_mismatch:
+            disabled = self._placement.query_providers_with_trait(DISABLED_TRAIT)
+        nodes: set[str] = set()
+        for mismatch in mismatches.values():
+            nodes |= mismatch.extra | mismatch.missing
+        # Nova after Placement: while it adds a host to an aggregate, its own record comes first.
+        return Mirror(
+            members=members,
+            lacking=self._read_lacking(pairs),
+            disabled=disabled,
+            provider_aggregates=self._read_aggregates(sorted(nodes)[:MAX_COMMANDS]),
+            aggregates=self._nova.list_aggregates(),
         )
-    return []
+
+    def _read_members(self, aggregates: Iterable[str]) -> dict[str, Answer[tuple[str, ...]]]:
+        uuids = list(aggregates)
+        answers = map_parallel(self._placement.query_members, uuids, _WORKERS)
+        return dict(zip(uuids, answers, strict=True))
+
+    def _read_lacking(
+        self, pairs: Sequence[tuple[str, str]]
+    ) -> dict[str, dict[str, Answer[tuple[str, ...]]]]:
+        """Return which members of an aggregate lack a trait, for pairs of these two."""
+        answers = map_parallel(
+            lambda pair: self._placement.query_members_without_trait(*pair), pairs, _WORKERS
+        )
+        lacking: dict[str, dict[str, Answer[tuple[str, ...]]]] = {}
+        for (aggregate, trait), answer in zip(pairs, answers, strict=True):
+            lacking.setdefault(aggregate, {})[trait] = answer
+        return lacking
+
+    def _read_aggregates(self, providers: Sequence[str]) -> dict[str, Answer[ProviderAggregates]]:
+        answers = map_parallel(self._placement.query_aggregates, providers, _WORKERS)
+        return dict(zip(providers, answers, strict=True))
 
 
-def choose_samples(servers: Sequence[Server], own_project: str | None, count: int) -> list[Server]:
-    """Return `count` of `servers`, of as many projects as possible, our own project last."""
-    by_project: dict[str | None, list[Server]] = {}
-    for server in servers:
-        by_project.setdefault(server.project, []).append(server)
-    own = by_project.pop(own_project, [])
-    samples: list[Server] = []
-    # One server of each project in turn.
-    for turn in itertools.zip_longest(*by_project.values()):
-        samples.extend(filter(None, turn))
-    return [*samples, *own][:count]
+def is_wanted(scope: Scope | None) -> bool:
+    """Return whether findings about the groups of hosts are asked for."""
+    if scope is None or (scope.is_narrow and not scope.hosts):
+        return False
+    return scope.needs(MEMBERS) or scope.needs(TRAITS)
 
 
-def read_control(
-    nova: NovaReader, samples: Sequence[Answer[Server]]
-) -> Answer[tuple[Server, ...]] | None:
-    """Look for a live server in the listing of deleted servers, where it must not be.
+def _list_required_pairs(aggregates: Iterable[Aggregate]) -> list[tuple[str, str]]:
+    """Return the uuid of an aggregate with each trait that it requires, for all aggregates."""
+    pairs: list[tuple[str, str]] = []
+    for aggregate in aggregates:
+        pairs += itertools.product([aggregate.uuid], list_required_traits(aggregate))
+    return pairs
 
-    A server that was deleted meanwhile proves nothing, so the next one is taken.
+
+# One listing of all projects costs Keystone about as much as so many lookups.
+_FEW = 10
+_KEYSTONE_WORKERS = 4
+
+
+def read_projects(keystone: ProjectReader, nova: NovaReader, snapshot: Snapshot) -> Projects:
+    """Return what Keystone says of the projects of all candidates.
+
+    Where the scope names the kind, also of the projects of all servers. Nothing is asked where
+    there are none. Raises CloudError when a service does not answer.
     """
-    control = None
-    for sample in samples:
-        if not sample.value:
-            continue
-        control = nova.find_deleted_server(sample.value.uuid)
-        if not control.value or nova.get_server(sample.value.uuid).status != 404:
-            break
-    return control
+    servers = _list_servers(nova, snapshot)
+    wanted = {*_list_owners(snapshot), *servers} - {""}
+    if snapshot.scope.projects:
+        wanted &= set(snapshot.scope.projects)
+    if not wanted:
+        return Projects()
+    listing = keystone.query_projects() if len(wanted) > _FEW else NOT_ASKED
+    listed = {project.uuid for project in listing.value or ()}
+    chosen = sorted(wanted - listed)[:_MAX_LOOKUPS]
+    answers = map_parallel(keystone.query_project, chosen, _KEYSTONE_WORKERS)
+    lookups = dict(zip(chosen, answers, strict=True))
+    missing = {uuid for uuid, answer in lookups.items() if answer.status == 404}
+    if missing and listing == NOT_ASKED:
+        listing = keystone.query_projects()
+    domains: Answer[tuple[str, ...]] = NOT_ASKED
+    if missing and len({project.domain for project in listing.value or ()}) == 1:
+        domains = keystone.query_domains()
+    kept = {uuid: servers[uuid] for uuid in sorted(missing & set(servers))}
+    return Projects(lookups=lookups, listing=listing, domains=domains, servers=kept)
+
+
+def _list_owners(snapshot: Snapshot) -> set[str]:
+    """Return the projects of the candidates' allocations."""
+    owners = set()
+    for evidence in snapshot.evidence.values():
+        allocation = evidence.allocation.value
+        if allocation is not None and allocation.resources and allocation.project:
+            owners.add(allocation.project)
+    return owners
+
+
+def _list_servers(nova: NovaReader, snapshot: Snapshot) -> Mapping[str, tuple[str, ...]]:
+    """Return the servers by project; none unless the scope names the kind."""
+    if not snapshot.scope.needs(PROJECT_SERVERS):
+        return {}
+    by_project: dict[str, list[str]] = {}
+    for server, project in nova.list_server_projects().value or ():
+        by_project.setdefault(project, []).append(server)
+    return {project: tuple(sorted(servers)) for project, servers in by_project.items()}

@@ -7,19 +7,16 @@
 from __future__ import annotations
 
 import dataclasses as d
-import typing as t
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
-from ..clients.nova import NovaReader
 from ..clients.placement import PlacementReader
 from ..facts.index import find_nova_roots
 from ..facts.listings_index import ListingsIndex
 from ..models.placement import Allocations, ProviderDetails
+from ..models.snapshot import FORMER_ROOTS, INVENTORIES
 
 # The inventories of at most so many providers are read only because candidates name them.
 _MAX_DETAILED_PROVIDERS = 100
-# The kinds for which the inventories of all compute nodes are read, if the user names them.
-_CAPACITY_KINDS = frozenset({"capacity_mismatch", "uneven_capacity"})
 
 
 def list_covered_roots_without_node(index: ListingsIndex) -> set[str]:
@@ -27,7 +24,7 @@ def list_covered_roots_without_node(index: ListingsIndex) -> set[str]:
 
     There are none where no kind that is asked for is about them.
     """
-    if not index.listings.scope.includes_any("orphaned_provider", "name_conflict"):
+    if not index.listings.scope.needs(FORMER_ROOTS):
         return set()
     return _list_covered_roots(index) - set(index.nodes)
 
@@ -41,7 +38,7 @@ def read_details(
     """
     scope = index.listings.scope
     wanted: set[str] = set()
-    if scope.is_narrow or not _CAPACITY_KINDS.isdisjoint(scope.kinds):
+    if scope.is_narrow or scope.needs(INVENTORIES):
         wanted = _list_covered_roots(index) & set(index.nodes) & set(index.providers)
     return {
         **placement.get_details(sorted(wanted), ("inventories",)),
@@ -120,21 +117,3 @@ def _list_allocated_providers(index: ListingsIndex, candidates: Iterable[str]) -
     if not index.listings.scope.shard:
         return providers
     return {uuid for uuid in providers if index.covers(index.providers[uuid].root)}
-
-
-def read_former_tree(
-    placement: PlacementReader, nova: NovaReader, index: ListingsIndex, key: tuple[str, str, str]
-) -> dict[str, t.Any]:
-    """Return the fields of `Evidence` about a former provider and the host that it was of.
-
-    Placement is read before Nova, so that a server that has just moved is seen on its new host.
-
-    key: the root of the former tree, that of the tree which the host has now, and the host.
-    """
-    root, own, host = key
-    tree = [provider.uuid for provider in index.providers.values() if provider.root == root]
-    return {
-        "former_tree": placement.query_tree_allocations(root, tree),
-        "own_usages": placement.query_usages(own),
-        "host_servers": nova.list_server_uuids_on_host(host),
-    }

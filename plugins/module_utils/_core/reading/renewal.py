@@ -24,8 +24,8 @@ from ..facts.services import COMPUTE
 from ..models.nova import Hypervisor
 from ..models.placement import Allocations
 from ..models.snapshot import Listings, Snapshot
-from .collector import Collector
 from .compute_nodes import list_compute_nodes, read_nodes
+from .reading import Collector
 
 # How often the lookups may name further compute nodes before all are listed.
 _MAX_ROUNDS = 3

@@ -2,19 +2,23 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The requests about one consumer, in their order.
+"""What is asked about one uuid: the conditions of the table in `order`, and what several share.
 
-Nothing here draws a conclusion: `judging.engine` does.
+A condition yields what the request is sent about, and nothing where it does not hold. It sees all
+answers so far; one that yields more than once sees also those to its own requests.
 """
 
 from __future__ import annotations
 
 import dataclasses as d
+import functools
+import itertools
 import threading
 import typing as t
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 
-from ..._common.parallel import ReadOnce
+from ..._common.parallel import ReadOnce, map_parallel
+from ..._common.times import is_earlier, seconds_between
 from ..clients.neutron import NeutronReader
 from ..clients.nova import NovaReader
 from ..clients.other_services import CyborgReader, VolumeReader
@@ -32,6 +36,8 @@ from ..facts.move_records import (
 from ..facts.server import ServerView, build_server_view, find_deletion
 from ..models.nova import (
     COLD_MIGRATION_TYPES,
+    MOVING_ACTIONS,
+    MOVING_STATUSES,
     PLACING_ACTIONS,
     UNHOSTED_STATUSES,
     UNSHELVE_ACTION,
@@ -40,18 +46,541 @@ from ..models.nova import (
     Server,
 )
 from ..models.placement import Allocation, Allocations
-from ..models.resource_request import DeviceProfile, HostTree, PciAlias
-from ..models.snapshot import NOT_ASKED, Answer, Evidence, HostAllocations, ListedAmounts, Scope
+from ..models.resource_request import PciAlias
+from ..models.snapshot import (
+    ACTIONS,
+    ALLOCATION,
+    ATTACHMENTS,
+    DELETED,
+    FORMER_TREE,
+    HOST_SERVERS,
+    LAST_ACTIONS,
+    NOT_ASKED,
+    OWN_USAGES,
+    ROWS,
+    SHAPE,
+    Answer,
+    Evidence,
+    HostAllocations,
+    ListedAmounts,
+    Request,
+    Scope,
+)
 
-if t.TYPE_CHECKING:  # pragma: no cover
-    from .candidates import UnlistedMovesReader
+# How far back the action that placed or shelved a server is searched; beyond that it stays
+# undecided.
+_MAX_ACTIONS = 10
+# Of so many servers without an allocation on a host the actions are read; any other may have been
+# moved.
+_MAX_LACKING = 10
+# The migrations of so many servers are looked up one by one.
+_MAX_MOVING = 20
+
+_FIELDS = frozenset(field.name for field in d.fields(Evidence))
+
+Condition = t.Callable[["Look"], t.Iterable[t.Any]]
 
 
-# How often Nova is asked, each time over another connection and at another address, what one API
-# worker that lacks a cell would answer wrongly: at detection, and right before a write.
-# docs/safety.md says how likely it is that all of these answers are wrong.
-WORKERS_ASKED = 4
-WORKERS_ASKED_BEFORE_A_WRITE = 10
+@d.dataclass(frozen=True)
+class Clients:
+    """The services that are asked about consumers."""
+
+    placement: PlacementReader
+    nova: NovaReader
+    neutron: NeutronReader
+    volumes: VolumeReader
+    cyborg: CyborgReader
+
+
+class Sources:
+    """The clients of one reading, with what concerns several consumers and is therefore read once.
+
+    list_migrations: returns the migrations of a server, from a listing or by a request of its own;
+        chosen once all allocations were read.
+    """
+
+    list_migrations: Callable[[str], Answer[tuple[Migration, ...]]]
+
+    def __init__(self, clients: Clients, index: ListingsIndex, consumers: Container[str]) -> None:
+        """Ask nothing yet. consumers: all that are looked up, with the servers of migrations."""
+        self.clients = clients
+        placement, nova = clients.placement, clients.nova
+        self.at_hosts = MigrationsAtHosts(nova)
+        self.host_trees = ReadOnce(placement.query_host_tree)
+        self.host_allocations = ReadOnce(
+            functools.partial(read_host_allocations, placement, nova, index)
+        )
+        self.former_trees = ReadOnce(functools.partial(read_former_tree, placement, nova, index))
+        self.unlisted_moves = ReadOnce(
+            functools.partial(read_unlisted_moves, nova, index, consumers)
+        )
+        self.device_profiles = ReadOnce(clients.cyborg.get_device_profile)
+
+
+@d.dataclass(frozen=True)
+class Context:
+    """What the conditions of a reading depend on besides the answers.
+
+    scope: what is looked up; it may be narrower than the scope of the listings.
+    nova_roots: the root providers with a trait that only Nova sets.
+    fresh: whether a write follows, so that nothing that a listing said may replace an answer.
+    listed_amounts: what the listings say of the amounts of servers.
+    with_amounts: whether the amounts of every server are compared.
+    pci_aliases: as in the policy.
+    """
+
+    index: ListingsIndex
+    scope: Scope
+    nova_roots: frozenset[str]
+    fresh: bool
+    listed_amounts: ListedAmounts = d.field(default_factory=ListedAmounts)
+    with_amounts: bool = False
+    pci_aliases: Mapping[str, PciAlias] = d.field(default_factory=dict)
+
+
+class Look:
+    """All that is known so far about one uuid.
+
+    evidence: the answers about it. asked: the requests that were sent for it.
+    of_migrations: the allocations of its migrations, where those were looked up too.
+    times: how often the present request is to be sent.
+    migration: the migration for whose sake its server is looked up; None for a consumer itself.
+    """
+
+    def __init__(
+        self,
+        context: Context,
+        uuid: str,
+        allocation: Answer[t.Any],
+        migration: Migration | None = None,
+        held: Allocation | None = None,
+    ) -> None:
+        """Begin with the allocation of the uuid. held: that of the migration."""
+        self.context = context
+        self.evidence = Evidence(uuid, allocation)
+        self.asked: set[str] = set()
+        self.of_migrations: list[Evidence] = []
+        self.times = 1
+        self.migration, self.held = migration, held
+
+    @property
+    def uuid(self) -> str:
+        """Whom it is about."""
+        return self.evidence.uuid
+
+    @functools.cached_property
+    def view(self) -> ServerView | None:
+        """The server as the answers so far show it; None without one."""
+        return build_server_view(self.evidence, self.context.index)
+
+    @property
+    def resources(self) -> Allocations:
+        """What the uuid itself has allocated."""
+        allocation = self.evidence.allocation.value
+        return allocation.resources if allocation else {}
+
+    def add(self, request: Request[t.Any], about: t.Any, answer: t.Any) -> None:
+        """Add an answer to the evidence, after those to the same request where that has several."""
+        self.asked.add(request)
+        if request == ALLOCATION:
+            self.of_migrations.append(Evidence(about, answer))
+        elif request in _FIELDS:
+            before = self.evidence[request]
+            if isinstance(before, tuple):
+                answer = (*before, *(answer if isinstance(answer, tuple) else (answer,)))
+            self.replace(request, answer)
+
+    def replace(self, request: Request[t.Any], answer: t.Any) -> None:
+        """Put an answer in the place of the one before."""
+        self.evidence = d.replace(self.evidence, **{request: answer})
+        vars(self).pop("view", None)
+
+
+def of_each(look: Look) -> Iterator[str]:
+    """Yield every consumer that is looked up."""
+    yield look.uuid
+
+
+def after(request: Request[t.Any]) -> Condition:
+    """Return the condition that another request was sent for the same consumer."""
+
+    def is_asked(look: Look) -> Iterator[str]:
+        if request in look.asked:
+            yield look.uuid
+
+    return is_asked
+
+
+def of_server_that_may_have_moved(look: Look) -> Iterator[str]:
+    """Yield a server whose actions show what no migration does.
+
+    * Without a host: which action could still give it one.
+    * With a host and no migration: that may be the answer of an API worker that does not know the
+      server's cell. Actions are asked there.
+    * With an allocation on another host than its own: a move whose migration was deleted, whether a
+      failed move may have been reverted, and which host made the guest after more than one
+      unshelve.
+    * Not where its newest move ended: whether it was unshelved since, for which Nova creates no
+      migration.
+    """
+    server, view = look.evidence.server.value, look.view
+    if server is None:
+        return
+    if not server.host:
+        may_have_moved = server.status in UNHOSTED_STATUSES
+    elif not look.evidence.migrations.value:
+        may_have_moved = True
+    else:
+        may_have_moved = view is not None and (
+            bool(view.seems_settled and view.other_roots) or bool(view.settled and not view.arrived)
+        )
+    if may_have_moved:
+        yield look.uuid
+
+
+def back_to_its_last_host(look: Look) -> Iterator[Action]:
+    """Yield the actions of a server without a host, back to one on a host.
+
+    That is the newest placing action that a host began: one for which conductor found no host says
+    nothing about those before it. Actions before a shelve that its host has finished are not read:
+    they were over by then.
+    """
+    server = look.evidence.server.value
+    if server is None or server.host:
+        return
+    listed = look.evidence.actions.value or ()
+    for number, action in enumerate(listed[:_MAX_ACTIONS]):
+        yield action
+        read = look.evidence.last_actions[-1].value
+        if read is None or read.placing_hosts:
+            return
+        if read.shelving_hosts:
+            yield from itertools.islice(
+                (older for older in listed[number:] if older.action in PLACING_ACTIONS), 1
+            )
+            return
+
+
+def that_gave_it_its_host(look: Look) -> Iterator[Action]:
+    """Yield the placements of a server with an allocation on another host, if unshelves repeat."""
+    view = look.view
+    if view is None or not view.seems_settled:
+        return
+    for root in view.other_roots:
+        placement = find_placement_after_unshelve(view, root)
+        if placement is not None:
+            for action in (placement, *list_repeated_unshelves(view, root)):
+                yield from _list_unread(look, action)
+
+
+def newest_unshelve(look: Look) -> Iterator[Action]:
+    """Yield the newest unshelve of a server that is not where its newest move ended."""
+    view = look.view
+    if view is None or not view.settled or view.arrived:
+        return
+    for action in look.evidence.actions.value or ():
+        if action.action == UNSHELVE_ACTION:
+            yield from _list_unread(look, action)
+            return
+
+
+def _list_unread(look: Look, action: Action) -> Iterator[Action]:
+    """Yield an action of which the events were not read yet."""
+    if action.request_id not in _get_last_actions(look):
+        yield action
+
+
+def _get_last_actions(look: Look) -> dict[str, Answer[Action]]:
+    read = look.evidence.last_actions
+    return {answer.value.request_id: answer for answer in read if answer.value is not None}
+
+
+def of_missing(look: Look) -> Iterator[str]:
+    """Yield a uuid that a direct lookup of a server does not find."""
+    if look.evidence.server.status == 404:
+        yield look.uuid
+
+
+def of_missing_in_brief(look: Look) -> Iterator[bool]:
+    """Yield whether the actions of such a uuid say already that it is a deleted server."""
+    if look.evidence.server.status == 404:
+        yield find_deletion(look.evidence.actions) is not None
+
+
+def of_row_marked_as_deleted(look: Look) -> Iterator[str]:
+    """Yield a server that only its actions show.
+
+    So that it was not made or brought back meanwhile, it is read again.
+    """
+    if look.evidence.actions.value and _is_unknown(look):
+        yield look.uuid
+
+
+def _is_unknown(look: Look) -> bool:
+    """Return whether a uuid was missing, and is not among the deleted servers either."""
+    return DELETED in look.asked and not look.evidence.deleted_listing.value
+
+
+def of_unknown(look: Look) -> Iterator[str]:
+    """Yield a uuid that is no server's, to be asked for as a migration's.
+
+    Nova leaves a cell out of a listing when its database is too slow, and says nothing of it. That
+    a migration is in no listing is therefore asked again with a filter that has an index.
+    """
+    if _is_unknown(look):
+        yield look.uuid
+
+
+def while_workers_agree_on(status: int) -> Condition:
+    """Return the condition that all API workers so far gave the same answer to the marker.
+
+    One may know the uuid as a migration's and another, which does not know its cell, list no such
+    migration: together they seem to show a migration that is deleted. Workers that disagree prove
+    nothing, whatever the others say.
+    """
+
+    def list_attempts(look: Look) -> Iterator[int]:
+        if look.evidence.marker.status != status:
+            return
+        for attempt in range(1, look.times):
+            yield attempt
+            if look.evidence.markers[-1].status != status:
+                return
+
+    return list_attempts
+
+
+def hosts_if_marker(*statuses: int) -> Condition:
+    """Return the condition that the marker had one of these statuses; none stands for all others.
+
+    The listing of all migrations may leave some out, so that the hosts on which the consumer has an
+    allocation are asked for theirs.
+    """
+
+    def list_hosts(look: Look) -> Iterable[str]:
+        status = look.evidence.marker.status
+        if status == 0 or (status not in statuses if statuses else status in (200, 400)):
+            return ()
+        return look.context.index.list_host_names_of(look.resources)
+
+    return list_hosts
+
+
+def of_migration_without_record(look: Look) -> Iterator[str]:
+    """Yield a uuid that is a migration's, and in no listing: a live server may need it."""
+    if look.evidence.marker.status == 200:
+        yield look.uuid
+
+
+def roots_of_migration_without_record(look: Look) -> Iterator[str]:
+    """Yield the compute nodes on which such a migration has an allocation."""
+    if look.evidence.marker.status == 200:
+        index = look.context.index
+        for root in group_by_tree(look.resources, index):
+            if root in index.nodes:
+                yield root
+
+
+def until_a_row_is_found(look: Look) -> Iterator[int]:
+    """Yield the attempts to find a row of a server in any cell.
+
+    400: the uuid is not a migration's either, so that Nova may have no record of it at all. The
+    listing of every host's servers has shown all rows already.
+    """
+    context = look.context
+    has_shown_all = not context.fresh and context.index.has_servers_of_every_host
+    if look.evidence.marker.status != 400 or has_shown_all or not context.scope.needs(ROWS):
+        return
+    for attempt in range(look.times):
+        yield attempt
+        if look.evidence.rows[-1].value != ():
+            return
+
+
+def of_doubtful_migration(look: Look) -> Iterator[str]:
+    """Yield the server of a migration with an allocation of its own, if a move is in doubt.
+
+    Its actions say whether a failed move was to be reverted, and which hosts its unshelves may have
+    given to it.
+    """
+    view, migration = look.view, look.migration
+    if view is None or migration is None or look.held is None or ACTIONS in look.asked:
+        return
+    trees = group_by_tree(look.held.resources, look.context.index)
+    is_doubtful = view.may_be_reverted_halfway(migration, trees)
+    if is_doubtful or list_taken_over_roots(view, migration, trees):
+        yield look.uuid
+
+
+def ended_migrations(look: Look) -> Iterator[str]:
+    """Yield the ended migrations of a server without an allocation on its host."""
+    view, context = look.view, look.context
+    if view is None or not view.settled or view.own_tree in view.server_trees:
+        return
+    listings = context.index.listings
+    # A listing of all allocations already shows which migrations have none.
+    is_partial = context.fresh or listings.trees is not None or listings.reading.is_incremental
+    for migration in view.server_migrations:
+        if migration.ended and (is_partial or migration.uuid in listings.allocations):
+            yield migration.uuid
+
+
+def host_of_uncertain_amounts(look: Look) -> Iterator[str]:
+    """Yield the host of a server of which more has to be read to decide on its allocation.
+
+    That is so for a settled server whose allocation on its host is not just what its flavor says.
+    """
+    view = look.view
+    if view is not None and view.own_tree is not None and _needs_amounts(view, look):
+        yield view.own_tree
+
+
+def _needs_amounts(view: ServerView, look: Look) -> bool:
+    server, own, context = view.server, view.own_tree, look.context
+    if server is None or not view.settled:
+        return False
+    if own not in view.server_trees:
+        return True
+    if not view.has_only_own_tree(context.nova_roots):
+        return False
+    listed = context.listed_amounts
+    # The listing has the properties of its image, which the direct lookup lacks.
+    if not context.fresh and listed.candidates.get(server.uuid) == "":
+        return False
+    is_named = not context.fresh and server.uuid in context.scope.consumers
+    if context.with_amounts or is_named or server.uuid in listed.differing:
+        return True
+    # On which of several providers the amounts have to be, only the tree of the host shows.
+    if view.server_trees[own] != {own}:
+        return True
+    return not compare_listed(server, look.resources, context.pci_aliases).fits
+
+
+def of_server_with_volumes(look: Look) -> Iterator[str]:
+    """Yield a server that may boot from a volume."""
+    server = look.evidence.shape.value
+    if server is not None and (server.volumes or not server.image):
+        yield look.uuid
+
+
+def of_volume_server_without_actions(look: Look) -> Iterator[str]:
+    """Yield a server without an image, whose actions show whether a volume was swapped."""
+    if _get_volume_server(look) and look.evidence.actions == NOT_ASKED:
+        yield look.uuid
+
+
+def its_root_volume(look: Look) -> Iterator[str]:
+    """Yield the volume from which a server boots. Of one with an image Nova has the properties."""
+    server = _get_volume_server(look)
+    if server is not None:
+        volume = find_root_volume(server, look.evidence.attachments.value)
+        if volume is not None:
+            yield volume
+
+
+def _get_volume_server(look: Look) -> Server | None:
+    server = look.evidence.shape.value
+    if server is None or server.image or ATTACHMENTS not in look.asked:
+        return None
+    return server
+
+
+def its_device_profiles(look: Look) -> Iterator[str]:
+    """Yield the device profiles that the flavor and the ports of a server name."""
+    server = look.evidence.server.value
+    if SHAPE in look.asked:
+        specs = server.flavor.extra_specs if server and server.flavor else None
+        yield from list_device_profiles(specs, look.evidence.server_ports.value or ())
+
+
+def of_server_with_too_much_of_a_child(look: Look) -> Iterator[str]:
+    """Yield a server that may have a part of a child provider which it does not need.
+
+    This comes after its ports were read: what Nova is doing to one of them was recorded before.
+    """
+    if look.view is not None and SHAPE in look.asked and may_have_leak(look.view):
+        yield look.uuid
+
+
+def actions_on_its_ports(look: Look) -> Iterator[Action]:
+    """Yield what was done to the ports of such a server."""
+    for _uuid in of_server_with_too_much_of_a_child(look):
+        yield from list_port_actions(look.evidence.actions.value or ())[:MAX_PORT_ACTIONS]
+
+
+def former_tree_of_its_host(look: Look) -> Iterator[tuple[str, str, str]]:
+    """Yield the tree of a server's only allocation, if it may be its host's former provider.
+
+    With it come the tree that the host has now, and the host.
+    """
+    view = look.view
+    if view is None or view.own_tree is None or view.server is None or not view.settled:
+        return
+    roots = set(view.server_trees)
+    if len(roots) != 1:
+        return
+    (root,) = roots
+    # A compute node that was not read may still be behind it: the rule decides.
+    if root is None or root == view.own_tree or root in look.context.index.nodes:
+        return
+    yield root, view.own_tree, view.server.host or ""
+
+
+def of_server_behind_a_failed_move(look: Look) -> Iterator[str]:
+    """Yield a server whose allocation a cold migration has that failed.
+
+    The actions since then show where its guest is.
+    """
+    if _list_cold_migrations_with_host(look):
+        yield look.uuid
+
+
+def actions_since_a_failed_move(look: Look) -> Iterator[Action]:
+    """Yield what was done to such a server since, newest first; what was read before is kept."""
+    failed = _list_cold_migrations_with_host(look)
+    if not failed:
+        return
+    actions, read = look.evidence.actions.value or (), _get_last_actions(look)
+    wanted = set(list_relevant_request_ids(actions, failed[-1].created_at))
+    look.replace(LAST_ACTIONS, ())
+    for action in actions:
+        if action.request_id in read:
+            look.add(LAST_ACTIONS, action, read[action.request_id])
+        elif action.request_id in wanted:
+            yield action
+
+
+def _list_cold_migrations_with_host(look: Look) -> list[Migration]:
+    """Return the cold migrations with an allocation on the host of their server, newest first."""
+    view = look.view
+    if view is None:
+        return []
+    with_host = set()
+    for of_migration in look.of_migrations:
+        allocation = of_migration.allocation.value
+        if allocation and view.own_tree in allocation.resources:
+            with_host.add(of_migration.uuid)
+    migrations = []
+    for migration in view.server_migrations:
+        if migration.uuid in with_host and migration.type in COLD_MIGRATION_TYPES:
+            migrations.append(migration)
+    return migrations
+
+
+def merge_evidence(one: Evidence | None, other: Evidence) -> Evidence:
+    """Return the evidence about one uuid as a whole: `other`, and what `one` has of answers.
+
+    A uuid may be looked up for its own sake and again for the sake of another.
+    """
+    if one is None:
+        return other
+    answered = {}
+    for field in d.fields(one):
+        value = getattr(one, field.name)
+        # These stand for what was not asked.
+        if value not in (NOT_ASKED, ()):
+            answered[field.name] = value
+    return d.replace(other, **answered)
 
 
 class MigrationsAtHosts:
@@ -73,500 +602,159 @@ class MigrationsAtHosts:
             return tuple(answers)
 
 
-@d.dataclass(frozen=True)
-class LookupContext:
-    """What all lookups of a reading have in common.
+def read_host_allocations(
+    placement: PlacementReader, nova: NovaReader, index: ListingsIndex, root: str
+) -> HostAllocations:
+    """Return what shows whether a server on the compute node `root` lacks an allocation.
 
-    scope: what is looked up; it may be narrower than the scope of the listings.
-    allocations: the answers by consumer, all read before the first request to Nova.
-    migrations_of: returns the migrations of a server, from a listing or by a request of its own.
-    nova_roots: the root providers with a trait that only Nova sets.
-    host_trees, host_allocations, unlisted_moves, device_profiles: what is read once for all
-        consumers.
-    fresh: whether nothing that a listing said may replace a direct answer.
-    listed_amounts: what the listings say of the amounts of servers.
-    with_amounts: whether the amounts of every server are compared.
-    pci_aliases: as in the policy.
+    Placement is read before Nova, so that a server that has just arrived seems to lack one.
+    """
+    tree = [known.uuid for known in index.providers.values() if known.root == root]
+    host = HostAllocations(
+        tree=placement.query_tree_allocations(root, tree),
+        servers=nova.list_server_uuids_on_host(index.nodes[root].host),
+    )
+    listed = index.nodes[root].servers or ()
+    lacking = host.list_servers_without(root, listed, index.get_listed_migrations)
+    actions = {}
+    for server in lacking[:_MAX_LACKING]:
+        actions[server] = nova.list_instance_actions(server)
+    return d.replace(host, actions=actions)
+
+
+def read_former_tree(
+    placement: PlacementReader, nova: NovaReader, index: ListingsIndex, key: tuple[str, str, str]
+) -> dict[str, t.Any]:
+    """Return the answers about a former provider and the host that it was of.
+
+    Placement is read before Nova, so that a server that has just moved is seen on its new host.
+
+    key: the root of the former tree, that of the tree which the host has now, and the host.
+    """
+    root, own, host = key
+    tree = [provider.uuid for provider in index.providers.values() if provider.root == root]
+    return {
+        FORMER_TREE: placement.query_tree_allocations(root, tree),
+        OWN_USAGES: placement.query_usages(own),
+        HOST_SERVERS: nova.list_server_uuids_on_host(host),
+    }
+
+
+def read_unlisted_moves(
+    nova: NovaReader, index: ListingsIndex, consumers: Container[str], times: int
+) -> Answer[tuple[str, ...]]:
+    """Return which servers are being moved although Nova lists no such migration.
+
+    consumers: all candidates of the reading.
+    times: how often each listing is asked for.
+    """
+    answer: Answer[tuple[str, ...]] = NOT_ASKED
+    moving: set[str] = set()
+    # An API worker that does not know the cell of a server leaves it out.
+    for status, attempt in itertools.product(MOVING_STATUSES, range(times)):
+        answer = nova.list_server_uuids_in_status(status, attempt)
+        if answer.value is None:
+            return answer
+        moving.update(answer.value)
+    listed: list[str] = []
+    unlisted: list[str] = []
+    for server in sorted(moving):
+        if _has_move(index.get_listed_migrations(server).value or ()):
+            listed.append(server)
+        else:
+            unlisted.append(server)
+    # A move that has begun since the listing of migrations was read is found now.
+    for server in unlisted[:_MAX_MOVING]:
+        migrations = nova.list_migrations_of_server(server).value
+        # A candidate that no listing has as a migration was deleted: the answer is an old one.
+        if not migrations or _has_unlisted_candidate(migrations, index, consumers):
+            continue
+        if _is_under_way(nova, server, migrations):
+            unlisted.remove(server)
+    unlisted += _find_later_moves(nova, listed, index)
+    return d.replace(answer, value=tuple(sorted(unlisted)))
+
+
+def _find_later_moves(nova: NovaReader, servers: Sequence[str], index: ListingsIndex) -> list[str]:
+    """Return those of `servers` that have begun another move than the listed one.
+
+    A move that was interrupted can keep its status for ever.
     """
 
-    index: ListingsIndex
-    scope: Scope
-    allocations: Mapping[str, Answer[Allocation]]
-    migrations_of: Callable[[str], Answer[tuple[Migration, ...]]]
-    at_hosts: MigrationsAtHosts
-    former_trees: ReadOnce[tuple[str, str, str], dict[str, t.Any]]
-    host_trees: ReadOnce[str, Answer[HostTree]]
-    host_allocations: ReadOnce[str, HostAllocations]
-    unlisted_moves: UnlistedMovesReader
-    device_profiles: ReadOnce[str, Answer[DeviceProfile]]
-    nova_roots: frozenset[str]
-    fresh: bool
-    listed_amounts: ListedAmounts = d.field(default_factory=ListedAmounts)
-    with_amounts: bool = False
-    pci_aliases: Mapping[str, PciAlias] = d.field(default_factory=dict)
+    def is_under_way(server: str) -> bool:
+        return _is_under_way(nova, server, index.get_listed_migrations(server).value or ())
 
-
-class Lookups:
-    """Asks the services about single consumers."""
-
-    def __init__(
-        self,
-        placement: PlacementReader,
-        nova: NovaReader,
-        neutron: NeutronReader,
-        volumes: VolumeReader,
-        cyborg: CyborgReader,
-    ) -> None:
-        self._placement = placement
-        self._nova = nova
-        self._cyborg = cyborg
-        self._actions = ActionLookups(nova)
-        self._amounts = AmountLookups(nova, neutron, volumes, cyborg)
-
-    def start_device_profiles(self) -> ReadOnce[str, Answer[DeviceProfile]]:
-        """Return the device profiles of a new reading."""
-        return ReadOnce(self._cyborg.get_device_profile)
-
-    def collect_evidence(self, consumer: str, context: LookupContext) -> list[Evidence]:
-        """Look up one consumer, and the server whose migration it is or its migrations.
-
-        Return the evidence about each of them, that about the consumer first; [] when it is out of
-        scope.
-        """
-        allocation = context.allocations[consumer]
-        holds = allocation.value is not None and bool(allocation.value.resources)
-        projects = context.scope.projects
-        if projects and holds and allocation.value and allocation.value.project not in projects:
-            return []
-        if consumer in context.index.migrations:
-            # A migration without an allocation is not judged.
-            if not holds:
-                return []
-            return self._collect_migration_evidence(consumer, context)
-        evidence = self._collect_server_evidence(consumer, context)
-        # Placement has no project of a consumer without an allocation: that of the server counts.
-        if projects and not holds and _get_project(evidence) not in projects:
-            return []
-        migration_evidence = self._collect_migration_allocations(evidence, context)
-        evidence = self._add_amount_evidence(evidence, context)
-        evidence = self._actions.add_port_actions(evidence, context.index)
-        evidence = self._add_former_tree_evidence(evidence, context)
-        evidence = self._actions.add_guest_location(evidence, migration_evidence, context.index)
-        return [evidence, *migration_evidence]
-
-    def _collect_migration_evidence(self, consumer: str, context: LookupContext) -> list[Evidence]:
-        """Look up the server of a migration that is a consumer of its own."""
-        migration = context.index.migrations[consumer]
-        subject = self._collect_server_evidence(migration.server, context)
-        view = build_server_view(subject, context.index)
-        allocation = context.allocations[consumer].value
-        if view is not None and allocation is not None:
-            trees = group_by_tree(allocation.resources, context.index)
-            # The actions of a server say whether a failed move of it was to be reverted, and which
-            # hosts its unshelves may have given to it.
-            is_doubtful = view.may_be_reverted_halfway(migration, trees)
-            if is_doubtful or list_taken_over_roots(view, migration, trees):
-                subject = self._actions.add_all_actions(subject)
-        return [Evidence(consumer, context.allocations[consumer]), subject]
-
-    def _collect_server_evidence(self, uuid: str, context: LookupContext) -> Evidence:
-        """Look up a uuid in Nova: its migrations, then the server or what is left of it."""
-        allocation = context.allocations[uuid]
-        migrations = context.migrations_of(uuid)
-        server = self._nova.get_server(uuid)
-        if server.status != 404:
-            evidence = self._actions.add_actions(Evidence(uuid, allocation, migrations, server))
-            evidence = self._actions.add_move_actions(evidence, context.index)
-            return self._actions.add_unshelve_action(evidence, context.index)
-        actions = self._nova.list_instance_actions(uuid)
-        deleted = self._nova.find_deleted_server(uuid, brief=find_deletion(actions) is not None)
-        evidence = Evidence(uuid, allocation, migrations, server, deleted, actions)
-        if deleted.value:
-            return evidence
-        if actions.value:
-            # Only these say that its row is marked as deleted; so that it was not made or brought
-            # back meanwhile, it is read again.
-            evidence = d.replace(evidence, server=self._nova.get_server(uuid))
-        return self._add_marker_evidence(evidence, context)
-
-    def _add_marker_evidence(self, evidence: Evidence, context: LookupContext) -> Evidence:
-        """Look up a uuid that is not a server's as a migration's, in every way there is."""
-        # Nova leaves a cell out of a listing when its database is too slow, and says nothing of it.
-        # That a migration is in no listing is therefore asked again with a filter that has an
-        # index.
-        marker = self._nova.probe_migration_marker(evidence.uuid)
-        markers, times = self._ask_more_workers(evidence.uuid, marker, context)
-        resources: Allocations = {}
-        if evidence.allocation.value:
-            resources = evidence.allocation.value.resources
-        host_migrations: list[Answer[tuple[Migration, ...]]] = []
-        for host in context.index.list_host_names_of(resources):
-            host_migrations.extend(context.at_hosts.list_answers(host, times))
-        # Whether a live server may need the allocation of a migration without a record.
-        if marker.status == 200:
-            context.unlisted_moves.read(context.index, context.allocations)
-            for root in group_by_tree(resources, context.index):
-                if root in context.index.nodes:
-                    context.host_allocations.get(root)
-        rows: tuple[Answer[tuple[str, ...]], ...] = ()
-        # 400: the uuid is not a migration's either, so that Nova may have no record of it at all.
-        if marker.status == 400:
-            rows = self._list_rows(evidence.uuid, context)
-        return d.replace(
-            evidence,
-            marker=marker,
-            markers=markers,
-            rows=rows,
-            host_migrations=tuple(host_migrations),
-        )
-
-    def _list_rows(self, uuid: str, context: LookupContext) -> tuple[Answer[tuple[str, ...]], ...]:
-        """Search all cells for a row of a server that a direct lookup does not find.
-
-        Nova is asked until there are enough answers, or one that has a row.
-        """
-        # The listing of every host's servers has shown all rows already.
-        if not context.fresh and context.index.has_servers_of_every_host:
-            return ()
-        if not context.scope.includes_any("unknown_consumer"):
-            return ()
-        times = WORKERS_ASKED_BEFORE_A_WRITE if context.fresh else WORKERS_ASKED
-        answers: list[Answer[tuple[str, ...]]] = []
-        for attempt in range(times):
-            answer = self._nova.list_server_rows(uuid, attempt)
-            answers.append(answer)
-            if answer.value != ():
-                break
-        return tuple(answers)
-
-    def _ask_more_workers(
-        self, uuid: str, marker: Answer[bool], context: LookupContext
-    ) -> tuple[tuple[Answer[bool], ...], int]:
-        """Ask again whether `uuid` is a migration's, and return the answers.
-
-        Return also how often the listings of its hosts are to be asked. One API worker may know the
-        uuid as a migration's and another, which does not know its cell, list no such migration:
-        together they seem to show a migration that is deleted.
-        """
-        if marker.status == 200:
-            times = WORKERS_ASKED_BEFORE_A_WRITE if context.fresh else WORKERS_ASKED
-            return self._repeat_marker(uuid, marker, times), times
-        if marker.status == 400 and context.fresh:
-            return self._repeat_marker(uuid, marker, WORKERS_ASKED_BEFORE_A_WRITE), WORKERS_ASKED
-        return (), 1
-
-    def _repeat_marker(
-        self, uuid: str, marker: Answer[bool], times: int
-    ) -> tuple[Answer[bool], ...]:
-        """Ask until there are `times` answers with the first, or one that differs from it."""
-        answers: list[Answer[bool]] = []
-        for attempt in range(1, times):
-            answer = self._nova.probe_migration_marker(uuid, attempt)
-            answers.append(answer)
-            # Workers that disagree prove nothing, whatever the others say.
-            if answer.status != marker.status:
-                break
-        return tuple(answers)
-
-    def _add_amount_evidence(self, evidence: Evidence, context: LookupContext) -> Evidence:
-        """Look up what decides on the amounts of a server, if its allocation may be wrong."""
-        view = build_server_view(evidence, context.index)
-        if view is None:
-            return evidence
-        return self._amounts.add_evidence(view, context)
-
-    def _add_former_tree_evidence(self, evidence: Evidence, context: LookupContext) -> Evidence:
-        """Look up the tree of a server's allocation, if it may be its host's former provider."""
-        view = build_server_view(evidence, context.index)
-        if view is None or view.own_tree is None or view.server is None or not view.settled:
-            return evidence
-        roots = set(view.server_trees)
-        if len(roots) != 1:
-            return evidence
-        (root,) = roots
-        # A compute node that was not read may still be behind it: the rule decides.
-        if root is None or root == view.own_tree or root in context.index.nodes:
-            return evidence
-        host = view.server.host or ""
-        return d.replace(evidence, **context.former_trees.get((root, view.own_tree, host)))
-
-    def _collect_migration_allocations(
-        self, evidence: Evidence, context: LookupContext
-    ) -> list[Evidence]:
-        """Look up the allocations of the ended migrations of a server without one on its host."""
-        view = build_server_view(evidence, context.index)
-        if view is None or not view.settled or view.own_tree in view.server_trees:
-            return []
-        listings = context.index.listings
-        # A listing of all allocations already shows which migrations have none.
-        is_partial = context.fresh or listings.trees is not None or listings.reading.is_incremental
-        evidence_of_migrations = []
-        for migration in view.server_migrations:
-            if migration.ended and (is_partial or migration.uuid in listings.allocations):
-                answer = self._placement.get_allocation(migration.uuid)
-                evidence_of_migrations.append(Evidence(migration.uuid, answer))
-        return evidence_of_migrations
-
-
-def merge_evidence(one: Evidence | None, other: Evidence) -> Evidence:
-    """Return the evidence about one uuid as a whole: `other`, and what `one` has of answers.
-
-    A uuid may be looked up for its own sake and again for the sake of another.
-    """
-    if one is None:
-        return other
-    answered = {}
-    for field in d.fields(one):
-        value = getattr(one, field.name)
-        # These stand for what was not asked.
-        if value not in (NOT_ASKED, ()):
-            answered[field.name] = value
-    return d.replace(other, **answered)
-
-
-def _get_project(evidence: Evidence) -> str | None:
-    server = evidence.server.value
-    if server is None:
-        return None
-    return server.project
-
-
-# How far back the action that placed or shelved a server is searched; beyond that it stays
-# undecided.
-_MAX_ACTIONS = 10
-
-
-class ActionLookups:
-    """Asks Nova what was done to servers."""
-
-    def __init__(self, nova: NovaReader) -> None:
-        self._nova = nova
-
-    def add_actions(self, evidence: Evidence) -> Evidence:
-        """Add the actions of a server for which a direct lookup was not a 404."""
-        server = evidence.server.value
-        actions, last_actions = self._read_last_actions(server)
-        if server is not None and server.host and not evidence.migrations.value:
-            # No migration may also be the answer of an API worker that does not know the server's
-            # cell. Actions are asked there.
-            actions = self._nova.list_instance_actions(evidence.uuid)
-        return d.replace(evidence, actions=actions, last_actions=last_actions)
-
-    def add_move_actions(self, evidence: Evidence, index: ListingsIndex) -> Evidence:
-        """Look up what was done to a server that has an allocation on another host than its own.
-
-        Only its actions show a move whose migration was deleted, whether a failed move may have
-        been reverted, and which host made the guest after more than one unshelve.
-        """
-        view = build_server_view(evidence, index)
-        if view is None or not view.seems_settled or not view.other_roots:
-            return evidence
-        evidence = self.add_all_actions(evidence)
-        view = d.replace(view, subject=evidence)
-        for root in view.other_roots:
-            placement = find_placement_after_unshelve(view, root)
-            if placement is None:
-                continue
-            for action in (placement, *list_repeated_unshelves(view, root)):
-                evidence = self._add_last_action(evidence, action)
-        return evidence
-
-    def add_unshelve_action(self, evidence: Evidence, index: ListingsIndex) -> Evidence:
-        """Look up whether a server that is not where its newest move ended was unshelved since.
-
-        Nova creates no migration for an unshelve.
-        """
-        view = build_server_view(evidence, index)
-        if view is None or not view.settled or view.arrived:
-            return evidence
-        evidence = self.add_all_actions(evidence)
-        for action in evidence.actions.value or ():
-            if action.action == UNSHELVE_ACTION:
-                return self._add_last_action(evidence, action)
-        return evidence
-
-    def _add_last_action(self, evidence: Evidence, action: Action) -> Evidence:
-        """Add the events of an action, unless they were read already."""
-        for answer in evidence.last_actions:
-            if answer.value is not None and answer.value.request_id == action.request_id:
-                return evidence
-        found = self._nova.get_instance_action(evidence.uuid, action.request_id)
-        return d.replace(evidence, last_actions=(*evidence.last_actions, found))
-
-    def add_all_actions(self, evidence: Evidence) -> Evidence:
-        """Add the actions of a server, unless they were read already."""
-        if evidence.actions != NOT_ASKED:
-            return evidence
-        return d.replace(evidence, actions=self._nova.list_instance_actions(evidence.uuid))
-
-    def add_port_actions(self, evidence: Evidence, index: ListingsIndex) -> Evidence:
-        """Look up what was done to the ports of a server that may have too much of a child.
-
-        This comes after its ports were read: what Nova is doing to one of them was recorded before.
-        """
-        view = build_server_view(evidence, index)
-        if view is None or evidence.shape == NOT_ASKED or not may_have_leak(view):
-            return evidence
-        actions = self._nova.list_instance_actions(evidence.uuid)
-        port_actions = []
-        for action in list_port_actions(actions.value or ())[:MAX_PORT_ACTIONS]:
-            port_actions.append(self._nova.get_instance_action(evidence.uuid, action.request_id))
-        return d.replace(evidence, actions=actions, port_actions=tuple(port_actions))
-
-    def add_guest_location(
-        self, evidence: Evidence, migration_evidence: list[Evidence], index: ListingsIndex
-    ) -> Evidence:
-        """Look up what was done to a server since a cold migration failed that has its allocation.
-
-        The actions since then show where its guest is.
-        """
-        failed = _list_cold_migrations_with_host(evidence, migration_evidence, index)
-        if not failed:
-            return evidence
-        actions = self._nova.list_instance_actions(evidence.uuid)
-        already_read = {
-            answer.value.request_id: answer for answer in evidence.last_actions if answer.value
-        }
-        wanted = set(list_relevant_request_ids(actions.value or (), failed[-1].created_at))
-        wanted.update(already_read)
-        last_actions = []
-        for action in actions.value or ():
-            request_id = action.request_id
-            if request_id in already_read:
-                last_actions.append(already_read[request_id])
-            elif request_id in wanted:
-                last_actions.append(self._nova.get_instance_action(evidence.uuid, request_id))
-        return d.replace(evidence, actions=actions, last_actions=tuple(last_actions))
-
-    def _read_last_actions(
-        self, server: Server | None
-    ) -> tuple[Answer[tuple[Action, ...]], tuple[Answer[Action], ...]]:
-        """List the actions of a server without a host, and read each back to one on a host.
-
-        That is the newest placing action that a host began: one for which conductor found no host
-        says nothing about those before it. Actions before a shelve that its host has finished are
-        not read: they were over by then.
-        """
-        if server is None or server.host or server.status not in UNHOSTED_STATUSES:
-            return NOT_ASKED, ()
-        actions = self._nova.list_instance_actions(server.uuid)
-        listed = actions.value or ()
-        answers: list[Answer[Action]] = []
-        for number, action in enumerate(listed[:_MAX_ACTIONS]):
-            answer = self._nova.get_instance_action(server.uuid, action.request_id)
-            answers.append(answer)
-            if answer.value is None or answer.value.placing_hosts:
-                break
-            if answer.value.shelving_hosts:
-                placing = _find_placing_action(listed[number:])
-                if placing is not None:
-                    answers.append(self._nova.get_instance_action(server.uuid, placing.request_id))
-                break
-        return actions, tuple(answers)
-
-
-def _find_placing_action(actions: Iterable[Action]) -> Action | None:
-    """Return the first of the actions that can give a host to a server."""
-    return next((action for action in actions if action.action in PLACING_ACTIONS), None)
-
-
-def _list_cold_migrations_with_host(
-    evidence: Evidence, migration_evidence: Iterable[Evidence], index: ListingsIndex
-) -> list[Migration]:
-    """Return the cold migrations with an allocation on the host of their server, newest first."""
-    view = build_server_view(evidence, index)
-    if view is None:
+    if not servers:
         return []
-    with_host = set()
-    for of_migration in migration_evidence:
-        allocation = of_migration.allocation.value
-        if allocation and view.own_tree in allocation.resources:
-            with_host.add(of_migration.uuid)
-    migrations = []
-    for migration in view.server_migrations:
-        if migration.uuid in with_host and migration.type in COLD_MIGRATION_TYPES:
-            migrations.append(migration)
-    return migrations
+    answers = map_parallel(is_under_way, servers, nova.workers)
+    return [server for server, yes in zip(servers, answers, strict=True) if not yes]
 
 
-@d.dataclass(frozen=True)
-class AmountLookups:
-    """Asks Nova, Neutron, Cinder and Cyborg what a server requests."""
+def _is_under_way(nova: NovaReader, server: str, migrations: tuple[Migration, ...]) -> bool:
+    """Return whether the newest of the migrations is the move under way.
 
-    nova: NovaReader
-    neutron: NeutronReader
-    volumes: VolumeReader
-    cyborg: CyborgReader
-
-    def add_evidence(self, view: ServerView, context: LookupContext) -> Evidence:
-        """Return the evidence about a server, with the answers about its amounts if needed."""
-        evidence = view.subject
-        if view.own_tree is None or not _needs_amounts(view, context):
-            return evidence
-        uuid = evidence.uuid
-        # Placement is read before Nova, so that a server that was just resized is seen resized.
-        context.host_trees.get(view.own_tree)
-        shape = self.nova.get_server_with_image_properties(uuid)
-        evidence = d.replace(
-            evidence,
-            shape=shape,
-            interfaces=self.nova.list_attached_port_uuids(uuid),
-            server_ports=self.neutron.list_ports(uuid),
-        )
-        if shape.value is not None and (shape.value.volumes or not shape.value.image):
-            evidence = self._add_volume_evidence(evidence, shape.value)
-        return self._add_device_evidence(evidence, context)
-
-    def _add_volume_evidence(self, evidence: Evidence, server: Server) -> Evidence:
-        """Look up from which volume a server boots, if from any."""
-        uuid = evidence.uuid
-        evidence = d.replace(evidence, attachments=self.nova.list_attachments(uuid))
-        # Of a server with an image Nova itself shows the properties.
-        if server.image:
-            return evidence
-        if evidence.actions == NOT_ASKED:
-            evidence = d.replace(evidence, actions=self.nova.list_instance_actions(uuid))
-        volume = find_root_volume(server, evidence.attachments.value)
-        if volume is None:
-            return evidence
-        return d.replace(evidence, root_volume=self.volumes.get_root_volume(volume))
-
-    def _add_device_evidence(self, evidence: Evidence, context: LookupContext) -> Evidence:
-        """Look up the device profiles that the flavor and the ports of a server name."""
-        server = evidence.server.value
-        specs = None
-        if server is not None and server.flavor is not None:
-            specs = server.flavor.extra_specs
-        names = list_device_profiles(specs, evidence.server_ports.value or ())
-        if not names:
-            return evidence
-        return d.replace(
-            evidence,
-            device_profiles=tuple(map(context.device_profiles.get, names)),
-            accelerators=self.cyborg.list_accelerator_requests(evidence.uuid),
-        )
-
-
-def _needs_amounts(view: ServerView, context: LookupContext) -> bool:
-    """Return whether more has to be read about a server to decide on its allocation.
-
-    That is so for a settled server whose allocation on its host is not just what its flavor says.
+    The resource tracker of a host gives the status `error` to a migration that it calls stale
+    (nova/compute/resource_tracker.py), also while its server waits for a confirmation.
     """
-    server, own, allocation = view.server, view.own_tree, view.subject.allocation.value
-    if server is None or own is None or allocation is None or not view.settled:
+    newest = _get_newest(migrations)
+    if newest.ended and newest.status != "error":
         return False
-    if own not in view.server_trees:
-        return True
-    if not view.has_only_own_tree(context.nova_roots):
+    actions = nova.list_instance_actions(server).value
+    if actions is None:
         return False
-    listed = context.listed_amounts
-    # The listing has the properties of its image, which the direct lookup lacks.
-    if not context.fresh and listed.candidates.get(server.uuid) == "":
+    if newest.ended:
+        return _is_of_last_action(migrations, actions)
+    return not _has_later_action(migrations, actions)
+
+
+def _has_unlisted_candidate(
+    migrations: Iterable[Migration], index: ListingsIndex, consumers: Container[str]
+) -> bool:
+    """Return whether one of `migrations` is a candidate, and is not listed as a migration."""
+    for migration in migrations:
+        if migration.uuid in consumers and migration.uuid not in index.migrations:
+            return True
+    return False
+
+
+def _has_move(migrations: tuple[Migration, ...]) -> bool:
+    """Return whether the newest migration of a server is not over."""
+    return bool(migrations) and not _get_newest(migrations).ended
+
+
+def _get_newest(migrations: tuple[Migration, ...]) -> Migration:
+    return max(migrations, key=lambda migration: migration.created_at or "")
+
+
+def _is_of_last_action(migrations: tuple[Migration, ...], actions: Iterable[Action]) -> bool:
+    """Return whether no record is missing, and the newest one is of the last action that moved.
+
+    Nova makes at most one record for each action, after the action. If that of the last action is
+    missing, the newest one is older than the action, and there are fewer records than actions.
+    """
+    starts = _list_starts(actions)
+    if not starts or len(migrations) < len(starts):
         return False
-    is_named = not context.fresh and server.uuid in context.scope.consumers
-    if context.with_amounts or is_named or server.uuid in listed.differing:
-        return True
-    # On which of several providers the amounts have to be, only the tree of the host shows.
-    if view.server_trees[own] != {own}:
-        return True
-    return not compare_listed(server, allocation.resources, context.pci_aliases).fits
+    return _is_since(migrations, max(starts))
+
+
+def _has_later_action(migrations: tuple[Migration, ...], actions: Iterable[Action]) -> bool:
+    """Return whether the record of the last action that moved is missing.
+
+    There are fewer records than actions also where an action was given up before it had one, and
+    the newest one is older than its action also where two clocks differ: only both show it.
+    """
+    starts = _list_starts(actions)
+    return len(migrations) < len(starts) and not _is_since(migrations, max(starts))
+
+
+def _list_starts(actions: Iterable[Action]) -> list[str]:
+    """Return when the actions that move a server were requested."""
+    return [action.start_time or "" for action in actions if action.action in MOVING_ACTIONS]
+
+
+def _is_since(migrations: tuple[Migration, ...], start: str) -> bool:
+    """Return whether the newest migration was made at `start` or later."""
+    created_at = _get_newest(migrations).created_at
+    are_known = seconds_between(start, created_at) is not None
+    return are_known and not is_earlier(created_at, start)

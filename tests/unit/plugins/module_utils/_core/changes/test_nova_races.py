@@ -42,15 +42,14 @@ from ansible_collections.osops.placement.plugins.module_utils._core.models.verdi
 from ansible_collections.osops.placement.plugins.module_utils._core.plan.plan import Step
 from ansible_collections.osops.placement.plugins.module_utils._core.reading import (
     allocations,
-    candidates,
-    collector,
     compute_nodes,
     evidence,
     incremental,
     listings,
-    mirror,
     others,
+    reading,
     renewal,
+    servers,
 )
 from ansible_collections.osops.placement.tests.unit.examples import count_examples
 from ansible_collections.osops.placement.tests.unit.plugins.module_utils.judging import (
@@ -85,14 +84,13 @@ LONGEST = 30
 PARALLEL = (
     allocation_writer,
     allocations,
-    collector,
+    reading,
     compute_nodes,
     evidence,
-    mirror,
     listings,
     incremental,
     others,
-    candidates,
+    servers,
 )
 PARALLEL_PAIRS = (allocations, evidence, incremental, listings)
 BYSTANDER = next(iter(Nova().world.servers))
@@ -445,10 +443,10 @@ def open_collector(cloud: Cloud) -> t.Iterator[Reading]:
         accelerator=None,
     )
     with (
-        mock.patch.object(collector, "PlacementReader", lambda api: cloud),
-        mock.patch.object(collector, "NovaReader", lambda api: cloud),
-        mock.patch.object(collector, "NeutronReader", lambda *_: cloud),
-        mock.patch.object(collector, "ProviderGroupReader", lambda api: cloud),
+        mock.patch.object(reading, "PlacementReader", lambda api: cloud),
+        mock.patch.object(reading, "NovaReader", lambda api: cloud),
+        mock.patch.object(reading, "NeutronReader", lambda *_: cloud),
+        mock.patch.object(reading, "ProviderGroupReader", lambda api: cloud),
         contextlib.ExitStack() as patches,
     ):
         for module in PARALLEL:
@@ -460,8 +458,8 @@ def open_collector(cloud: Cloud) -> t.Iterator[Reading]:
 
 def run(cloud: Cloud, but: t.Collection[str] = ()) -> list[Change]:
     """Detect and remediate all but some kinds, and return what was written."""
-    with open_collector(cloud) as reading:
-        remediate(cloud, reading, judge(reading.collect(Scope()), NO_MINIMUM_AGE), but)
+    with open_collector(cloud) as collector:
+        remediate(cloud, collector, judge(collector.collect(Scope()), NO_MINIMUM_AGE), but)
     return cloud.written
 
 

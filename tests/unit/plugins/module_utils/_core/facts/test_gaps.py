@@ -19,6 +19,7 @@ from ansible_collections.osops.placement.plugins.module_utils._core.facts.gaps i
     list_touched_hosts,
 )
 from ansible_collections.osops.placement.plugins.module_utils._core.facts.index import SnapshotIndex
+from ansible_collections.osops.placement.plugins.module_utils._core.models.kind import EVERY
 from ansible_collections.osops.placement.plugins.module_utils._core.models.placement import (
     ProviderDetails,
 )
@@ -223,5 +224,5 @@ def test_answering_cells_leave_no_gap(site: Site) -> None:
     site.migration(server, site.dead, site.here, "confirmed")
     (view,) = build_views(SnapshotIndex(site.snapshot(candidates=(server,))))
 
-    assert find_gap(view, needs_every_cell=True) is None
+    assert find_gap(view, cells=EVERY) is None
     assert list_touched_hosts(view) == {"compute-1", "compute-2", SILENT}

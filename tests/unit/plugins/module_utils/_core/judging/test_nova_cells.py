@@ -23,10 +23,10 @@ import hypothesis.strategies as st
 import pytest
 
 from ansible_collections.osops.placement.plugins.module_utils._common.errors import UnsoundReading
+from ansible_collections.osops.placement.plugins.module_utils._core.models.kind import EVERY
 from ansible_collections.osops.placement.plugins.module_utils._core.models.kinds import KINDS
 from ansible_collections.osops.placement.plugins.module_utils._core.models.nova import Service
 from ansible_collections.osops.placement.plugins.module_utils._core.reading import (
-    answering_cells,
     compute_nodes,
 )
 from ansible_collections.osops.placement.tests.unit.examples import count_examples
@@ -359,11 +359,6 @@ def unaware_listings(draw: st.DrawFn) -> UnawareListings:
 def _at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let the second look at a cell follow the first without a pause."""
     monkeypatch.setattr(compute_nodes, "_RETRY_PAUSE", 0)
-    monkeypatch.setattr(
-        answering_cells,
-        "map_parallel",
-        lambda function, items, **_stage: list(map(function, items)),
-    )
 
 
 SETTINGS = hypothesis.settings(
@@ -405,7 +400,7 @@ def test_proofs_by_presence_hold_whichever_listings_lack_a_cell(
     cloud: UnawareListings,
 ) -> None:
     """No load balancer, whatever it prefers, makes these kinds remove what is needed."""
-    absent = [kind.name for kind in KINDS if kind.needs_every_cell]
+    absent = [kind.name for kind in KINDS if kind.cells == EVERY]
     written = run_or_refuse(cloud, but=absent)
 
     assert not cloud.wrong, "\n".join(cloud.wrong)
@@ -417,7 +412,7 @@ def test_halfway_moves_are_noticed_where_no_migration_is_listed() -> None:
 
     Nova still has the server elsewhere, and each listing lacks the migration.
     """
-    absent = [kind.name for kind in KINDS if kind.needs_every_cell]
+    absent = [kind.name for kind in KINDS if kind.cells == EVERY]
     for state in leftovers():
         cloud = UnawareListings(
             left_over(*state),

@@ -19,7 +19,6 @@ from ansible_collections.osops.placement.plugins.module_utils._core.clients.othe
 from ansible_collections.osops.placement.plugins.module_utils._core.facts.listings_index import (
     ListingsIndex,
 )
-from ansible_collections.osops.placement.plugins.module_utils._core.facts.server import ServerView
 from ansible_collections.osops.placement.plugins.module_utils._core.models.resource_request import (
     ServerPort,
 )
@@ -28,9 +27,15 @@ from ansible_collections.osops.placement.plugins.module_utils._core.models.snaps
     ListedAmounts,
     Scope,
 )
+from ansible_collections.osops.placement.plugins.module_utils._core.reading.order import (
+    PROOF_OF_SERVER,
+    walk,
+)
 from ansible_collections.osops.placement.plugins.module_utils._core.reading.servers import (
-    AmountLookups,
-    LookupContext,
+    Clients,
+    Context,
+    Look,
+    Sources,
 )
 from ansible_collections.osops.placement.tests.unit.plugins.module_utils.world import (
     CLAIM,
@@ -39,6 +44,8 @@ from ansible_collections.osops.placement.tests.unit.plugins.module_utils.world i
     answer,
 )
 
+# The rows from the tree of the host to the devices.
+AMOUNTS = PROOF_OF_SERVER[1:10]
 MORE = {**CLAIM, "VCPU": 7}
 NO_DISK = {"VCPU": 1, "MEMORY_MB": 512}
 ALWAYS = ["tree", "image", "interfaces", "ports"]
@@ -82,27 +89,22 @@ class Site(World):
             "get_device_profile": ("profile", answer("GET", 404)),
             "list_accelerator_requests": ("accelerators", answer("GET", 200, ())),
         }
-        service: t.Any = types.SimpleNamespace()
+        service: t.Any = types.SimpleNamespace(query_host_tree=self.query_host_tree)
         for name, (question, answered) in readers.items():
             setattr(service, name, lambda uuid, row=(question, answered): self._record(*row))
         index = ListingsIndex(snapshot)
-        given: t.Any = LookupContext(
+        given = Context(
             index=index,
             scope=context.pop("scope", Scope()),
-            allocations={},
-            migrations_of=lambda uuid: known.migrations,
-            at_hosts=t.cast("t.Any", None),
-            former_trees=t.cast("t.Any", None),
-            host_trees=self.trees,
-            host_allocations=t.cast("t.Any", None),
-            unlisted_moves=t.cast("t.Any", None),
-            device_profiles=ReadOnce(service.get_device_profile),
             nova_roots=frozenset(),
             fresh=fresh,
             **context,
         )
-        lookups = AmountLookups(service, service, service, service)
-        lookups.add_evidence(ServerView(index=index, subject=subject), given)
+        sources = Sources(Clients(service, service, service, service, service), index, ())
+        sources.host_trees = self.trees
+        look = Look(given, server, known.allocation)
+        look.evidence = subject
+        walk(AMOUNTS, sources, look)
         asked, self.asked = self.asked, []
         return asked
 

@@ -18,15 +18,11 @@ from ansible_collections.osops.placement.plugins.module_utils._core.models.snaps
     ListedAmounts,
     Reading,
 )
-from ansible_collections.osops.placement.plugins.module_utils._core.reading.amounts import (
-    AmountNominator,
-)
 from ansible_collections.osops.placement.plugins.module_utils._core.reading.candidates import (
-    find_candidates,
-)
-from ansible_collections.osops.placement.plugins.module_utils._core.reading.hosts_to_ask import (
+    AmountNominator,
     HostChoice,
     choose_hosts_for_server_details,
+    find_candidates,
 )
 from ansible_collections.osops.placement.tests.unit.plugins.module_utils.fleet import Fleet
 from ansible_collections.osops.placement.tests.unit.plugins.module_utils.world import (

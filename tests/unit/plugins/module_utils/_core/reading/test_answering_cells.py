@@ -19,7 +19,7 @@ from ansible_collections.osops.placement.plugins.module_utils._core.models.nova 
 from ansible_collections.osops.placement.plugins.module_utils._core.models.snapshot import (
     LISTED_BY_SERVERS,
 )
-from ansible_collections.osops.placement.plugins.module_utils._core.reading.answering_cells import (
+from ansible_collections.osops.placement.plugins.module_utils._core.reading.compute_nodes import (
     list_compute_nodes,
 )
 from ansible_collections.osops.placement.tests.unit.plugins.module_utils.world import World, answer

@@ -25,8 +25,10 @@ from ansible_collections.osops.placement.plugins.module_utils._core.models.place
     ProviderDetails,
 )
 from ansible_collections.osops.placement.plugins.module_utils._core.models.snapshot import Scope
-from ansible_collections.osops.placement.plugins.module_utils._core.reading import collector
-from ansible_collections.osops.placement.plugins.module_utils._core.reading.collector import (
+from ansible_collections.osops.placement.plugins.module_utils._core.reading import (
+    reading as reading_module,
+)
+from ansible_collections.osops.placement.plugins.module_utils._core.reading.reading import (
     Collector,
 )
 from ansible_collections.osops.placement.tests.unit.plugins.module_utils.judging import (
@@ -105,9 +107,9 @@ class Site(World):
             accelerator=None,
         )
         with (
-            mock.patch.object(collector, "PlacementReader", lambda api: placement),
-            mock.patch.object(collector, "NovaReader", lambda api: nova),
-            mock.patch.object(collector, "NeutronReader", lambda *_: neutron),
+            mock.patch.object(reading_module, "PlacementReader", lambda api: placement),
+            mock.patch.object(reading_module, "NovaReader", lambda api: nova),
+            mock.patch.object(reading_module, "NeutronReader", lambda *_: neutron),
         ):
             return Collector(t.cast("t.Any", session))
 

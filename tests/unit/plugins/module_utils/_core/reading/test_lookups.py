@@ -6,13 +6,11 @@
 
 from __future__ import annotations
 
-import functools
 import types
 import typing as t
 
 import pytest
 
-from ansible_collections.osops.placement.plugins.module_utils._common.parallel import ReadOnce
 from ansible_collections.osops.placement.plugins.module_utils._core.clients.other_services import (
     CyborgReader,
 )
@@ -26,19 +24,11 @@ from ansible_collections.osops.placement.plugins.module_utils._core.models.resou
     PortGroup,
     ServerPort,
 )
-from ansible_collections.osops.placement.plugins.module_utils._core.reading.candidates import (
-    UnlistedMovesReader,
-)
-from ansible_collections.osops.placement.plugins.module_utils._core.reading.listings import (
-    read_host_allocations,
-)
-from ansible_collections.osops.placement.plugins.module_utils._core.reading.providers import (
-    read_former_tree,
-)
+from ansible_collections.osops.placement.plugins.module_utils._core.reading.evidence import look_up
 from ansible_collections.osops.placement.plugins.module_utils._core.reading.servers import (
-    LookupContext,
-    Lookups,
-    MigrationsAtHosts,
+    Clients,
+    Context,
+    Sources,
 )
 from ansible_collections.osops.placement.tests.unit.plugins.module_utils.world import (
     NOW,
@@ -62,6 +52,8 @@ class Site(World):
         self.looked_for: list[int] = []
         # The questions about ports, in their order.
         self.order: list[str] = []
+        # Whether a write follows.
+        self.fresh = False
         # The trees whose allocations were read, by root.
         self.trees: list[str] = []
 
@@ -118,33 +110,20 @@ class Site(World):
             list_server_uuids_on_host=lambda host: known[uuid].host_servers,
         )
         allocations = {consumer: evidence.allocation for consumer, evidence in known.items()}
-        services: list[t.Any] = [
-            types.SimpleNamespace(
-                query_host_tree=lambda root: snapshot.host_trees[root],
-                query_tree_allocations=tree_allocations,
-                query_usages=lambda root: known[uuid].own_usages,
-            ),
-            nova,
-        ]
-        index = ListingsIndex(snapshot)
-        look = LookupContext(
-            index=index,
-            scope=snapshot.scope,
-            allocations=allocations,
-            migrations_of=lambda uuid: known[uuid].migrations,
-            at_hosts=MigrationsAtHosts(t.cast("t.Any", nova)),
-            former_trees=ReadOnce(functools.partial(read_former_tree, *services, index)),
-            host_trees=ReadOnce(services[0].query_host_tree),
-            host_allocations=ReadOnce(functools.partial(read_host_allocations, *services, index)),
-            unlisted_moves=UnlistedMovesReader(t.cast("t.Any", nova)),
-            device_profiles=ReadOnce(CyborgReader(None).get_device_profile),
-            nova_roots=frozenset(),
-            fresh=False,
+        placement = types.SimpleNamespace(
+            query_host_tree=lambda root: snapshot.host_trees[root],
+            query_tree_allocations=tree_allocations,
+            query_usages=lambda root: known[uuid].own_usages,
         )
-        services.append(types.SimpleNamespace(list_ports=ports))
-        services.append(types.SimpleNamespace())
-        cyborg = CyborgReader(None)
-        return Lookups(*services, cyborg).collect_evidence(uuid, look)[0]
+        neutron = types.SimpleNamespace(list_ports=ports)
+        services: list[t.Any] = [placement, nova, neutron, types.SimpleNamespace()]
+        index = ListingsIndex(snapshot)
+        context = Context(
+            index=index, scope=snapshot.scope, nova_roots=frozenset(), fresh=self.fresh
+        )
+        sources = Sources(Clients(*services, CyborgReader(None)), index, allocations)
+        sources.list_migrations = lambda uuid: known[uuid].migrations
+        return look_up(uuid, context, sources, allocations)[0]
 
 
 @pytest.fixture(name="site")

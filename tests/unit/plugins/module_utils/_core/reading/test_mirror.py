@@ -23,7 +23,7 @@ from ansible_collections.osops.placement.plugins.module_utils._core.models.snaps
     Scope,
     Shard,
 )
-from ansible_collections.osops.placement.plugins.module_utils._core.reading.mirror import (
+from ansible_collections.osops.placement.plugins.module_utils._core.reading.others import (
     MirrorReader,
     is_wanted,
 )

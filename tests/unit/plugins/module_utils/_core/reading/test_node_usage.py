@@ -11,7 +11,7 @@ import typing as t
 
 import pytest
 
-from ansible_collections.osops.placement.plugins.module_utils._core.reading.node_usage import (
+from ansible_collections.osops.placement.plugins.module_utils._core.reading.candidates import (
     find_mismatched_nodes,
     sum_by_tree,
 )

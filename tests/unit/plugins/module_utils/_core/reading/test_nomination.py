@@ -16,10 +16,8 @@ from ansible_collections.osops.placement.plugins.module_utils._core.facts.listin
 from ansible_collections.osops.placement.plugins.module_utils._core.models.nova import Service
 from ansible_collections.osops.placement.plugins.module_utils._core.models.snapshot import Scope
 from ansible_collections.osops.placement.plugins.module_utils._core.reading.candidates import (
-    find_candidates,
-)
-from ansible_collections.osops.placement.plugins.module_utils._core.reading.hosts_to_ask import (
     choose_nodes_for_server_listing,
+    find_candidates,
 )
 from ansible_collections.osops.placement.tests.unit.plugins.module_utils.fleet import Fleet
 from ansible_collections.osops.placement.tests.unit.plugins.module_utils.world import answer

@@ -16,7 +16,7 @@ from ansible_collections.osops.placement.plugins.module_utils._core.options.scop
     parse_scope,
     scope_options,
 )
-from ansible_collections.osops.placement.plugins.module_utils._core.reading.projects import (
+from ansible_collections.osops.placement.plugins.module_utils._core.reading.host_groups import (
     resolve_projects,
 )
 from ansible_collections.osops.placement.tests.unit.plugins.module_utils._core.clients.broken_cloud import (  # noqa: E501

@@ -28,20 +28,16 @@ from ansible_collections.osops.placement.plugins.module_utils._core.models.snaps
     Shard,
 )
 from ansible_collections.osops.placement.plugins.module_utils._core.options.policy import Policy
-from ansible_collections.osops.placement.plugins.module_utils._core.reading.candidates import (
-    find_candidates,
-)
-from ansible_collections.osops.placement.plugins.module_utils._core.reading.hosts_to_ask import (
-    choose_hosts_for_server_details,
-)
-from ansible_collections.osops.placement.plugins.module_utils._core.reading.node_usage import (
-    find_mismatched_nodes,
-)
-from ansible_collections.osops.placement.plugins.module_utils._core.reading.shards import (
+from ansible_collections.osops.placement.plugins.module_utils._core.reading.allocations import (
     find_owning_root,
     list_providers_to_read,
     list_roots_in_shard,
     select_allocations,
+)
+from ansible_collections.osops.placement.plugins.module_utils._core.reading.candidates import (
+    choose_hosts_for_server_details,
+    find_candidates,
+    find_mismatched_nodes,
 )
 from ansible_collections.osops.placement.tests.unit.examples import count_examples
 from ansible_collections.osops.placement.tests.unit.plugins.module_utils.judging import judge

@@ -25,13 +25,9 @@ from ansible_collections.osops.placement.plugins.module_utils._core.models.surro
     DeletedServer,
     Project,
 )
-from ansible_collections.osops.placement.plugins.module_utils._core.reading.bare_metal import (
-    read_bare_metal,
-)
 from ansible_collections.osops.placement.plugins.module_utils._core.reading.others import (
+    read_bare_metal,
     read_deletions,
-)
-from ansible_collections.osops.placement.plugins.module_utils._core.reading.projects import (
     read_projects,
 )
 from ansible_collections.osops.placement.tests.unit.plugins.module_utils.world import (

@@ -15,8 +15,8 @@ from ansible_collections.osops.placement.plugins.module_utils._core.facts.listin
     ListingsIndex,
 )
 from ansible_collections.osops.placement.plugins.module_utils._core.models.nova import Action
-from ansible_collections.osops.placement.plugins.module_utils._core.reading.candidates import (
-    UnlistedMovesReader,
+from ansible_collections.osops.placement.plugins.module_utils._core.reading.servers import (
+    read_unlisted_moves,
 )
 from ansible_collections.osops.placement.tests.unit.plugins.module_utils.world import (
     World,
@@ -75,6 +75,11 @@ def _make_moves(world: World, server: str, moves: dict[str, str]) -> tuple[Migra
     return tuple(made)
 
 
+def _read(world: World, nova: Nova, consumers: t.Sequence[str] = ()) -> Answer[t.Any]:
+    index = ListingsIndex(world.listings())
+    return read_unlisted_moves(t.cast("t.Any", nova), index, consumers, times=4)
+
+
 @pytest.mark.parametrize(
     ("listed", "looked_up", "unlisted"),
     [
@@ -103,11 +108,8 @@ def test_server_is_unlisted_where_no_migration_can_be_its_move(
     nova = Nova((server,), _make_moves(world, server, looked_up))
     for migration in _make_moves(world, server, listed):
         world.migrations[migration.uuid] = migration
-    reader = UnlistedMovesReader(t.cast("t.Any", nova))
 
-    reader.read(ListingsIndex(world.listings()), ())
-
-    assert reader.answer.value == ((server,) if unlisted else ())
+    assert _read(world, nova).value == ((server,) if unlisted else ())
     assert nova.looked_up == ([server] if looked_up or unlisted else [])
 
 
@@ -145,13 +147,9 @@ def test_move_in_error_is_the_one_under_way_only_if_it_is_the_last_one(
     actions = None
     if did is not None:
         actions = tuple(Action(action, "req-1", None, start, None) for action, start in did)
-    reader = UnlistedMovesReader(
-        t.cast("t.Any", Nova((server,), _make_moves(world, server, moves), actions))
-    )
+    nova = Nova((server,), _make_moves(world, server, moves), actions)
 
-    reader.read(ListingsIndex(world.listings()), ())
-
-    assert reader.answer.value == ((server,) if unlisted else ())
+    assert _read(world, nova).value == ((server,) if unlisted else ())
 
 
 @pytest.mark.parametrize("is_listed", [True, False])
@@ -181,11 +179,8 @@ def test_interrupted_move_does_not_hide_a_later_one(
     actions = None
     if did is not None:
         actions = tuple(Action(action, "req-1", None, start, None) for action, start in did)
-    reader = UnlistedMovesReader(t.cast("t.Any", Nova((server,), moves, actions)))
 
-    reader.read(ListingsIndex(world.listings()), ())
-
-    assert reader.answer.value == ((server,) if unlisted else ())
+    assert _read(world, Nova((server,), moves, actions)).value == ((server,) if unlisted else ())
 
 
 @pytest.mark.parametrize("blind", [{0}, {0, 1, 2}, {1, 2, 3}])
@@ -193,11 +188,8 @@ def test_server_is_found_if_any_api_worker_knows_its_cell(blind: set[int]) -> No
     world = World()
     there = world.host("compute-2")
     server = world.server(there, there, status="VERIFY_RESIZE")
-    reader = UnlistedMovesReader(t.cast("t.Any", Nova((server,), blind=blind)))
 
-    reader.read(ListingsIndex(world.listings()), ())
-
-    assert reader.answer.value == (server,)
+    assert _read(world, Nova((server,), blind=blind)).value == (server,)
 
 
 @pytest.mark.parametrize(("is_candidate", "unlisted"), [(False, False), (True, True)])
@@ -209,22 +201,12 @@ def test_old_lookup_does_not_list_the_move_whose_record_was_deleted(
     there = world.host("compute-2")
     server = world.server(there, there, status="VERIFY_RESIZE")
     old = _make_moves(world, server, {"finished": LATER})
-    reader = UnlistedMovesReader(t.cast("t.Any", Nova((server,), old)))
     candidates = [old[0].uuid] if is_candidate else []
 
-    reader.read(ListingsIndex(world.listings()), candidates)
-
-    assert reader.answer.value == ((server,) if unlisted else ())
+    assert _read(world, Nova((server,), old), candidates).value == ((server,) if unlisted else ())
 
 
-def test_servers_are_listed_once_and_a_refusal_proves_nothing() -> None:
-    nova = Nova(status=403)
-    reader = UnlistedMovesReader(t.cast("t.Any", nova))
-    index = ListingsIndex(World().listings())
-    assert reader.answer.status == 0
+def test_a_refusal_proves_nothing() -> None:
+    answered = _read(World(), Nova(status=403))
 
-    reader.read(index, ())
-    nova.status = 200
-    reader.read(index, ())
-
-    assert (reader.answer.status, reader.answer.value) == (403, None)
+    assert (answered.status, answered.value) == (403, None)

@@ -8,7 +8,7 @@ The order of the requests is what makes a reading safe. It is the same in every 
 
 1. The compute services, which show whether every cell answers (`reading.services`).
 2. Placement: the providers, then their allocations (`reading.allocations`), and how the hosts
-   are grouped (`reading.mirror`).
+   are grouped (`reading.others`).
 3. Nova: the compute nodes, then the migrations (`reading.compute_nodes`). The two long listings,
    of allocations and of compute nodes, are read in parallel, because a listing only names
    candidates: each candidate is looked up later, in the order of step 7.
@@ -47,15 +47,18 @@ from ..clients.session import Session
 from ..facts.listings_index import ListingsIndex
 from ..models.nova import Server
 from ..models.resource_request import PciAlias
-from ..models.snapshot import Listings, Scope, Snapshot
+from ..models.snapshot import FLAVORS, Listings, Scope, Snapshot
 from . import compute_nodes
-from .amounts import AmountNominator
-from .candidates import find_candidates, limit_candidates
+from .candidates import (
+    AmountNominator,
+    choose_hosts_for_server_details,
+    find_candidates,
+    limit_candidates,
+)
 from .evidence import EvidenceReader
-from .hosts_to_ask import choose_hosts_for_server_details
 from .listings import ListingReader
-from .mirror import MirrorReader
-from .servers import Lookups
+from .others import MirrorReader
+from .servers import Clients
 
 # In the wrong region every consumer is a candidate, and nothing may be changed: so many are enough
 # to show what such a reading looks like.
@@ -79,7 +82,7 @@ class Collector:
         self._cloud = session.cloud
         self._placement = PlacementReader(session.placement)
         self._nova = NovaReader(session.compute)
-        self._lookups = Lookups(
+        self._clients = Clients(
             self._placement,
             self._nova,
             NeutronReader(session.network, session.project, session.roles),
@@ -177,16 +180,14 @@ class Collector:
         with_amounts: bool = False,
     ) -> EvidenceReader:
         return EvidenceReader(
-            self._placement,
-            self._nova,
-            self._lookups,
+            self._clients,
             self._mirror,
             index,
             started_at=started_at,
             scope=scope,
             fresh=fresh,
             pci_aliases=self._pci_aliases,
-            with_amounts=with_amounts or scope.names_amounts,
+            with_amounts=with_amounts or scope.needs(FLAVORS),
         )
 
     def _read_server_details(self, hosts: Sequence[str]) -> dict[str, Server]:

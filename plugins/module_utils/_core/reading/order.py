@@ -1,0 +1,163 @@
+# Copyright (c) 2026, osops.placement contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Which requests are sent about one consumer: in which order, on which condition, how often.
+
+Placement comes first: Nova has a record of a server or a migration before it asks Placement for the
+allocation, so that Nova, which is asked later, knows the owner of every allocation that Placement
+returned. Then come the migrations, then the server: Nova saves the new host of an evacuated server,
+and then ends the migration. Read in the opposite order, an evacuation that has ended is always seen
+together with the new host.
+
+What one API worker that lacks a cell would answer wrongly is asked several times, each time over
+another connection and at another address: so often at detection, and so often before a write.
+`docs/safety.md` says how likely it is that all of these answers are wrong.
+
+`servers` has the conditions. Nothing that is not in this table can be sent about a consumer.
+"""
+
+from __future__ import annotations
+
+import dataclasses as d
+import typing as t
+from collections.abc import Callable, Iterable, Mapping
+
+from ..models.snapshot import (
+    ACCELERATORS,
+    ACTIONS,
+    ALLOCATION,
+    ATTACHMENTS,
+    DELETED,
+    DEVICE_PROFILES,
+    FORMER_TREE,
+    HOST_ALLOCATIONS,
+    HOST_MIGRATIONS,
+    HOST_SERVERS,
+    HOST_TREE,
+    INTERFACES,
+    LAST_ACTIONS,
+    MARKER,
+    MARKERS,
+    MIGRATIONS,
+    OWN_USAGES,
+    PORT_ACTIONS,
+    PORTS,
+    ROOT_VOLUME,
+    ROWS,
+    SERVER,
+    SHAPE,
+    UNLISTED_MOVES,
+    Request,
+)
+from . import servers as s
+from .servers import Condition, Look, Sources
+
+# How each request is sent: through the sources of a reading, about a target of its condition.
+_SENDERS: Mapping[str, Callable[[Sources, t.Any, t.Any], t.Any]] = {
+    ALLOCATION: lambda to, _, uuid: to.clients.placement.get_allocation(uuid),
+    MIGRATIONS: lambda to, _, uuid: to.list_migrations(uuid),
+    SERVER: lambda to, _, uuid: to.clients.nova.get_server(uuid),
+    ACTIONS: lambda to, _, uuid: to.clients.nova.list_instance_actions(uuid),
+    LAST_ACTIONS: lambda to, look, action: _get_action(to, look, action.request_id),
+    DELETED: lambda to, look, brief: to.clients.nova.find_deleted_server(look.uuid, brief=brief),
+    MARKER: lambda to, _, uuid: to.clients.nova.probe_migration_marker(uuid),
+    MARKERS: lambda to, look, attempt: to.clients.nova.probe_migration_marker(look.uuid, attempt),
+    HOST_MIGRATIONS: lambda to, look, host: to.at_hosts.list_answers(host, look.times),
+    UNLISTED_MOVES: lambda to, look, _: to.unlisted_moves.get(look.times),
+    HOST_ALLOCATIONS: lambda to, _, root: to.host_allocations.get(root),
+    ROWS: lambda to, look, attempt: to.clients.nova.list_server_rows(look.uuid, attempt),
+    HOST_TREE: lambda to, _, root: to.host_trees.get(root),
+    SHAPE: lambda to, _, uuid: to.clients.nova.get_server_with_image_properties(uuid),
+    INTERFACES: lambda to, _, uuid: to.clients.nova.list_attached_port_uuids(uuid),
+    PORTS: lambda to, _, uuid: to.clients.neutron.list_ports(uuid),
+    ATTACHMENTS: lambda to, _, uuid: to.clients.nova.list_attachments(uuid),
+    ROOT_VOLUME: lambda to, _, volume: to.clients.volumes.get_root_volume(volume),
+    DEVICE_PROFILES: lambda to, _, name: to.device_profiles.get(name),
+    ACCELERATORS: lambda to, _, uuid: to.clients.cyborg.list_accelerator_requests(uuid),
+    PORT_ACTIONS: lambda to, look, action: _get_action(to, look, action.request_id),
+    FORMER_TREE: lambda to, _, key: to.former_trees.get(key)[FORMER_TREE],
+    OWN_USAGES: lambda to, _, key: to.former_trees.get(key)[OWN_USAGES],
+    HOST_SERVERS: lambda to, _, key: to.former_trees.get(key)[HOST_SERVERS],
+}
+
+
+@d.dataclass(frozen=True)
+class Row:
+    """One request of the table: on which condition, and how often at most about one target."""
+
+    request: Request[t.Any]
+    condition: Condition
+    at_detection: int = 1
+    before_a_write: int = 1
+
+    def __post_init__(self) -> None:
+        if self.request not in _SENDERS:
+            raise LookupError(f"There is no way to send {self.request}.")
+
+
+# The allocations of all candidates are read before anything else is asked about any of them.
+PROOF = (
+    Row(ALLOCATION, s.of_each),
+    Row(MIGRATIONS, s.of_each),
+    Row(SERVER, s.of_each),
+    # What was done to a server that Nova has.
+    Row(ACTIONS, s.of_server_that_may_have_moved),
+    Row(LAST_ACTIONS, s.back_to_its_last_host),
+    Row(LAST_ACTIONS, s.that_gave_it_its_host),
+    Row(LAST_ACTIONS, s.newest_unshelve),
+    # What was a server that Nova does not find.
+    Row(ACTIONS, s.of_missing),
+    Row(DELETED, s.of_missing_in_brief),
+    Row(SERVER, s.of_row_marked_as_deleted),
+    # Whether a uuid that is no server's is a migration's, in every way there is to ask.
+    Row(MARKER, s.of_unknown),
+    Row(MARKERS, s.while_workers_agree_on(200), 4, 10),
+    Row(MARKERS, s.while_workers_agree_on(400), 1, 10),
+    Row(HOST_MIGRATIONS, s.hosts_if_marker(200), 4, 10),
+    Row(HOST_MIGRATIONS, s.hosts_if_marker(400), 1, 4),
+    Row(HOST_MIGRATIONS, s.hosts_if_marker()),
+    Row(UNLISTED_MOVES, s.of_migration_without_record, 4, 4),
+    Row(HOST_ALLOCATIONS, s.roots_of_migration_without_record),
+    Row(ROWS, s.until_a_row_is_found, 4, 10),
+)
+# Then, of the server of a migration that has an allocation of its own.
+PROOF_OF_MIGRATION = (Row(ACTIONS, s.of_doubtful_migration),)
+# Or of a consumer that is a server itself: what it should have, where it was, where its guest is.
+PROOF_OF_SERVER = (
+    Row(ALLOCATION, s.ended_migrations),
+    # Placement is read before Nova, so that a server that was just resized is seen resized.
+    Row(HOST_TREE, s.host_of_uncertain_amounts),
+    Row(SHAPE, s.after(HOST_TREE)),
+    Row(INTERFACES, s.after(SHAPE)),
+    Row(PORTS, s.after(SHAPE)),
+    Row(ATTACHMENTS, s.of_server_with_volumes),
+    Row(ACTIONS, s.of_volume_server_without_actions),
+    Row(ROOT_VOLUME, s.its_root_volume),
+    Row(DEVICE_PROFILES, s.its_device_profiles),
+    Row(ACCELERATORS, s.after(DEVICE_PROFILES)),
+    Row(ACTIONS, s.of_server_with_too_much_of_a_child),
+    Row(PORT_ACTIONS, s.actions_on_its_ports),
+    Row(FORMER_TREE, s.former_tree_of_its_host),
+    Row(OWN_USAGES, s.former_tree_of_its_host),
+    Row(HOST_SERVERS, s.former_tree_of_its_host),
+    Row(ACTIONS, s.of_server_behind_a_failed_move),
+    Row(LAST_ACTIONS, s.actions_since_a_failed_move),
+)
+
+
+def ask(request: str, sources: Sources, look: Look | None, target: t.Any) -> t.Any:
+    """Send a request of the table, and return its answer. Raises LookupError for any other."""
+    return _SENDERS[request](sources, look, target)
+
+
+def walk(rows: Iterable[Row], sources: Sources, look: Look) -> None:
+    """Send the requests of `rows` about one uuid, in their order, where their conditions hold."""
+    for row in rows:
+        look.times = row.before_a_write if look.context.fresh else row.at_detection
+        for target in row.condition(look):
+            look.add(row.request, target, ask(row.request, sources, look, target))
+
+
+def _get_action(sources: Sources, look: Look, request_id: str) -> t.Any:
+    return sources.clients.nova.get_instance_action(look.uuid, request_id)
