@@ -42,10 +42,12 @@ def write_kind_table() -> dict[pathlib.Path, str]:
 def _format_kind(kind: kind_module.Kind) -> str:
     fields = [kind.group.upper(), kind.by_default.replace("-", "_").upper()]
     for name in ("needs", "named_needs"):
-        # A tuple of one has a comma too.
-        listed = "".join(f'"{request}", ' for request in getattr(kind, name))
+        listed = ", ".join(f'"{request}"' for request in getattr(kind, name))
         if listed:
-            fields.append(f"{name}=({listed.strip()})")
+            # A tuple of one has a comma too.
+            text = f"{name}=({listed}{'' if ', ' in listed else ','})"
+            hanging = _INDENT + " " * len(f"{name}=(")
+            fields.append(f"\n{hanging}".join(textwrap.wrap(text, _WIDTH - len(hanging))))
     if kind.cells == kind_module.EVERY:
         fields.append("cells=EVERY")
     if kind.version:

@@ -16,11 +16,29 @@ from ..facts.deletion import (
 from ..models.kind import EVERY, ORPHAN, REMEDIATE, define_kind
 from ..models.nova import MOVING_ACTIONS
 from ..models.placement import Allocations
-from ..models.snapshot import NOT_ASKED, Answer
+from ..models.snapshot import (
+    ACTIONS,
+    DELETED,
+    HOST_ALLOCATIONS,
+    HOST_MIGRATIONS,
+    MARKER,
+    MARKERS,
+    NOT_ASKED,
+    UNLISTED_MOVES,
+    Answer,
+)
 from ..models.verdict import Decision, orphaned, undecided
 from ..options.policy import Policy
 
-KIND = define_kind(__name__, __doc__, ORPHAN, REMEDIATE, cells=EVERY, was="forgotten_migration")
+KIND = define_kind(
+    __name__,
+    __doc__,
+    ORPHAN,
+    REMEDIATE,
+    needs=(DELETED, ACTIONS, MARKER, MARKERS, HOST_MIGRATIONS, HOST_ALLOCATIONS, UNLISTED_MOVES),
+    cells=EVERY,
+    was="forgotten_migration",
+)
 
 
 def prove(view: ConsumerView, policy: Policy) -> Decision | None:

@@ -14,11 +14,11 @@ from ..facts.deletion import (
     is_deleted,
 )
 from ..models.kind import ORPHAN, REMEDIATE, define_kind
-from ..models.snapshot import Evidence
+from ..models.snapshot import ACTIONS, DELETED, HOST_MIGRATIONS, Evidence
 from ..models.verdict import Decision, orphaned, undecided
 from ..options.policy import Policy
 
-KIND = define_kind(__name__, __doc__, ORPHAN, REMEDIATE)
+KIND = define_kind(__name__, __doc__, ORPHAN, REMEDIATE, needs=(DELETED, ACTIONS, HOST_MIGRATIONS))
 
 
 def prove(view: ConsumerView, policy: Policy) -> Decision | None:

@@ -15,10 +15,13 @@ from ..facts.move_records import find_placement_after_unshelve, list_taken_over_
 from ..models.kind import ORPHAN, REMEDIATE, define_kind
 from ..models.nova import Migration
 from ..models.placement import Allocations, Resources, list_compute_classes
+from ..models.snapshot import ACTIONS, DELETED, HOST_MIGRATIONS, LAST_ACTIONS
 from ..models.verdict import Decision, orphaned, undecided
 from ..options.policy import Policy
 
-KIND = define_kind(__name__, __doc__, ORPHAN, REMEDIATE)
+KIND = define_kind(
+    __name__, __doc__, ORPHAN, REMEDIATE, needs=(DELETED, ACTIONS, LAST_ACTIONS, HOST_MIGRATIONS)
+)
 
 
 def prove(view: ConsumerView, policy: Policy) -> Decision | None:

@@ -15,10 +15,11 @@ from ..facts.consumer import (
 )
 from ..models.kind import ORPHAN, REMEDIATE, define_kind
 from ..models.nova import Migration
+from ..models.snapshot import ACTIONS
 from ..models.verdict import Decision, orphaned, undecided
 from ..options.policy import Policy
 
-KIND = define_kind(__name__, __doc__, ORPHAN, REMEDIATE)
+KIND = define_kind(__name__, __doc__, ORPHAN, REMEDIATE, needs=(ACTIONS,))
 
 
 def prove(view: ConsumerView, policy: Policy) -> Decision | None:

@@ -16,10 +16,13 @@ from ..facts.consumer import (
 )
 from ..models.kind import ORPHAN, REMEDIATE, define_kind
 from ..models.nova import Migration
+from ..models.snapshot import ACTIONS, LAST_ACTIONS
 from ..models.verdict import Decision, orphaned, undecided
 from ..options.policy import Policy
 
-KIND = define_kind(__name__, __doc__, ORPHAN, REMEDIATE, was="wrong_host")
+KIND = define_kind(
+    __name__, __doc__, ORPHAN, REMEDIATE, needs=(ACTIONS, LAST_ACTIONS), was="wrong_host"
+)
 
 
 def prove(view: ConsumerView, policy: Policy) -> Decision | None:

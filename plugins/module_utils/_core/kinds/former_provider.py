@@ -24,11 +24,26 @@ from ..models.change import build_change
 from ..models.kind import DRIFT, EVERY, OPT_IN, define_kind
 from ..models.nova import GUEST_LEAVING_MIGRATION_TYPES, Server
 from ..models.placement import sum_amounts
-from ..models.snapshot import NOT_ASKED, Answer
+from ..models.snapshot import (
+    ACTIONS,
+    FORMER_TREE,
+    HOST_SERVERS,
+    HOST_TREE,
+    NOT_ASKED,
+    OWN_USAGES,
+    Answer,
+)
 from ..models.verdict import Decision, drifted, undecided
 from ..options.policy import Policy
 
-KIND = define_kind(__name__, __doc__, DRIFT, OPT_IN, cells=EVERY)
+KIND = define_kind(
+    __name__,
+    __doc__,
+    DRIFT,
+    OPT_IN,
+    needs=(ACTIONS, HOST_TREE, FORMER_TREE, OWN_USAGES, HOST_SERVERS),
+    cells=EVERY,
+)
 
 
 def prove(view: ConsumerView, policy: Policy) -> Decision | None:

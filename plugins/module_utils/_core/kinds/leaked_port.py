@@ -15,11 +15,18 @@ from ..facts.devices import AGE_UNKNOWN, find_action_doubt, find_port_leak, list
 from ..models.change import build_change
 from ..models.kind import DRIFT, OPT_IN, define_kind
 from ..models.placement import subtract_amounts
-from ..models.snapshot import BANDWIDTH, CHILDREN, NOT_ASKED
+from ..models.snapshot import ACTIONS, AMOUNTS, BANDWIDTH, CHILDREN, NOT_ASKED, PORT_ACTIONS
 from ..models.verdict import Decision, drifted, undecided
 from ..options.policy import Policy
 
-KIND = define_kind(__name__, __doc__, DRIFT, OPT_IN, needs=(CHILDREN,), named_needs=(BANDWIDTH,))
+KIND = define_kind(
+    __name__,
+    __doc__,
+    DRIFT,
+    OPT_IN,
+    needs=(ACTIONS, *AMOUNTS, PORT_ACTIONS, CHILDREN),
+    named_needs=(BANDWIDTH,),
+)
 
 # A service that allocates or frees something does the other half of its work within this time.
 _SETTLING_SECONDS = 60

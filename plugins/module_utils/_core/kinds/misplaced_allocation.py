@@ -19,10 +19,19 @@ from ..facts.consumer import (
 )
 from ..facts.move_records import explain_possible_guest_of_unshelve
 from ..models.kind import DRIFT, EVERY, OPT_IN, define_kind
+from ..models.snapshot import ACTIONS, AMOUNTS, LAST_ACTIONS
 from ..models.verdict import Decision, drifted
 from ..options.policy import Policy
 
-KIND = define_kind(__name__, __doc__, DRIFT, OPT_IN, cells=EVERY, was="moved_server")
+KIND = define_kind(
+    __name__,
+    __doc__,
+    DRIFT,
+    OPT_IN,
+    needs=(ACTIONS, LAST_ACTIONS, *AMOUNTS),
+    cells=EVERY,
+    was="moved_server",
+)
 
 
 def prove(view: ConsumerView, policy: Policy) -> Decision | None:

@@ -21,6 +21,7 @@ from ..models.nova import (
     Action,
     Server,
 )
+from ..models.snapshot import ACTIONS, LAST_ACTIONS
 from ..models.verdict import Decision, orphaned, undecided
 from ..options.policy import Policy
 
@@ -28,7 +29,9 @@ _LAST_HOST_UNKNOWN = Reason(
     "last_host_unknown", "the action that gave it its last host is not known"
 )
 
-KIND = define_kind(__name__, __doc__, ORPHAN, REMEDIATE, was="hostless_server")
+KIND = define_kind(
+    __name__, __doc__, ORPHAN, REMEDIATE, needs=(ACTIONS, LAST_ACTIONS), was="hostless_server"
+)
 
 
 def prove(view: ConsumerView, policy: Policy) -> Decision | None:

@@ -25,11 +25,13 @@ from ..models.change import build_change
 from ..models.kind import DRIFT, REMEDIATE, define_kind
 from ..models.nova import COLD_MIGRATION_TYPES, SUCCESSFUL_MIGRATION_STATUSES, Migration
 from ..models.placement import Allocation
-from ..models.snapshot import Answer
+from ..models.snapshot import ACTIONS, LAST_ACTIONS, Answer
 from ..models.verdict import Decision, drifted, protected, undecided
 from ..options.policy import Policy
 
-KIND = define_kind(__name__, __doc__, DRIFT, REMEDIATE, was="swapped_claim")
+KIND = define_kind(
+    __name__, __doc__, DRIFT, REMEDIATE, needs=(ACTIONS, LAST_ACTIONS), was="swapped_claim"
+)
 
 
 def prove(view: ConsumerView, policy: Policy) -> Decision | None:

@@ -34,12 +34,18 @@ from ..facts.consumer import (
 from ..models.kind import DRIFT, EVERY, OPT_IN, define_kind
 from ..models.nova import Migration
 from ..models.placement import sum_amounts
-from ..models.snapshot import FLAVORS, USAGE
+from ..models.snapshot import ACTIONS, AMOUNTS, FLAVORS, USAGE
 from ..models.verdict import Decision, undecided
 from ..options.policy import Policy
 
 KIND = define_kind(
-    __name__, __doc__, DRIFT, OPT_IN, needs=(USAGE,), named_needs=(FLAVORS,), cells=EVERY
+    __name__,
+    __doc__,
+    DRIFT,
+    OPT_IN,
+    needs=(ACTIONS, *AMOUNTS, USAGE),
+    named_needs=(FLAVORS,),
+    cells=EVERY,
 )
 
 

@@ -15,11 +15,13 @@ from ..facts.consumer import (
 )
 from ..models.change import build_change
 from ..models.kind import DRIFT, OPT_IN, define_kind
-from ..models.snapshot import EVERY_CONSUMER
+from ..models.snapshot import ACTIONS, EVERY_CONSUMER
 from ..models.verdict import Decision, drifted
 from ..options.policy import Policy
 
-KIND = define_kind(__name__, __doc__, DRIFT, OPT_IN, named_needs=(EVERY_CONSUMER,))
+KIND = define_kind(
+    __name__, __doc__, DRIFT, OPT_IN, needs=(ACTIONS,), named_needs=(EVERY_CONSUMER,)
+)
 
 
 def prove(view: ConsumerView, policy: Policy) -> Decision | None:

@@ -164,6 +164,12 @@ HOST_TREE: Request[t.Any] = Request("host_trees")
 HOST_ALLOCATIONS: Request[t.Any] = Request("host_allocations")
 UNLISTED_MOVES: Request[t.Any] = Request("unlisted_moves")
 
+# What decides on the amounts of a server.
+AMOUNTS = (
+    *(HOST_TREE, SHAPE, INTERFACES, PORTS, ATTACHMENTS, ROOT_VOLUME),
+    *(DEVICE_PROFILES, ACCELERATORS),
+)
+
 # About more than one consumer, where a kind needs it.
 # Each consumer in scope, even if the listings show it to be in order.
 EVERY_CONSUMER: Request[t.Any] = Request("every_consumer")

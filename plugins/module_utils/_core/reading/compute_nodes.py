@@ -80,7 +80,7 @@ def list_compute_nodes(
         # It is back, and if it was away while something else was read, the answers of others
         # will show it.
         return nova.list_hypervisors(with_servers, roots)
-    return _list_compute_nodes_of_answering_cells(nova, latest, providers, with_servers)
+    return list_nodes_of_answering_cells(nova, latest, providers, with_servers)
 
 
 def read_nodes(nova: NovaReader, uuids: Collection[str]) -> dict[str, Hypervisor] | None:
@@ -138,7 +138,7 @@ def _list_servers_at_host(nova: NovaReader, node: Hypervisor) -> tuple[str, ...]
     return nova.list_server_uuids_on_host(node.host).value
 
 
-def _list_compute_nodes_of_answering_cells(
+def list_nodes_of_answering_cells(
     nova: NovaReader,
     services: Answer[tuple[Service, ...]],
     providers: Mapping[str, Provider],

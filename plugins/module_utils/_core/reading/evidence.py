@@ -39,7 +39,8 @@ from .providers import (
     read_details,
     read_missing_traits,
 )
-from .servers import Clients, Context, Look, Sources, merge_evidence
+from .servers import Context, Look, merge_evidence
+from .sources import Clients, Sources
 
 # How many rows of the listing of all migrations cost Nova what one request for those of one server
 # does (docs/benchmark.md).

@@ -14,7 +14,8 @@ What one API worker that lacks a cell would answer wrongly is asked several time
 another connection and at another address: so often at detection, and so often before a write.
 `docs/safety.md` says how likely it is that all of these answers are wrong.
 
-`servers` has the conditions. Nothing that is not in this table can be sent about a consumer.
+`servers` has the conditions, which can send nothing. Nothing that is not in this table can be sent
+about a consumer.
 """
 
 from __future__ import annotations
@@ -23,35 +24,53 @@ import dataclasses as d
 import typing as t
 from collections.abc import Callable, Iterable, Mapping
 
+from ..models.kind import Kind
+from ..models.kinds import KINDS
 from ..models.snapshot import (
     ACCELERATORS,
     ACTIONS,
     ALLOCATION,
     ATTACHMENTS,
+    BANDWIDTH,
+    CHILDREN,
     DELETED,
+    DELETIONS,
     DEVICE_PROFILES,
+    EVACUATED,
+    EVERY_CONSUMER,
+    FAILED_DELETIONS,
+    FLAVORS,
+    FORMER_ROOTS,
     FORMER_TREE,
     HOST_ALLOCATIONS,
     HOST_MIGRATIONS,
     HOST_SERVERS,
     HOST_TREE,
     INTERFACES,
+    INVENTORIES,
     LAST_ACTIONS,
     MARKER,
     MARKERS,
+    MEMBERS,
     MIGRATIONS,
+    NODES,
     OWN_USAGES,
     PORT_ACTIONS,
     PORTS,
+    PROJECT_SERVERS,
+    PROJECTS,
     ROOT_VOLUME,
     ROWS,
     SERVER,
     SHAPE,
+    TRAITS,
     UNLISTED_MOVES,
+    USAGE,
     Request,
 )
 from . import servers as s
-from .servers import Condition, Look, Sources
+from .servers import Condition, Look
+from .sources import Sources
 
 # How each request is sent: through the sources of a reading, about a target of its condition.
 _SENDERS: Mapping[str, Callable[[Sources, t.Any, t.Any], t.Any]] = {
@@ -144,6 +163,32 @@ PROOF_OF_SERVER = (
     Row(ACTIONS, s.of_server_behind_a_failed_move),
     Row(LAST_ACTIONS, s.actions_since_a_failed_move),
 )
+
+# What else kinds need, and where it is asked for.
+_ELSEWHERE = frozenset(
+    {
+        # `candidates`: which consumers are looked up, and which hosts are asked for flavors.
+        *(EVERY_CONSUMER, USAGE, CHILDREN, FLAVORS, BANDWIDTH),
+        # `providers`
+        *(FORMER_ROOTS, INVENTORIES),
+        # `others`
+        *(MEMBERS, TRAITS, NODES, PROJECTS, PROJECT_SERVERS),
+        *(DELETIONS, FAILED_DELETIONS, EVACUATED),
+    }
+)
+
+
+def require_known_needs(kinds: Iterable[Kind]) -> None:
+    """Raise LookupError if a kind needs what nothing asks for."""
+    rows = (*PROOF, *PROOF_OF_MIGRATION, *PROOF_OF_SERVER)
+    known = _ELSEWHERE.union(row.request for row in rows)
+    for kind in kinds:
+        unknown = {*kind.needs, *kind.named_needs} - known
+        if unknown:
+            raise LookupError(f"Kind {kind.name} needs what nothing asks for: {sorted(unknown)}.")
+
+
+require_known_needs(KINDS)
 
 
 def ask(request: str, sources: Sources, look: Look | None, target: t.Any) -> t.Any:

@@ -58,7 +58,7 @@ from .candidates import (
 from .evidence import EvidenceReader
 from .listings import ListingReader
 from .others import MirrorReader
-from .servers import Clients
+from .sources import Clients
 
 # In the wrong region every consumer is a candidate, and nothing may be changed: so many are enough
 # to show what such a reading looks like.

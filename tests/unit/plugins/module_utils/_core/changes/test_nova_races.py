@@ -49,7 +49,7 @@ from ansible_collections.osops.placement.plugins.module_utils._core.reading impo
     others,
     reading,
     renewal,
-    servers,
+    sources,
 )
 from ansible_collections.osops.placement.tests.unit.examples import count_examples
 from ansible_collections.osops.placement.tests.unit.plugins.module_utils.judging import (
@@ -90,7 +90,7 @@ PARALLEL = (
     listings,
     incremental,
     others,
-    servers,
+    sources,
 )
 PARALLEL_PAIRS = (allocations, evidence, incremental, listings)
 BYSTANDER = next(iter(Nova().world.servers))

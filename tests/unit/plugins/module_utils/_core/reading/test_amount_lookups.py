@@ -32,9 +32,11 @@ from ansible_collections.osops.placement.plugins.module_utils._core.reading.orde
     walk,
 )
 from ansible_collections.osops.placement.plugins.module_utils._core.reading.servers import (
-    Clients,
     Context,
     Look,
+)
+from ansible_collections.osops.placement.plugins.module_utils._core.reading.sources import (
+    Clients,
     Sources,
 )
 from ansible_collections.osops.placement.tests.unit.plugins.module_utils.world import (

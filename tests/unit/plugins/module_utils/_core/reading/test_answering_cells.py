@@ -20,7 +20,7 @@ from ansible_collections.osops.placement.plugins.module_utils._core.models.snaps
     LISTED_BY_SERVERS,
 )
 from ansible_collections.osops.placement.plugins.module_utils._core.reading.compute_nodes import (
-    list_compute_nodes,
+    list_nodes_of_answering_cells,
 )
 from ansible_collections.osops.placement.tests.unit.plugins.module_utils.world import World, answer
 
@@ -58,7 +58,9 @@ class Site(World):
             list_servers_on_host=self._servers_at, list_server_uuids_on_host=self._server_uuids_at
         )
         services = answer("GET /os-services", 200, tuple(self.services))
-        found = list_compute_nodes(t.cast("t.Any", nova), services, self.providers, with_servers)
+        found = list_nodes_of_answering_cells(
+            t.cast("t.Any", nova), services, self.providers, with_servers
+        )
         assert (found.request, found.status) == (LISTED_BY_SERVERS, 200)
         return {node.uuid: node for node in found.value or ()}
 

@@ -26,8 +26,10 @@ from ansible_collections.osops.placement.plugins.module_utils._core.models.resou
 )
 from ansible_collections.osops.placement.plugins.module_utils._core.reading.evidence import look_up
 from ansible_collections.osops.placement.plugins.module_utils._core.reading.servers import (
-    Clients,
     Context,
+)
+from ansible_collections.osops.placement.plugins.module_utils._core.reading.sources import (
+    Clients,
     Sources,
 )
 from ansible_collections.osops.placement.tests.unit.plugins.module_utils.world import (

@@ -15,7 +15,7 @@ from ansible_collections.osops.placement.plugins.module_utils._core.facts.listin
     ListingsIndex,
 )
 from ansible_collections.osops.placement.plugins.module_utils._core.models.nova import Action
-from ansible_collections.osops.placement.plugins.module_utils._core.reading.servers import (
+from ansible_collections.osops.placement.plugins.module_utils._core.reading.sources import (
     read_unlisted_moves,
 )
 from ansible_collections.osops.placement.tests.unit.plugins.module_utils.world import (
