@@ -92,7 +92,7 @@ class EvidenceReader:
     ) -> Snapshot:
         """Look up `consumers`, list the services again, and return the finished snapshot.
 
-        server_details: as `reading.shards.find_owning_root` takes them. A shard looks up only
+        server_details: as `reading.allocations.find_owning_root` takes them. A shard looks up only
             the consumers that it reports.
         left_out: how many more candidates there would have been.
         listed_amounts: what the listings say of the amounts of servers.

@@ -4,7 +4,7 @@
 
 """One reading of what changed since an earlier one.
 
-The order of the requests is that of a full reading (`reading.collector`): Placement, then Nova,
+The order of the requests is that of a full reading (`reading.order`): Placement, then Nova,
 then the candidates. A memory says which providers, servers and migrations did not change, and so
 which consumers need no lookup. Each candidate is looked up as ever, and so is every compute node
 that a candidate names: nothing that is concluded rests on memory.

@@ -2,20 +2,37 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Which requests are sent about one consumer: in which order, on which condition, how often.
+"""The order in which a cloud is asked, which is what makes a reading safe.
 
 Placement comes first: Nova has a record of a server or a migration before it asks Placement for the
-allocation, so that Nova, which is asked later, knows the owner of every allocation that Placement
-returned. Then come the migrations, then the server: Nova saves the new host of an evacuated server,
-and then ends the migration. Read in the opposite order, an evacuation that has ended is always seen
-together with the new host.
+allocation. So Nova, which is asked later, knew the owner of every allocation that Placement
+returned, and nothing that is created during a reading can look orphaned. Each reading asks for:
 
-What one API worker that lacks a cell would answer wrongly is asked several times, each time over
-another connection and at another address: so often at detection, and so often before a write.
-`docs/safety.md` says how likely it is that all of these answers are wrong.
+1. The compute services, which show whether every cell answers (`reading.compute_nodes`).
+2. Placement: the providers, then their allocations (`reading.allocations`), and how the hosts are
+   grouped (`reading.others`).
+3. Nova: the compute nodes, then the migrations. The two long listings, of allocations and of
+   compute nodes, are read in parallel, because a listing only names candidates: each candidate is
+   looked up later, in the order of step 7.
+4. The compute services again, because the listing of migrations leaves out a cell that is down and
+   does not say so.
+5. Some live servers, which show what these credentials may see, the host aggregates, and the hosts
+   that an answer names and a listing lacks (`reading.listings`).
+6. What follows from the listings: the candidates (`reading.candidates`), and the inventories and
+   traits that a rule has to know (`reading.providers`).
+7. The tables below: the allocations of all candidates, then of each the migrations, then the
+   server. Nova saves the new host of an evacuated server, and then ends the migration. Read in the
+   opposite order, an evacuation that has ended is always seen together with the new host.
+8. Once more, the groups of hosts that did not agree, and the compute services, because a cell that
+   went down meanwhile may be missing from any answer (`reading.evidence`).
 
-`servers` has the conditions, which can send nothing. Nothing that is not in this table can be sent
-about a consumer.
+A renewed proof has steps 1 to 5 once in a run, without allocations, and 7 and 8 before each write.
+
+A row of a table has its condition (`reading.servers`, which can send nothing) and how often the
+request is sent at most, each time over another connection and at another address: at detection, and
+before a write. That is for what one API worker that lacks a cell would answer wrongly;
+`docs/safety.md` says how likely it is that all of these answers are wrong. Nothing that is not in a
+table can be sent about a consumer.
 """
 
 from __future__ import annotations

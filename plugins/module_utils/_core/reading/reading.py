@@ -4,31 +4,8 @@
 
 """One reading of a cloud, from the first request to the finished snapshot.
 
-The order of the requests is what makes a reading safe. It is the same in every reading:
-
-1. The compute services, which show whether every cell answers (`reading.services`).
-2. Placement: the providers, then their allocations (`reading.allocations`), and how the hosts
-   are grouped (`reading.others`).
-3. Nova: the compute nodes, then the migrations (`reading.compute_nodes`). The two long listings,
-   of allocations and of compute nodes, are read in parallel, because a listing only names
-   candidates: each candidate is looked up later, in the order of step 7.
-4. The compute services again, because the listing of migrations leaves out a cell that is down and
-   does not say so.
-5. Some live servers, which show what these credentials may see (`reading.samples`), the host
-   aggregates, and the hosts that an answer names and a listing lacks (`reading.host_lookups`).
-6. The candidates follow from these listings (`reading.nomination`). The inventories and traits
-   that a rule has to know are read next (`reading.provider_details`).
-7. The allocations of all candidates, then the migrations and then the server of each
-   (`reading.evidence`, `reading.lookups`). Nova saves the new host of an evacuated server,
-   and then ends the migration. Read in the opposite order, an evacuation that has ended is always
-   seen together with the new host.
-8. Once more, the groups of hosts that did not agree, and the compute services, because a cell that
-   went down meanwhile may be missing from any answer.
-
-Placement comes before Nova because Nova has a record of a server or a migration before it asks
-Placement for the allocation. So Nova, which is read later, knew the owner of every allocation that
-Placement returned, and nothing that is created during the reading can look orphaned.
-Nothing here draws a conclusion: `judging.engine` does.
+`reading.order` says in which order it asks, and why. Nothing here draws a conclusion:
+`judging.engine` does.
 """
 
 from __future__ import annotations

@@ -6,7 +6,9 @@
 
 from __future__ import annotations
 
+import dataclasses as d
 import inspect
+import typing as t
 from pathlib import Path
 
 import pytest
@@ -22,6 +24,31 @@ from ansible_collections.osops.placement.plugins.module_utils._core.models.kind 
 from ansible_collections.osops.placement.plugins.module_utils._core.models.kinds import (
     RENAMED_KINDS,
 )
+from ansible_collections.osops.placement.plugins.module_utils._core.models.snapshot import (
+    ALLOCATION,
+    MIGRATIONS,
+    SERVER,
+    Evidence,
+)
+from ansible_collections.osops.placement.plugins.module_utils._core.models.verdict import (
+    DRIFTED,
+    ORPHANED,
+)
+from ansible_collections.osops.placement.tests.unit.plugins.module_utils import situations
+from ansible_collections.osops.placement.tests.unit.plugins.module_utils.judging import (
+    NO_MINIMUM_AGE,
+    judge,
+)
+
+if t.TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from ansible_collections.osops.placement.plugins.module_utils._core.models.snapshot import (
+        Snapshot,
+    )
+    from ansible_collections.osops.placement.plugins.module_utils._core.models.verdict import (
+        Finding,
+    )
 
 FUNCTIONS = {**PROOFS, **CHECKS}
 
@@ -47,3 +74,48 @@ def test_a_kind_says_what_is_proven_and_what_follows(kind: Kind) -> None:
 
     assert [text.partition(": ")[0] for text in paragraphs] == ["Proof", "Needs", "Change"]
     assert all(text.endswith(".") for text in paragraphs)
+
+
+SITUATIONS = (
+    situations.deleted_server,
+    situations.deleted_migration,
+    situations.unknown_consumer,
+    situations.evacuated_source,
+    situations.extra_host,
+    situations.ended_migration,
+)
+
+
+def _find_with_declared_needs(snapshot: Snapshot) -> Iterator[tuple[Finding, Finding]]:
+    """Yield each finding about a consumer that is certain, and the same without other evidence."""
+    for finding in judge(snapshot, NO_MINIMUM_AGE):
+        if finding.kind not in PROOFS or finding.verdict not in (ORPHANED, DRIFTED):
+            continue
+        (kind,) = (kind for kind in KINDS if kind.name == finding.kind)
+        kept = {"uuid", ALLOCATION, MIGRATIONS, SERVER, *kind.needs}
+        left_out = {
+            field.name: field.default for field in d.fields(Evidence) if field.name not in kept
+        }
+        evidence = {uuid: d.replace(about, **left_out) for uuid, about in snapshot.evidence.items()}
+        for again in judge(d.replace(snapshot, evidence=evidence), NO_MINIMUM_AGE):
+            if again.subject == finding.subject:
+                yield finding, again
+
+
+@pytest.mark.parametrize("situation", SITUATIONS, ids=lambda situation: situation.__name__)
+def test_a_proof_rests_on_what_its_kind_needs(situation: situations.Situation) -> None:
+    cloud = situations.Cloud()
+    situation(cloud)
+    pairs = list(_find_with_declared_needs(cloud.snapshot()))
+
+    assert situation.__name__ in {finding.kind for finding, _again in pairs}
+    assert all(finding.change == again.change for finding, again in pairs)
+    assert all(finding.verdict == again.verdict for finding, again in pairs)
+
+
+def test_changes_of_live_servers_rest_on_what_their_kinds_need() -> None:
+    world, more = situations.build_world_of_every_action()
+    pairs = list(_find_with_declared_needs(world.snapshot(**more)))
+
+    assert len({finding.kind for finding, _again in pairs}) >= 5
+    assert all(finding.change == again.change for finding, again in pairs)
