@@ -2,18 +2,65 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Which root providers are those of the hosts that a user names."""
+"""The allocations in scope, and those of the shards of a cloud."""
 
 from __future__ import annotations
 
+import collections
+import dataclasses as d
+import typing as t
+
+import hypothesis
+import hypothesis.strategies as st
 import pytest
 
 from ansible_collections.osops.placement.plugins.module_utils._common.errors import InvalidInput
+from ansible_collections.osops.placement.plugins.module_utils._core.facts.listings_index import (
+    ListingsIndex,
+)
+from ansible_collections.osops.placement.plugins.module_utils._core.models.kinds import KINDS
+from ansible_collections.osops.placement.plugins.module_utils._core.models.placement import (
+    Inventory,
+    ProviderDetails,
+)
+from ansible_collections.osops.placement.plugins.module_utils._core.models.snapshot import (
+    HostGroups,
+    Scope,
+    Shard,
+)
+from ansible_collections.osops.placement.plugins.module_utils._core.options.policy import Policy
 from ansible_collections.osops.placement.plugins.module_utils._core.reading.allocations import (
+    find_owning_root,
     find_roots_of_hosts,
     find_roots_of_members,
+    list_providers_to_read,
+    list_roots_in_shard,
+    select_allocations,
 )
-from ansible_collections.osops.placement.tests.unit.plugins.module_utils.world import World
+from ansible_collections.osops.placement.plugins.module_utils._core.reading.candidates import (
+    choose_hosts_for_server_details,
+    find_candidates,
+    find_mismatched_nodes,
+)
+from ansible_collections.osops.placement.tests.unit.examples import count_examples
+from ansible_collections.osops.placement.tests.unit.plugins.module_utils.judging import judge
+from ansible_collections.osops.placement.tests.unit.plugins.module_utils.world import (
+    CLAIM,
+    World,
+    answer,
+)
+from ansible_collections.osops.placement.tests.unit.plugins.module_utils.worlds import worlds
+
+if t.TYPE_CHECKING:
+    from ansible_collections.osops.placement.plugins.module_utils._core.models.snapshot import (
+        Snapshot,
+    )
+    from ansible_collections.osops.placement.plugins.module_utils._core.models.verdict import (
+        Finding,
+    )
+
+
+# Which root providers are those of the hosts that a user names
 
 
 @pytest.fixture(name="site")
@@ -99,3 +146,437 @@ def test_a_member_has_no_sharing_provider_of_its_name(site: World) -> None:
     pool = site.provider("compute-1", sharing=True)
 
     assert pool not in find_roots_of_members(["compute-1"], site.nodes.values(), site.providers)
+
+
+# All shards of a cloud together report what one reading reports, and nothing twice
+
+
+AT_ONCE = Policy(
+    min_age=0, unknown_min_age=0, unconfirmed_min_age=0, stuck_min_age=0, stale_min_age=0
+)
+LONG_AGO = "2026-01-01T00:00:00.000000"
+LITTLE = Inventory(total=1, reserved=0, min_unit=1, max_unit=1, step_size=1, allocation_ratio=1.0)
+STORIES = (
+    "amount",
+    "owner",
+    "moved",
+    "swapped",
+    "leaked",
+    "bandwidth",
+    "conflict",
+    "former",
+    "hostless",
+)
+
+many = hypothesis.settings(max_examples=count_examples(200))
+
+
+def read(
+    world: World,
+    shard: Shard | None = None,
+    group: t.Collection[str] | None = None,
+    **scope: t.Any,
+) -> Snapshot:
+    """Return the snapshot of `world` that the readers would make.
+
+    A shard reads its part, and its candidates are its own consumers.
+
+    group: the roots of the hosts of a group that is read, by their uuids.
+    """
+    known = world.snapshot()
+    listed = {uuid for uuid in known.providers if world.providers[uuid]}
+    allocations_by_consumer = {
+        consumer: part
+        for consumer, allocations in known.allocations.items()
+        if (
+            part := {
+                provider: share for provider, share in allocations.items() if provider in listed
+            }
+        )
+    }
+    trees = None
+    nodes = known.hypervisors.value or ()
+    if shard:
+        held = dict.fromkeys(list_providers_to_read(shard.contains, known.providers))
+        allocations_by_consumer = {
+            consumer: part
+            for consumer, allocations in allocations_by_consumer.items()
+            if (
+                part := {
+                    provider: share for provider, share in allocations.items() if provider in held
+                }
+            )
+        }
+        allocations_by_consumer = select_allocations(
+            shard.contains, allocations_by_consumer, known.providers
+        )
+        trees = tuple(sorted(list_roots_in_shard(shard, known.providers, nodes)))
+    if group is not None:
+        trees = tuple(sorted(group))
+        allocations_by_consumer = select_allocations(
+            group.__contains__, allocations_by_consumer, known.providers
+        )
+        hosts = tuple(node.host for node in nodes if node.uuid in group)
+        scope["groups"] = HostGroups(aggregates=("rack",), aggregate_names=("rack",), hosts=hosts)
+    snapshot = d.replace(
+        known, allocations=allocations_by_consumer, trees=trees, scope=Scope(shard=shard, **scope)
+    )
+    index = ListingsIndex(snapshot)
+    classes = {"VCPU": LITTLE, "MEMORY_MB": LITTLE}
+    marked = {
+        root.uuid: known.details.get(root.uuid, ProviderDetails()).traits for root in index.roots
+    }
+    covered = {
+        root.uuid: ProviderDetails(classes, traits=marked[root.uuid])
+        for root in index.roots
+        if index.covers(root.uuid)
+    }
+    # Traits of candidates are read wherever they are.
+    snapshot = d.replace(snapshot, details={**known.details, **covered})
+    hosts = choose_hosts_for_server_details(index).hosts
+    glances = {
+        uuid: server
+        for uuid, server in world.servers.items()
+        if server.host in hosts and uuid not in world.unmapped
+    }
+    candidates = [uuid for uuid in find_candidates(index, glances) if uuid in known.evidence]
+    if shard:
+        candidates = [uuid for uuid in candidates if _owned(uuid, snapshot, glances)]
+    return d.replace(snapshot, candidates=tuple(candidates))
+
+
+def _owned(consumer: str, snapshot: Snapshot, glances: t.Any) -> bool:
+    allocation, index = snapshot.evidence[consumer].allocation.value, ListingsIndex(snapshot)
+    root = find_owning_root(consumer, allocation.resources if allocation else {}, index, glances)
+    return root is not None and index.covers(root)
+
+
+def shards(count: int) -> list[Shard]:
+    return [Shard(number, count) for number in range(1, count + 1)]
+
+
+def told(
+    world: World,
+    shard: Shard | None = None,
+    group: t.Collection[str] | None = None,
+    **scope: t.Any,
+) -> dict[str, Finding]:
+    findings = judge(read(world, shard, group, **scope), AT_ONCE)
+    assert len({finding.id for finding in findings}) == len(findings)
+    return {finding.id: finding for finding in findings}
+
+
+@st.composite
+def clouds(draw: st.DrawFn) -> World:
+    """Return a random cloud with live servers that have wrong allocations.
+
+    Services may be down, and moves may hang.
+    """
+    world = draw(worlds())
+    # A service is listed once, however many compute nodes it has.
+    world.services = list({service.host: service for service in world.services}.values())
+    nodes = sorted(world.nodes)
+    for story in draw(st.lists(st.sampled_from(STORIES), min_size=1, max_size=2)):
+        _drift(world, story, draw(st.sampled_from(nodes)), draw(st.sampled_from(nodes)))
+    for number, service in enumerate(world.services):
+        if draw(st.sampled_from([False] * 4 + [True])):
+            world.services[number] = d.replace(
+                service, state="down", status="disabled", updated_at=LONG_AGO
+            )
+    for uuid, move in world.migrations.items():
+        if draw(st.booleans()):
+            world.migrations[uuid] = d.replace(move, updated_at=LONG_AGO)
+    return world
+
+
+def _drift(world: World, story: str, home: str, other: str) -> None:
+    """Create a live server on `home` whose allocation is not the right one."""
+    if story in ("conflict", "former"):
+        node = world.host(f"anew-{world.uuid()}")
+        del world.providers[node]
+        old = world.provider(world.nodes[node].name)
+        world.were_novas.add(old)
+        if story == "former":
+            world.server(node, old)
+    elif story == "hostless":
+        world.server(None, other)
+    elif story == "amount":
+        world.hold(world.server(home), home, amounts={**CLAIM, "VCPU": 2})
+    elif story == "owner":
+        world.server(home, home, user="another")
+    elif story in ("leaked", "bandwidth") and home in world.providers:
+        classes = {"leaked": "CUSTOM_VF", "bandwidth": "NET_BW_EGR_KILOBIT_PER_SEC"}
+        world.hold(
+            world.server(home, home),
+            world.provider(f"{story}-{world.uuid()}", home),
+            amounts={classes[story]: 1},
+        )
+    elif home != other and other in world.providers:
+        server = world.server(home, other)
+        if story == "swapped" and home in world.providers:
+            world.migration(server, home, other, "error", home)
+
+
+@many
+@hypothesis.given(clouds(), st.data())
+def test_group_frees_on_its_hosts_what_a_whole_reading_frees_there(
+    world: World, data: st.DataObject
+) -> None:
+    """What it finds is judged as in a reading of the whole cloud.
+
+    It may look up more consumers, of which it sees only a part in the listings, and only a lookup
+    shows a wrong owner.
+    """
+    roots = [uuid for uuid, provider in world.providers.items() if provider and provider.is_host]
+    group = frozenset(data.draw(st.lists(st.sampled_from(sorted(roots)), min_size=1)))
+    whole, part = told(world), told(world, group=group)
+
+    for name, finding in part.items():
+        if finding.kind != "wrong_owner" and finding.change is not None:
+            assert whole[name].change == finding.change
+    for name, finding in whole.items():
+        freed: t.Collection[str] = finding.change.frees if finding.change else ()
+        if {world.providers[uuid].root for uuid in freed if world.providers.get(uuid)} & group:
+            assert part[name].change == finding.change
+
+
+@many
+@hypothesis.given(clouds(), st.integers(1, 5))
+def test_shards_together_report_everything_once(world: World, count: int) -> None:
+    parts = [told(world, shard) for shard in shards(count)]
+    times = collections.Counter(name for part in parts for name in part)
+
+    assert {name for name, told_by in times.items() if told_by > 1} == set()
+    assert {name: finding for part in parts for name, finding in part.items()} == told(world)
+
+
+@many
+@hypothesis.given(clouds(), st.integers(2, 5))
+def test_shards_together_report_everything_once_when_all_are_examined_closely(
+    world: World, count: int
+) -> None:
+    parts = [told(world, shard, kinds=("wrong_owner",)) for shard in shards(count)]
+
+    assert sum(map(len, parts)) == len(told(world, kinds=("wrong_owner",)))
+    assert {name: finding for part in parts for name, finding in part.items()} == told(
+        world, kinds=("wrong_owner",)
+    )
+
+
+@many
+@hypothesis.given(clouds(), st.integers(2, 5))
+def test_each_tree_is_read_by_one_shard(world: World, count: int) -> None:
+    nodes = tuple(world.nodes.values())
+    roots = [
+        root
+        for shard in shards(count)
+        for root in list_roots_in_shard(shard, world.providers, nodes)
+    ]
+
+    assert sorted(roots) == sorted(
+        {*(provider.root for provider in world.providers.values()), *world.nodes}
+    )
+    for shard in shards(count):
+        assert {
+            world.providers[uuid].root
+            for uuid in list_providers_to_read(shard.contains, world.providers)
+            if not world.providers[uuid].sharing
+        } <= list_roots_in_shard(shard, world.providers, nodes)
+
+
+# What Placement has of Nova's groups is no part of these worlds; `kinds/test_mirror.py` has its
+# shards. Neither is what other services say, nor the lookup of a server on the source of its
+# evacuation. A shard never finds that capacities are uneven.
+NOT_GENERATED = {
+    "aggregate_mismatch",
+    "trait_mismatch",
+    "zone_mismatch",
+    "uneven_capacity",
+    "unfinished_evacuation",
+    "stuck_deletion",
+    "missing_project",
+    "bare_metal_mismatch",
+}
+
+
+def test_generated_clouds_have_findings_of_every_kind() -> None:
+    """Without them the properties above would prove little."""
+    found: set[str] = set()
+
+    def all_were_found(world: World) -> bool:
+        for scope in ({}, {"kinds": ("wrong_owner",)}):
+            found.update(
+                finding.kind
+                for finding in told(world, **scope).values()
+                if finding.verdict != "protected"
+            )
+        return found >= {kind.name for kind in KINDS} - NOT_GENERATED
+
+    hypothesis.find(
+        clouds(),
+        all_were_found,
+        settings=hypothesis.settings(max_examples=2000, phases=[hypothesis.Phase.generate]),
+    )
+
+
+class TwoHosts(World):
+    """Two hosts in different shards of two; the first has the lower uuid."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        first = self.host("compute-first")
+        while True:
+            second = self.host("compute-second")
+            if Shard(1, 2).contains(first) != Shard(1, 2).contains(second):
+                break
+            del self.providers[second], self.nodes[second]
+        self.first, self.second = first, second
+
+    def shard_of(self, root: str) -> Shard:
+        return next(shard for shard in shards(2) if shard.contains(root))
+
+
+@pytest.mark.parametrize("home_is_lower", [True, False])
+def test_allocation_on_another_host_is_reported_by_the_shard_of_that_host(
+    home_is_lower: bool,
+) -> None:
+    """To the shard of its home the server looks healthy, whichever of the two uuids is lower."""
+    world = TwoHosts()
+    home, other = (world.first, world.second) if home_is_lower else (world.second, world.first)
+    server = world.server(home, home, other)
+
+    assert set(told(world, world.shard_of(other))) == {f"extra_host/{server}"} | _conditions(
+        told(world, world.shard_of(other))
+    )
+    assert f"extra_host/{server}" not in told(world, world.shard_of(home))
+
+
+def test_server_without_allocation_belongs_to_the_shard_of_its_host() -> None:
+    world = TwoHosts()
+    server = world.server(world.first)
+
+    assert f"missing_allocation/{server}" in told(world, world.shard_of(world.first))
+    assert f"missing_allocation/{server}" not in told(world, world.shard_of(world.second))
+
+
+@pytest.mark.parametrize("home_is_lower", [True, False])
+def test_shard_of_the_node_without_the_server_reports_two_nodes_of_one_service(
+    home_is_lower: bool,
+) -> None:
+    """These are Ironic's nodes: the listing shows the server on both."""
+    world = TwoHosts()
+    for root in (world.first, world.second):
+        world.nodes[root] = d.replace(world.nodes[root], host="ironic")
+    home, other = (world.first, world.second) if home_is_lower else (world.second, world.first)
+    server = world.server(home, home, other)
+
+    assert [
+        number for number in (1, 2) if f"extra_host/{server}" in told(world, Shard(number, 2))
+    ] == [world.shard_of(other).number]
+
+
+def test_servers_on_a_shared_disk_are_examined_only_by_the_shard_of_their_host() -> None:
+    """The shard of the sharing provider sees all of them, but only this allocation."""
+    world = TwoHosts()
+    pool = world.provider("pool", sharing=True)
+    for root in (world.first, world.second):
+        world.hold(
+            world.hold(world.server(root), root, amounts={"VCPU": 1, "MEMORY_MB": 512}),
+            pool,
+            amounts={"DISK_GB": 1},
+        )
+    lacking = world.hold(world.server(world.first), pool, amounts={"DISK_GB": 1})
+    stranger = world.stranger(pool)
+
+    assert {
+        uuid
+        for shard in shards(2)
+        for uuid in find_candidates(ListingsIndex(read(world, shard)), world.servers)
+    } == {lacking, stranger}
+
+
+def test_consumer_of_a_sharing_provider_alone_is_reported_by_the_shard_of_that_provider() -> None:
+    world = TwoHosts()
+    pool = world.provider("pool", sharing=True)
+    stranger = world.stranger(pool)
+
+    by_shard = {
+        shard.number: [
+            finding for finding in told(world, shard).values() if finding.consumer == stranger
+        ]
+        for shard in shards(2)
+    }
+    assert [finding.kind for finding in by_shard[world.shard_of(pool).number]] == ["unproven"]
+    assert sum(map(len, by_shard.values())) == 1
+
+
+def test_shard_depends_on_the_name_alone() -> None:
+    """These were computed once.
+
+    Another Python, machine or day must distribute the hosts in the same way.
+    """
+    names = [
+        "f3bfbfa8-4dcb-4cf1-b8b3-5b3069870d08",
+        "6f7a1f5c-2a2c-4f0c-8f07-0d3a6d6f1c11",
+        "compute-17",
+    ]
+
+    assert [
+        next(shard.number for shard in shards(8) if shard.contains(name)) for name in names
+    ] == [4, 8, 2]
+
+
+def test_shards_have_similar_sizes() -> None:
+    names = [f"{number:08x}-0000-4000-8000-000000000000" for number in range(4000)]
+
+    assert all(400 < sum(map(shard.contains, names)) < 600 for shard in shards(8))
+
+
+def test_few_hosts_do_not_establish_usual_figures() -> None:
+    """Four hosts of a shard may all have the same fault.
+
+    Figures that many hosts have count as usual.
+    """
+    world = World()
+    roots = [world.host(f"compute-{number}") for number in range(6)]
+    nodes = {
+        root: d.replace(world.nodes[root], used={"VCPU": 3, "MEMORY_MB": 512}) for root in roots
+    }
+
+    assert (
+        find_mismatched_nodes(nodes, {}) == find_mismatched_nodes(nodes, {}, min_agreeing=5) == []
+    )
+    assert find_mismatched_nodes(dict(list(nodes.items())[:4]), {}) == []
+    assert find_mismatched_nodes(dict(list(nodes.items())[:4]), {}, min_agreeing=5) == roots[:4]
+
+
+def test_every_host_of_a_small_shard_is_read() -> None:
+    world = TwoHosts()
+    for root in (world.first, world.second):
+        world.nodes[root] = d.replace(world.nodes[root], used={"VCPU": 1, "MEMORY_MB": 1})
+
+    assert choose_hosts_for_server_details(ListingsIndex(read(world))).hosts == ()
+    assert [
+        choose_hosts_for_server_details(ListingsIndex(read(world, world.shard_of(root)))).hosts
+        for root in (world.first, world.second)
+    ] == [
+        ("compute-first",),
+        ("compute-second",),
+    ]
+
+
+def test_no_consumer_is_lost_where_nova_lists_no_compute_node() -> None:
+    world = TwoHosts()
+    stranger = world.stranger(world.first, world.second)
+    silent = answer("GET /os-hypervisors/detail", 500)
+
+    def seen(shard: Shard) -> list[str]:
+        snapshot = d.replace(read(world, shard), hypervisors=silent)
+        candidates = find_candidates(ListingsIndex(snapshot))
+        return [uuid for uuid in candidates if _owned(uuid, snapshot, {})]
+
+    assert [uuid for shard in shards(2) for uuid in seen(shard)] == [stranger]
+
+
+def _conditions(findings: t.Mapping[str, Finding]) -> set[str]:
+    return {name for name, finding in findings.items() if finding.consumer is None}

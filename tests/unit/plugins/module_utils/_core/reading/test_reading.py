@@ -2,10 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Which consumers and hosts are looked up.
-
-Each consumer in scope is looked up for itself, and no more hosts are than a proof needs.
-"""
+"""Which consumers and hosts are looked up, and no more than a proof needs."""
 
 from __future__ import annotations
 
@@ -28,9 +25,7 @@ from ansible_collections.osops.placement.plugins.module_utils._core.models.snaps
 from ansible_collections.osops.placement.plugins.module_utils._core.reading import (
     reading as reading_module,
 )
-from ansible_collections.osops.placement.plugins.module_utils._core.reading.reading import (
-    Collector,
-)
+from ansible_collections.osops.placement.plugins.module_utils._core.reading.reading import Collector
 from ansible_collections.osops.placement.tests.unit.plugins.module_utils.judging import (
     NO_MINIMUM_AGE,
     judge,

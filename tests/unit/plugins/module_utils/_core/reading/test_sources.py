@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Servers that are being moved although Nova lists no such migration."""
+"""What several consumers share, and is read once: servers that are being moved unlisted."""
 
 from __future__ import annotations
 
@@ -18,16 +18,14 @@ from ansible_collections.osops.placement.plugins.module_utils._core.models.nova 
 from ansible_collections.osops.placement.plugins.module_utils._core.reading.sources import (
     read_unlisted_moves,
 )
-from ansible_collections.osops.placement.tests.unit.plugins.module_utils.world import (
-    World,
-    answer,
-)
+from ansible_collections.osops.placement.tests.unit.plugins.module_utils.world import World, answer
 
 if t.TYPE_CHECKING:
     from ansible_collections.osops.placement.plugins.module_utils._core.models.nova import Migration
     from ansible_collections.osops.placement.plugins.module_utils._core.models.snapshot import (
         Answer,
     )
+
 
 EARLIER, LATER = "2026-01-01T00:00:00Z", "2026-01-02T00:00:00Z"
 

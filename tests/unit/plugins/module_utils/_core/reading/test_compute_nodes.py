@@ -2,10 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Compute nodes derived from services, servers and providers.
-
-Each has its own root provider, and none is in a cell that does not answer.
-"""
+"""The compute nodes of the cells that answer, while another cell is down."""
 
 from __future__ import annotations
 
