@@ -28,7 +28,7 @@ with contextlib.suppress(ImportError):
     from openstack.exceptions import SDKException, ServiceDisabledException
 
 # Below these not even a reading is possible: generations of providers, and compute nodes with the
-# uuids that providers have. What more the proofs need is in `facts.microversions`.
+# uuids that providers have. What more the proofs need is in `facts.soundness`.
 MINIMUM_PLACEMENT_MICROVERSION = (1, 20)
 MINIMUM_COMPUTE_MICROVERSION = (2, 53)
 

@@ -16,10 +16,11 @@ from collections.abc import Collection, Container, Iterable
 
 from ..._common.errors import Reason
 from ..._common.text import summarize_names
+from ..models.kind import Requirement
+from ..models.kinds import KINDS
 from ..models.nova import Hypervisor, Server, Service
-from ..models.snapshot import Answer, Listings, Snapshot
+from ..models.snapshot import Answer, Cloud, Listings, Snapshot
 from .agreement import have_same_compute_hosts, list_disagreements, list_doubtful_hosts
-from .microversions import list_blocking_requirements
 
 
 def list_failed_checks(listings: Listings) -> tuple[Reason, ...]:
@@ -252,3 +253,70 @@ def _check_filters(listings: Listings) -> Reason | None:
         f"Nova lists a live server as deleted ({listings.control.request}): "
         "these credentials may not use the filter, or a proxy answers instead of Nova.",
     )
+
+
+# What nothing is proven without.
+_OF_EVERY_KIND = (
+    Requirement("Nova", (2, 59), "which consumers are migrations"),
+    Requirement("Nova", (2, 69), "whether every cell answers"),
+    Requirement(
+        "Placement",
+        (1, 28),
+        "the generations of consumers, without which no allocation can be changed safely",
+    ),
+)
+# Each with the kind that is not proven without it; None stands for any kind.
+REQUIREMENTS: tuple[tuple[Requirement, str | None], ...] = (
+    *((requirement, None) for requirement in _OF_EVERY_KIND),
+    *((kind.version, kind.name) for kind in KINDS if kind.version is not None),
+)
+
+
+def list_unmet_requirements(cloud: Cloud) -> tuple[Reason, ...]:
+    """Return a sentence for each proof that `cloud` cannot give."""
+    sentences = [sentence for _kind, sentence in _list_unmet(cloud)]
+    if not cloud.tells_time:
+        sentences.append(
+            Reason(
+                "placement_sends_no_time",
+                f"Placement at {cloud.placement_endpoint} sends neither a Date nor its own time "
+                "(Last-Modified of GET /), so no age is known and nothing is old enough to be "
+                "changed: look for a proxy that removes these headers.",
+            )
+        )
+    return tuple(sentences)
+
+
+def list_blocking_requirements(cloud: Cloud) -> tuple[Reason, ...]:
+    """Return those sentences that mean that nothing may be changed at all."""
+    return tuple(sentence for kind, sentence in _list_unmet(cloud) if kind is None)
+
+
+def explain_unprovable(kind: str, cloud: Cloud) -> Reason | None:
+    """Return why no finding of `kind` can be proven, or None if one can."""
+    for unproven, sentence in _list_unmet(cloud):
+        if unproven in (None, kind):
+            return sentence
+    return None
+
+
+def _list_unmet(cloud: Cloud) -> list[tuple[str | None, Reason]]:
+    """Return the kinds of the unmet requirements, each with what is undecided, as a sentence."""
+    offered_by_service = {"Nova": cloud.compute_version, "Placement": cloud.placement_version}
+    unmet: list[tuple[str | None, Reason]] = []
+    for requirement, kind in REQUIREMENTS:
+        offered = offered_by_service[requirement.service]
+        if offered < requirement.since:
+            sentence = Reason(
+                "microversion_too_old",
+                f"{requirement.service} offers microversions up to {format_version(offered)}, "
+                f"but {format_version(requirement.since)} is needed to see {requirement.proof}: "
+                f"{kind or 'everything'} is undecided.",
+            )
+            unmet.append((kind, sentence))
+    return unmet
+
+
+def format_version(version: tuple[int, int]) -> str:
+    """Return a microversion as the APIs write it, such as `2.69`."""
+    return f"{version[0]}.{version[1]}"

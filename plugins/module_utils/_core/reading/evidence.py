@@ -17,7 +17,6 @@ from ..facts.listings_index import ListingsIndex, MigrationListing
 from ..facts.soundness import is_same_listing
 from ..models.nova import Migration, Server
 from ..models.placement import Allocation, Allocations, ProviderDetails
-from ..models.resource_request import PciAlias
 from ..models.snapshot import (
     ALLOCATION,
     NOT_ASKED,
@@ -25,7 +24,6 @@ from ..models.snapshot import (
     Evidence,
     ListedAmounts,
     Listings,
-    Scope,
     Snapshot,
 )
 from . import order
@@ -51,23 +49,19 @@ _ROWS_PER_REQUEST = 40
 class EvidenceReader:
     """Reads one snapshot to its end, from the index of its listings.
 
-    started_at, scope: of the snapshot; a renewed proof has its own, whatever the listings have.
-    fresh: whether nothing that a listing said may replace a direct answer.
-    pci_aliases: as in the policy.
-    with_amounts: whether the amounts of every server are compared.
+    context: what is looked up, without what is read here.
+    started_at: of the snapshot; a renewed proof has its own, and its own scope, whatever the
+        listings have.
     """
 
     clients: Clients
     mirror: MirrorReader
-    index: ListingsIndex
+    context: Context
     started_at: str
-    scope: Scope
-    fresh: bool
-    pci_aliases: Mapping[str, PciAlias]
-    with_amounts: bool
 
     def __post_init__(self) -> None:
         self.placement, self.nova = self.clients.placement, self.clients.nova
+        self.index, self.scope = self.context.index, self.context.scope
         self._hosts = HostLookups(self.nova, self.index)
         self._details: dict[str, ProviderDetails] = {}
 
@@ -98,6 +92,7 @@ class EvidenceReader:
         listed_amounts: what the listings say of the amounts of servers.
         """
         listed_amounts = listed_amounts or ListedAmounts()
+        self.context = d.replace(self.context, listed_amounts=listed_amounts)
         uuids = self._list_uuids(consumers)
         sources = Sources(self.clients, self.index, uuids)
         answers = self._read_allocations(sources, uuids)
@@ -109,7 +104,7 @@ class EvidenceReader:
         self._hosts.look_up_roots(find_roots_without_node(self.index, allocations))
         # In parallel, because no proof that an allocation is orphaned rests on the inventories.
         (candidates, evidence), details = run_parallel(
-            lambda: self._look_up_consumers(sources, consumers, answers, listed_amounts),
+            lambda: self._look_up_consumers(sources, consumers, answers),
             lambda: self._read_inventories(named),
         )
         return Snapshot(
@@ -136,7 +131,7 @@ class EvidenceReader:
 
     def _read_inventories(self, consumers: Sequence[str]) -> dict[str, ProviderDetails]:
         """Return the details, with the inventories of the providers that consumers name."""
-        if self.fresh or self.index.listings.hypervisors.value is None:
+        if self.context.fresh or self.index.listings.hypervisors.value is None:
             return self._details
         return add_inventories(self.placement, self.index, consumers, self._details)
 
@@ -206,18 +201,9 @@ class EvidenceReader:
         sources: Sources,
         consumers: Sequence[str],
         allocations: Mapping[str, Answer[Allocation]],
-        listed_amounts: ListedAmounts,
     ) -> tuple[tuple[str, ...], dict[str, Evidence]]:
         """Look up each of the consumers; those with evidence are the candidates."""
-        context = Context(
-            index=self.index,
-            scope=self.scope,
-            nova_roots=find_nova_roots(self._details),
-            fresh=self.fresh,
-            listed_amounts=listed_amounts,
-            with_amounts=self.with_amounts,
-            pci_aliases=self.pci_aliases,
-        )
+        context = d.replace(self.context, nova_roots=find_nova_roots(self._details))
         sources.list_migrations = self._choose_migration_source(len(allocations))
         candidates = []
         evidence_by_uuid: dict[str, Evidence] = {}
@@ -245,7 +231,7 @@ class EvidenceReader:
         """
         # One listing of all migrations may cost less than a request for each consumer. It is a new
         # one, because the first was read before the allocations of the consumers.
-        if not self.fresh and len(self.index.migrations) <= _ROWS_PER_REQUEST * lookups:
+        if not self.context.fresh and len(self.index.migrations) <= _ROWS_PER_REQUEST * lookups:
             return MigrationListing(self.nova.list_migrations()).get_part
         return self.nova.list_migrations_of_server
 

@@ -35,6 +35,7 @@ from .candidates import (
 from .evidence import EvidenceReader
 from .listings import ListingReader
 from .others import MirrorReader
+from .servers import Context
 from .sources import Clients
 
 # In the wrong region every consumer is a candidate, and nothing may be changed: so many are enough
@@ -156,16 +157,11 @@ class Collector:
         fresh: bool,
         with_amounts: bool = False,
     ) -> EvidenceReader:
-        return EvidenceReader(
-            self._clients,
-            self._mirror,
-            index,
-            started_at=started_at,
-            scope=scope,
-            fresh=fresh,
-            pci_aliases=self._pci_aliases,
-            with_amounts=with_amounts or scope.needs(FLAVORS),
+        with_amounts = with_amounts or scope.needs(FLAVORS)
+        context = Context(
+            index, scope, fresh, with_amounts=with_amounts, pci_aliases=self._pci_aliases
         )
+        return EvidenceReader(self._clients, self._mirror, context, started_at)
 
     def _read_server_details(self, hosts: Sequence[str]) -> dict[str, Server]:
         """Return the servers, by uuid, of the hosts where the listings alone do not settle them."""

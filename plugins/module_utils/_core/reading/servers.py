@@ -68,8 +68,8 @@ class Context:
     """What the conditions of a reading depend on besides the answers.
 
     scope: what is looked up; it may be narrower than the scope of the listings.
-    nova_roots: the root providers with a trait that only Nova sets.
     fresh: whether a write follows, so that nothing that a listing said may replace an answer.
+    nova_roots: the root providers with a trait that only Nova sets.
     listed_amounts: what the listings say of the amounts of servers.
     with_amounts: whether the amounts of every server are compared.
     pci_aliases: as in the policy.
@@ -77,8 +77,8 @@ class Context:
 
     index: ListingsIndex
     scope: Scope
-    nova_roots: frozenset[str]
     fresh: bool
+    nova_roots: frozenset[str] = frozenset()
     listed_amounts: ListedAmounts = d.field(default_factory=ListedAmounts)
     with_amounts: bool = False
     pci_aliases: Mapping[str, PciAlias] = d.field(default_factory=dict)

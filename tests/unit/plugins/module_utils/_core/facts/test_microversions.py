@@ -11,7 +11,7 @@ import typing as t
 
 import pytest
 
-from ansible_collections.osops.placement.plugins.module_utils._core.facts.microversions import (
+from ansible_collections.osops.placement.plugins.module_utils._core.facts.soundness import (
     explain_unprovable,
     list_blocking_requirements,
     list_unmet_requirements,

@@ -77,7 +77,7 @@ def _ask_about_nothing(marker: int, fresh: bool) -> Services:
     index = ListingsIndex(d.replace(snapshot, hypervisors=hypervisors))
     sources = Sources(t.cast("t.Any", Clients(*[services] * 5)), index, [consumer])
     sources.list_migrations = services.list_migrations_of_server
-    context = Context(index=index, scope=snapshot.scope, nova_roots=frozenset(), fresh=fresh)
+    context = Context(index=index, scope=snapshot.scope, fresh=fresh)
     look = Look(context, consumer, snapshot.evidence[consumer].allocation)
     walk([*PROOF[1:], *PROOF_OF_SERVER], sources, look)
     return services

@@ -120,9 +120,7 @@ class Site(World):
         neutron = types.SimpleNamespace(list_ports=ports)
         services: list[t.Any] = [placement, nova, neutron, types.SimpleNamespace()]
         index = ListingsIndex(snapshot)
-        context = Context(
-            index=index, scope=snapshot.scope, nova_roots=frozenset(), fresh=self.fresh
-        )
+        context = Context(index=index, scope=snapshot.scope, fresh=self.fresh)
         sources = Sources(Clients(*services, CyborgReader(None)), index, allocations)
         sources.list_migrations = lambda uuid: known[uuid].migrations
         return look_up(uuid, context, sources, allocations)[0]

@@ -98,7 +98,6 @@ class Site(World):
         given = Context(
             index=index,
             scope=context.pop("scope", Scope()),
-            nova_roots=frozenset(),
             fresh=fresh,
             **context,
         )
