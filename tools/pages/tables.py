@@ -21,11 +21,13 @@ from ansible_collections.osops.placement.plugins.module_utils._core.facts import
     agreement,
     soundness,
 )
+from ansible_collections.osops.placement.plugins.module_utils._core.facts.microversions import (
+    REQUIREMENTS,
+)
 from ansible_collections.osops.placement.plugins.module_utils._core.facts.protections import (
     PROTECTIONS,
 )
 from ansible_collections.osops.placement.plugins.module_utils._core.facts.soundness import (
-    REQUIREMENTS,
     format_version,
 )
 from ansible_collections.osops.placement.plugins.module_utils._core.kinds.registry import (

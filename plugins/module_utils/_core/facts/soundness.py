@@ -17,7 +17,6 @@ from collections.abc import Collection, Container, Iterable
 from ..._common.errors import Reason
 from ..._common.text import summarize_names
 from ..models.kind import Requirement
-from ..models.kinds import KINDS
 from ..models.nova import Hypervisor, Server, Service
 from ..models.snapshot import Answer, Cloud, Listings, Snapshot
 from .agreement import have_same_compute_hosts, list_disagreements, list_doubtful_hosts
@@ -256,7 +255,7 @@ def _check_filters(listings: Listings) -> Reason | None:
 
 
 # What nothing is proven without.
-_OF_EVERY_KIND = (
+REQUIREMENTS_OF_ALL = (
     Requirement("Nova", (2, 59), "which consumers are migrations"),
     Requirement("Nova", (2, 69), "whether every cell answers"),
     Requirement(
@@ -265,56 +264,26 @@ _OF_EVERY_KIND = (
         "the generations of consumers, without which no allocation can be changed safely",
     ),
 )
-# Each with the kind that is not proven without it; None stands for any kind.
-REQUIREMENTS: tuple[tuple[Requirement, str | None], ...] = (
-    *((requirement, None) for requirement in _OF_EVERY_KIND),
-    *((kind.version, kind.name) for kind in KINDS if kind.version is not None),
-)
 
 
-def list_unmet_requirements(cloud: Cloud) -> tuple[Reason, ...]:
-    """Return a sentence for each proof that `cloud` cannot give."""
-    sentences = [sentence for _kind, sentence in _list_unmet(cloud)]
-    if not cloud.tells_time:
-        sentences.append(
-            Reason(
-                "placement_sends_no_time",
-                f"Placement at {cloud.placement_endpoint} sends neither a Date nor its own time "
-                "(Last-Modified of GET /), so no age is known and nothing is old enough to be "
-                "changed: look for a proxy that removes these headers.",
-            )
-        )
-    return tuple(sentences)
+def explain_unmet(requirement: Requirement, cloud: Cloud, undecided: str) -> Reason | None:
+    """Return that something is undecided because a service is too old; None if it is not."""
+    offered_by_service = {"Nova": cloud.compute_version, "Placement": cloud.placement_version}
+    offered = offered_by_service[requirement.service]
+    if offered >= requirement.since:
+        return None
+    return Reason(
+        "microversion_too_old",
+        f"{requirement.service} offers microversions up to {format_version(offered)}, "
+        f"but {format_version(requirement.since)} is needed to see {requirement.proof}: "
+        f"{undecided} is undecided.",
+    )
 
 
 def list_blocking_requirements(cloud: Cloud) -> tuple[Reason, ...]:
-    """Return those sentences that mean that nothing may be changed at all."""
-    return tuple(sentence for kind, sentence in _list_unmet(cloud) if kind is None)
-
-
-def explain_unprovable(kind: str, cloud: Cloud) -> Reason | None:
-    """Return why no finding of `kind` can be proven, or None if one can."""
-    for unproven, sentence in _list_unmet(cloud):
-        if unproven in (None, kind):
-            return sentence
-    return None
-
-
-def _list_unmet(cloud: Cloud) -> list[tuple[str | None, Reason]]:
-    """Return the kinds of the unmet requirements, each with what is undecided, as a sentence."""
-    offered_by_service = {"Nova": cloud.compute_version, "Placement": cloud.placement_version}
-    unmet: list[tuple[str | None, Reason]] = []
-    for requirement, kind in REQUIREMENTS:
-        offered = offered_by_service[requirement.service]
-        if offered < requirement.since:
-            sentence = Reason(
-                "microversion_too_old",
-                f"{requirement.service} offers microversions up to {format_version(offered)}, "
-                f"but {format_version(requirement.since)} is needed to see {requirement.proof}: "
-                f"{kind or 'everything'} is undecided.",
-            )
-            unmet.append((kind, sentence))
-    return unmet
+    """Return a sentence for each service that is too old to change anything at all."""
+    sentences = [explain_unmet(one, cloud, "everything") for one in REQUIREMENTS_OF_ALL]
+    return tuple(sentence for sentence in sentences if sentence is not None)
 
 
 def format_version(version: tuple[int, int]) -> str:

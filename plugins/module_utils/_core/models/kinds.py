@@ -6,7 +6,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+import functools
 
 from . import kind_table
 from .kind import CONDITION, DRIFT, ORPHAN, REPORT
@@ -25,7 +25,8 @@ CONSUMER_KINDS = tuple(kind for kind in CHANGEABLE_KINDS if kind.group != CONDIT
 RENAMED_KINDS = {kind.was: kind.name for kind in KINDS if kind.was}
 
 
-def collect_needs(kinds: Collection[str], also_kinds: Collection[str]) -> frozenset[str]:
+@functools.lru_cache
+def collect_needs(kinds: tuple[str, ...], also_kinds: tuple[str, ...]) -> frozenset[str]:
     """Return the requests that some kinds need.
 
     kinds: those that are searched, empty for all. also_kinds: those that are searched with all

@@ -11,11 +11,9 @@ of JSON's types, so that a reading can be kept, compared and judged again.
 from __future__ import annotations
 
 import dataclasses as d
-import functools
 import hashlib
 import typing as t
 
-from .kinds import collect_needs
 from .minimum_python import require_python
 from .nova import Action, Aggregate, Hypervisor, Migration, Server, Service
 from .placement import (
@@ -419,19 +417,6 @@ class Scope:
     def needs_servers_of_every_host(self) -> bool:
         """Whether the compute nodes are listed with the servers of all hosts."""
         return not self.is_limited_to_hosts
-
-    @property
-    def needs_every_lookup(self) -> bool:
-        """Whether each consumer is looked up, even when the listings show it to be in order."""
-        return self.is_narrow or self.needs(EVERY_CONSUMER)
-
-    @functools.cached_property
-    def _needs(self) -> frozenset[str]:
-        return collect_needs(self.kinds, self.also_kinds)
-
-    def needs(self, request: str) -> bool:
-        """Return whether a kind that is searched, or is to be remediated, needs a request."""
-        return request in self._needs
 
     def includes(self, kind: str) -> bool:
         """Return whether findings of a kind are reported."""

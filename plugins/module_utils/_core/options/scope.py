@@ -12,8 +12,8 @@ from collections.abc import Mapping
 
 from ..._common.errors import InvalidInput
 from ..._common.uuids import normalize_uuid, require_uuid
-from ..models.kinds import KINDS
-from ..models.snapshot import HostGroups, Scope, Shard
+from ..models.kinds import KINDS, collect_needs
+from ..models.snapshot import EVERY_CONSUMER, HostGroups, Scope, Shard
 
 MAX_SHARDS = 256
 
@@ -65,6 +65,16 @@ def parse_scope(options: Mapping[str, t.Any]) -> Scope:
     )
     _reject_contradictions(chosen)
     return chosen
+
+
+def is_needed(request: str, scope: Scope) -> bool:
+    """Return whether a kind that is searched, or is to be remediated, needs a request."""
+    return request in collect_needs(scope.kinds, scope.also_kinds)
+
+
+def needs_every_lookup(scope: Scope) -> bool:
+    """Return whether each consumer is looked up, even if the listings show it to be in order."""
+    return scope.is_narrow or is_needed(EVERY_CONSUMER, scope)
 
 
 def _parse_group_names(options: Mapping[str, t.Any], option: str) -> tuple[str, ...]:

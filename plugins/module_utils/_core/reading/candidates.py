@@ -34,6 +34,7 @@ from ..models.snapshot import (
     Listings,
     Snapshot,
 )
+from ..options.scope import is_needed, needs_every_lookup
 from .allocations import is_left_to_other_shard
 
 
@@ -63,7 +64,7 @@ def find_candidates(
             for consumer, allocations in allocations_by_consumer.items()
             if not is_left_to_other_shard(consumer, allocations, index)
         }
-    if scope.needs_every_lookup:
+    if needs_every_lookup(scope):
         return sorted({*allocations_by_consumer, *scope.consumers, *without_allocation})
     locations, details = ServerLocations(index), server_details or {}
     amounts = amounts or AmountNominator(index, details, HostChoice(), {})
@@ -76,7 +77,7 @@ def find_candidates(
         )
         has_wrong_amounts = amounts.names(consumer)
         # What its ports request, only a lookup shows. The user has asked for it of every server.
-        may_have_leak = scope.needs(BANDWIDTH) and list_network_amounts(allocations)
+        may_have_leak = is_needed(BANDWIDTH, scope) and list_network_amounts(allocations)
         if not at_home or has_wrong_amounts or may_have_leak:
             candidates.add(consumer)
     return sorted(candidates)
@@ -263,7 +264,7 @@ class AmountNominator:
         compared = self._compared.get(consumer)
         if compared is None:
             return False
-        if self._index.listings.scope.needs(FLAVORS):
+        if is_needed(FLAVORS, self._index.listings.scope):
             return not compared.fits or self._needs_lookup(consumer, compared)
         # A lookup of each server with a device would cost too much in every run.
         return not compared.fits and not compared.explained
@@ -315,7 +316,7 @@ class AmountNominator:
         return by_host
 
     def _needs_tree(self, consumer: str) -> bool:
-        return self._index.listings.scope.needs(FLAVORS) and self._needs_lookup(
+        return is_needed(FLAVORS, self._index.listings.scope) and self._needs_lookup(
             consumer, self._compared[consumer]
         )
 
@@ -324,7 +325,7 @@ class AmountNominator:
         if not compared.missing:
             return ""
         # What a lookup would show is not missing: nobody asked for it.
-        if not self._index.listings.scope.needs(FLAVORS):
+        if not is_needed(FLAVORS, self._index.listings.scope):
             for name in compared.missing:
                 if name in _BEYOND_LOOKUPS:
                     return name
@@ -483,17 +484,17 @@ def choose_hosts_for_server_details(index: ListingsIndex) -> HostChoice:
     if not index.listings.every_cell_listed:
         return HostChoice()
     covered = {node.host for uuid, node in index.nodes.items() if index.covers(uuid)}
-    if scope.needs(FLAVORS) or (scope.hosts and scope.needs(USAGE)):
+    if is_needed(FLAVORS, scope) or (scope.hosts and is_needed(USAGE, scope)):
         return HostChoice(tuple(sorted(covered)))
-    if scope.needs_every_lookup:
+    if needs_every_lookup(scope):
         return HostChoice()
     locations = ServerLocations(index)
     hosts = covered & set(locations.shared_hosts)
     agreeing: frozenset[str] = frozenset()
-    if scope.needs(USAGE):
+    if is_needed(USAGE, scope):
         mismatched, agreeing = _compare_figures(index, locations)
         hosts |= mismatched
-    if scope.needs(CHILDREN):
+    if is_needed(CHILDREN, scope):
         hosts |= _list_hosts_with_children(index, locations)
     return HostChoice(tuple(sorted(hosts)), agreeing)
 

@@ -51,6 +51,7 @@ from ..models.snapshot import (
     Scope,
     Snapshot,
 )
+from ..options.scope import is_needed
 from .allocations import list_providers_to_read, list_roots_in_shard, select_allocations
 from .candidates import AmountNominator, HostChoice
 from .compute_nodes import list_compute_nodes, list_services_with_retry, read_nodes
@@ -136,7 +137,7 @@ class IncrementalCollector(Collector):
                 "microversion 2.59."
             )
         for kind in scope.kinds or scope.also_kinds:
-            if not _NEEDS_OF_ALL.isdisjoint(collect_needs([kind], ())):
+            if not _NEEDS_OF_ALL.isdisjoint(collect_needs((kind,), ())):
                 raise FullReadingNeeded(f"The kind {kind} needs everything to be read.")
 
     def _list_changed(
@@ -519,6 +520,6 @@ def _has_its_amounts(
     compared = compare_listed(server, allocations, pci_aliases)
     if NO_FLAVOR in compared.missing:
         return False
-    if scope.needs(FLAVORS) and (compared.missing or len(allocations) > 1):
+    if is_needed(FLAVORS, scope) and (compared.missing or len(allocations) > 1):
         return False
     return compared.fits

@@ -63,6 +63,7 @@ from ..models.snapshot import (
     Surroundings,
 )
 from ..models.surroundings import DeletedServer, Deletion
+from ..options.scope import is_needed
 
 T = t.TypeVar("T")
 
@@ -95,7 +96,7 @@ class _SurroundingsReader:
 
     def read_bare_metal(self) -> BareMetal:
         api = self._session.bare_metal
-        if api is None or not self._scope.needs(NODES):
+        if api is None or not is_needed(NODES, self._scope):
             return BareMetal()
         reader = BareMetalReader(api)
         reading = self._try(
@@ -131,7 +132,7 @@ class _SurroundingsReader:
             Projects(),
         )
         refused = [answer for answer in reading.lookups.values() if answer.status not in (200, 404)]
-        if refused and self._scope.needs(PROJECTS):
+        if refused and is_needed(PROJECTS, self._scope):
             self.unread.append(
                 "It was not searched for owners whose project no longer exists: Keystone answered "
                 f"{refused[0].status} when asked for a project."
@@ -139,7 +140,7 @@ class _SurroundingsReader:
         return reading
 
     def read_deletions(self) -> Deletions:
-        if not self._scope.needs(DELETIONS):
+        if not is_needed(DELETIONS, self._scope):
             return Deletions()
         reading = self._try(
             "It was not searched for servers that cannot be deleted",
@@ -159,7 +160,7 @@ class _SurroundingsReader:
         After the listing of migrations: a server is still on the source for a moment after its
         evacuation is done.
         """
-        if not self._scope.needs(EVACUATED):
+        if not is_needed(EVACUATED, self._scope):
             return {}
         servers = set()
         for migration in self._index.migrations.values():
@@ -206,7 +207,7 @@ def read_deletions(nova: NovaReader, index: SnapshotIndex) -> Deletions:
     """
     scope = index.snapshot.scope
     states = list(_STATES)
-    if scope.needs(FAILED_DELETIONS) or scope.is_narrow:
+    if is_needed(FAILED_DELETIONS, scope) or scope.is_narrow:
         states.append(_FAILED_STATE)
     listings = tuple(nova.list_servers_in_state(*state) for state in states)
     found: dict[str, DeletedServer] = {}
@@ -365,9 +366,9 @@ class MirrorReader:
         members: Mapping[str, Answer[tuple[str, ...]]] = {}
         lacking: Mapping[str, Mapping[str, Answer[tuple[str, ...]]]] = {}
         disabled: Answer[tuple[str, ...]] = NOT_ASKED
-        if scope.needs(MEMBERS):
+        if is_needed(MEMBERS, scope):
             members = self._read_members(aggregate.uuid for aggregate in listed)
-        if scope.needs(TRAITS):
+        if is_needed(TRAITS, scope):
             lacking = self._read_lacking(_list_required_pairs(listed))
             disabled = self._placement.query_providers_with_trait(DISABLED_TRAIT)
         return Mirror(aggregates, members, lacking, disabled)
@@ -427,7 +428,7 @@ def is_wanted(scope: Scope | None) -> bool:
     """Return whether findings about the groups of hosts are asked for."""
     if scope is None or (scope.is_narrow and not scope.hosts):
         return False
-    return scope.needs(MEMBERS) or scope.needs(TRAITS)
+    return is_needed(MEMBERS, scope) or is_needed(TRAITS, scope)
 
 
 def _list_required_pairs(aggregates: Iterable[Aggregate]) -> list[tuple[str, str]]:
@@ -482,7 +483,7 @@ def _list_owners(snapshot: Snapshot) -> set[str]:
 
 def _list_servers(nova: NovaReader, snapshot: Snapshot) -> Mapping[str, tuple[str, ...]]:
     """Return the servers by project; none unless the scope names the kind."""
-    if not snapshot.scope.needs(PROJECT_SERVERS):
+    if not is_needed(PROJECT_SERVERS, snapshot.scope):
         return {}
     by_project: dict[str, list[str]] = {}
     for server, project in nova.list_server_projects().value or ():

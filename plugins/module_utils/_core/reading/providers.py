@@ -14,6 +14,7 @@ from ..facts.index import find_nova_roots
 from ..facts.listings_index import ListingsIndex
 from ..models.placement import Allocations, ProviderDetails
 from ..models.snapshot import FORMER_ROOTS, INVENTORIES
+from ..options.scope import is_needed
 
 # The inventories of at most so many providers are read only because candidates name them.
 _MAX_DETAILED_PROVIDERS = 100
@@ -24,7 +25,7 @@ def list_covered_roots_without_node(index: ListingsIndex) -> set[str]:
 
     There are none where no kind that is asked for is about them.
     """
-    if not index.listings.scope.needs(FORMER_ROOTS):
+    if not is_needed(FORMER_ROOTS, index.listings.scope):
         return set()
     return _list_covered_roots(index) - set(index.nodes)
 
@@ -38,7 +39,7 @@ def read_details(
     """
     scope = index.listings.scope
     wanted: set[str] = set()
-    if scope.is_narrow or scope.needs(INVENTORIES):
+    if scope.is_narrow or is_needed(INVENTORIES, scope):
         wanted = _list_covered_roots(index) & set(index.nodes) & set(index.providers)
     return {
         **placement.get_details(sorted(wanted), ("inventories",)),

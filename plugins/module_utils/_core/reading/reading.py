@@ -25,6 +25,7 @@ from ..facts.listings_index import ListingsIndex
 from ..models.nova import Server
 from ..models.resource_request import PciAlias
 from ..models.snapshot import FLAVORS, Listings, Scope, Snapshot
+from ..options.scope import is_needed
 from . import compute_nodes
 from .candidates import (
     AmountNominator,
@@ -157,7 +158,7 @@ class Collector:
         fresh: bool,
         with_amounts: bool = False,
     ) -> EvidenceReader:
-        with_amounts = with_amounts or scope.needs(FLAVORS)
+        with_amounts = with_amounts or is_needed(FLAVORS, scope)
         context = Context(
             index, scope, fresh, with_amounts=with_amounts, pci_aliases=self._pci_aliases
         )

@@ -53,6 +53,7 @@ from ..models.snapshot import (
     Request,
     Scope,
 )
+from ..options.scope import is_needed
 
 # How far back the action that placed or shelved a server is searched; beyond that it stays
 # undecided.
@@ -335,7 +336,7 @@ def until_a_row_is_found(look: Look) -> Iterator[int]:
     """
     context = look.context
     has_shown_all = not context.fresh and context.index.has_servers_of_every_host
-    if look.evidence.marker.status != 400 or has_shown_all or not context.scope.needs(ROWS):
+    if look.evidence.marker.status != 400 or has_shown_all or not is_needed(ROWS, context.scope):
         return
     for attempt in range(look.times):
         yield attempt

@@ -11,10 +11,12 @@ import typing as t
 
 import pytest
 
-from ansible_collections.osops.placement.plugins.module_utils._core.facts.soundness import (
+from ansible_collections.osops.placement.plugins.module_utils._core.facts.microversions import (
     explain_unprovable,
-    list_blocking_requirements,
     list_unmet_requirements,
+)
+from ansible_collections.osops.placement.plugins.module_utils._core.facts.soundness import (
+    list_blocking_requirements,
 )
 from ansible_collections.osops.placement.plugins.module_utils._core.options.policy import Policy
 from ansible_collections.osops.placement.tests.unit.plugins.module_utils.judging import (

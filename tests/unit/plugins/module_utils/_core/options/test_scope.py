@@ -17,6 +17,7 @@ from ansible_collections.osops.placement.plugins.module_utils._core.models.snaps
     Shard,
 )
 from ansible_collections.osops.placement.plugins.module_utils._core.options.scope import (
+    needs_every_lookup,
     parse_scope,
     scope_options,
 )
@@ -105,7 +106,7 @@ def test_groups_limit_the_hosts_and_their_consumers_are_not_all_looked_up(
     chosen = _scope(**named)
 
     assert chosen.is_limited_to_hosts and not chosen.needs_servers_of_every_host
-    assert not chosen.is_narrow and not chosen.needs_every_lookup
+    assert not chosen.is_narrow and not needs_every_lookup(chosen)
     assert chosen != Scope()
 
 
