@@ -22,7 +22,6 @@ from ..models.snapshot import (
     HOST_ALLOCATIONS,
     HOST_MIGRATIONS,
     MARKER,
-    MARKERS,
     NOT_ASKED,
     UNLISTED_MOVES,
     Answer,
@@ -35,7 +34,7 @@ KIND = define_kind(
     __doc__,
     ORPHAN,
     REMEDIATE,
-    needs=(DELETED, ACTIONS, MARKER, MARKERS, HOST_MIGRATIONS, HOST_ALLOCATIONS, UNLISTED_MOVES),
+    needs=(DELETED, ACTIONS, MARKER, HOST_MIGRATIONS, HOST_ALLOCATIONS, UNLISTED_MOVES),
     cells=EVERY,
     was="forgotten_migration",
 )

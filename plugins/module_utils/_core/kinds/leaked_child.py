@@ -21,7 +21,7 @@ from ..models.snapshot import ACTIONS, AMOUNTS, CHILDREN
 from ..models.verdict import Decision, drifted
 from ..options.policy import Policy
 
-KIND = define_kind(__name__, __doc__, DRIFT, OPT_IN, needs=(ACTIONS, *AMOUNTS, CHILDREN))
+KIND = define_kind(__name__, __doc__, DRIFT, OPT_IN, needs=(ACTIONS, AMOUNTS, CHILDREN))
 
 
 def prove(view: ConsumerView, policy: Policy) -> Decision | None:

@@ -24,7 +24,7 @@ KIND = define_kind(
     __doc__,
     DRIFT,
     OPT_IN,
-    needs=(ACTIONS, *AMOUNTS, PORT_ACTIONS, CHILDREN),
+    needs=(ACTIONS, AMOUNTS, PORT_ACTIONS, CHILDREN),
     named_needs=(BANDWIDTH,),
 )
 

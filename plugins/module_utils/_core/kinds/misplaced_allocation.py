@@ -28,7 +28,7 @@ KIND = define_kind(
     __doc__,
     DRIFT,
     OPT_IN,
-    needs=(ACTIONS, LAST_ACTIONS, *AMOUNTS),
+    needs=(ACTIONS, LAST_ACTIONS, AMOUNTS),
     cells=EVERY,
     was="moved_server",
 )

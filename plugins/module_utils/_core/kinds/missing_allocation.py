@@ -19,7 +19,7 @@ from ..models.snapshot import ACTIONS, AMOUNTS
 from ..models.verdict import Decision
 from ..options.policy import Policy
 
-KIND = define_kind(__name__, __doc__, DRIFT, OPT_IN, needs=(ACTIONS, *AMOUNTS), cells=EVERY)
+KIND = define_kind(__name__, __doc__, DRIFT, OPT_IN, needs=(ACTIONS, AMOUNTS), cells=EVERY)
 
 
 def prove(view: ConsumerView, policy: Policy) -> Decision | None:

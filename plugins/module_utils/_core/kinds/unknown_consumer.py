@@ -14,7 +14,7 @@ from ..._common.times import format_duration
 from ..facts.consumer import ConsumerView
 from ..facts.deletion import is_unknown_to_nova
 from ..models.kind import EVERY, OPT_IN, ORPHAN, Requirement, define_kind
-from ..models.snapshot import ACTIONS, DELETED, HOST_MIGRATIONS, MARKER, MARKERS, ROWS, Answer
+from ..models.snapshot import ACTIONS, DELETED, HOST_MIGRATIONS, MARKER, ROWS, Answer
 from ..models.verdict import Decision, orphaned, protected, undecided
 from ..options.policy import Policy
 
@@ -23,7 +23,7 @@ KIND = define_kind(
     __doc__,
     ORPHAN,
     OPT_IN,
-    needs=(DELETED, ACTIONS, MARKER, MARKERS, HOST_MIGRATIONS, ROWS),
+    needs=(DELETED, ACTIONS, MARKER, HOST_MIGRATIONS, ROWS),
     version=Requirement("Placement", (1, 38), "which consumers belong to another service"),
     cells=EVERY,
     was="forgotten_consumer",

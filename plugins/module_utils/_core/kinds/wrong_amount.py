@@ -43,7 +43,7 @@ KIND = define_kind(
     __doc__,
     DRIFT,
     OPT_IN,
-    needs=(ACTIONS, *AMOUNTS, USAGE),
+    needs=(ACTIONS, AMOUNTS, USAGE),
     named_needs=(FLAVORS,),
     cells=EVERY,
 )

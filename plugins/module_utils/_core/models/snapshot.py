@@ -162,11 +162,8 @@ HOST_TREE: Request[t.Any] = Request("host_trees")
 HOST_ALLOCATIONS: Request[t.Any] = Request("host_allocations")
 UNLISTED_MOVES: Request[t.Any] = Request("unlisted_moves")
 
-# What decides on the amounts of a server.
-AMOUNTS = (
-    *(HOST_TREE, SHAPE, INTERFACES, PORTS, ATTACHMENTS, ROOT_VOLUME),
-    *(DEVICE_PROFILES, ACCELERATORS),
-)
+# All that decides on the amounts of a server, from the tree of its host to its devices.
+AMOUNTS: Request[t.Any] = Request("amounts")
 
 # About more than one consumer, where a kind needs it.
 # Each consumer in scope, even if the listings show it to be in order.

@@ -109,7 +109,9 @@ class AllocationReader:
         self, scope: Scope, trees: frozenset[str], providers: Mapping[str, Provider]
     ) -> AllocationListing:
         """Read the allocations of the hosts and of the consumers that a narrow scope names."""
-        in_trees = self._read_allocations_in_trees(trees, providers)
+        in_trees = self._placement.list_allocations_on_providers(
+            uuid for uuid, provider in providers.items() if provider.root in trees
+        )
         # Of a named consumer the whole allocation was read, and in the trees only a part of it.
         return AllocationListing({**in_trees, **self._read_named_consumers(scope)}, trees)
 
@@ -147,13 +149,6 @@ class AllocationReader:
         if not roots & in_groups:
             raise InvalidInput(_explain_empty_scope(scope))
         return roots & in_groups
-
-    def _read_allocations_in_trees(
-        self, trees: Collection[str], providers: Mapping[str, Provider]
-    ) -> dict[str, Allocations]:
-        return self._placement.list_allocations_on_providers(
-            uuid for uuid, provider in providers.items() if provider.root in trees
-        )
 
     def _read_named_consumers(self, scope: Scope) -> dict[str, Allocations]:
         """Return the allocations of the named consumers, and of the migrations of named servers."""

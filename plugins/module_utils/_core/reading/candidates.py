@@ -371,7 +371,9 @@ class ServerLocations:
                 self.shared_hosts.append(host)
                 continue
             for node in nodes:
-                self._servers[node.uuid] = _freeze(node.servers)
+                # None where it was not asked for them.
+                servers = node.servers
+                self._servers[node.uuid] = None if servers is None else frozenset(servers)
 
     def has_only_own_tree(self, consumer: str, allocations: Allocations) -> bool:
         """Return whether the consumer holds the tree of its host only.
@@ -411,13 +413,6 @@ class ServerLocations:
             if servers and consumer in servers:
                 counted[provider] = amounts
         return counted
-
-
-def _freeze(servers: Iterable[str] | None) -> frozenset[str] | None:
-    """Return the servers of a node as a set, None where it was not asked for them."""
-    if servers is None:
-        return None
-    return frozenset(servers)
 
 
 # Of the few hosts of a shard most may have the same fault; so many have to agree before what they

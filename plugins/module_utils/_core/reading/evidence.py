@@ -16,7 +16,7 @@ from ..facts.index import find_nova_roots
 from ..facts.listings_index import ListingsIndex, MigrationListing
 from ..facts.soundness import is_same_listing
 from ..models.nova import Migration, Server
-from ..models.placement import Allocation, Allocations, ProviderDetails
+from ..models.placement import Allocation, ProviderDetails
 from ..models.snapshot import (
     ALLOCATION,
     NOT_ASKED,
@@ -100,12 +100,21 @@ class EvidenceReader:
         if self.scope.shard:
             consumers = self._select_in_shard(consumers, answers, server_details or {})
         allocations = [answer.value.resources for answer in answers.values() if answer.value]
-        self._read_traits(allocations)
+        # Without a listing of compute nodes, every root would seem to be without one.
+        has_nodes = self.index.listings.hypervisors.value is not None
+        if has_nodes:
+            self._details = read_missing_traits(
+                self.placement, self.index, allocations, self._details
+            )
         self._hosts.look_up_roots(find_roots_without_node(self.index, allocations))
         # In parallel, because no proof that an allocation is orphaned rests on the inventories.
         (candidates, evidence), details = run_parallel(
             lambda: self._look_up_consumers(sources, consumers, answers),
-            lambda: self._read_inventories(named),
+            lambda: (
+                add_inventories(self.placement, self.index, named, self._details)
+                if has_nodes and not self.context.fresh
+                else self._details
+            ),
         )
         return Snapshot(
             **vars(self._read_last_listings(evidence)),
@@ -121,19 +130,6 @@ class EvidenceReader:
             finished_at=get_utc_now(),
             mirror_again=self.mirror.read_again(self.index),
         )
-
-    def _read_traits(self, allocations: Sequence[Allocations]) -> None:
-        """Add the traits of the roots in `allocations` that are not a compute node's."""
-        # Without a listing of compute nodes, every root would seem to be without one.
-        if self.index.listings.hypervisors.value is None:
-            return
-        self._details = read_missing_traits(self.placement, self.index, allocations, self._details)
-
-    def _read_inventories(self, consumers: Sequence[str]) -> dict[str, ProviderDetails]:
-        """Return the details, with the inventories of the providers that consumers name."""
-        if self.context.fresh or self.index.listings.hypervisors.value is None:
-            return self._details
-        return add_inventories(self.placement, self.index, consumers, self._details)
 
     def _read_last_listings(self, evidence: Mapping[str, Evidence]) -> Listings:
         """Return the listings as they are at the end of the reading.

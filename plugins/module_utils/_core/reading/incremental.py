@@ -46,7 +46,6 @@ from ..models.snapshot import (
     READ_OR_REMEMBERED,
     Answer,
     Listings,
-    Mirror,
     Reading,
     Scope,
     Snapshot,
@@ -94,7 +93,10 @@ class IncrementalCollector(Collector):
         # In parallel, because these listings only name candidates.
         allocations, (servers, migrations) = run_parallel(
             lambda: self._read_allocations(scope, memory, providers),
-            lambda: self._list_changed(memory.changes_since),
+            lambda: (
+                self._nova.list_changed_servers(memory.changes_since),
+                self._nova.list_changed_migrations(memory.changes_since),
+            ),
         )
         changes = _build_changes(memory, providers, servers, migrations)
         allocations = self._look_up_remembered(changes, allocations, memory)
@@ -113,7 +115,8 @@ class IncrementalCollector(Collector):
             services_after=NOT_ASKED,
             samples=(),
             control=None,
-            mirror=self._read_mirror(scope),
+            # All of them, because no memory says which of Nova's host aggregates have changed.
+            mirror=self._mirror.read(scope) if is_wanted(scope) else None,
         )
         details = {server.uuid: server for server in changes.servers}
         snapshot = self._read_candidates(begun, memory, candidates, details)
@@ -124,12 +127,6 @@ class IncrementalCollector(Collector):
             raise FullReadingNeeded("A cell stopped answering.")
         return _drop_settled(snapshot)
 
-    def _read_mirror(self, scope: Scope) -> Mirror | None:
-        # All of them, because no memory says which of Nova's host aggregates have changed.
-        if not is_wanted(scope):
-            return None
-        return self._mirror.read(scope)
-
     def _require_filters(self, scope: Scope) -> None:
         if not self._nova.lists_changed_migrations:
             raise FullReadingNeeded(
@@ -139,11 +136,6 @@ class IncrementalCollector(Collector):
         for kind in scope.kinds or scope.also_kinds:
             if not _NEEDS_OF_ALL.isdisjoint(collect_needs((kind,), ())):
                 raise FullReadingNeeded(f"The kind {kind} needs everything to be read.")
-
-    def _list_changed(
-        self, since: str
-    ) -> tuple[Answer[tuple[Server, ...]], Answer[tuple[Migration, ...]]]:
-        return self._nova.list_changed_servers(since), self._nova.list_changed_migrations(since)
 
     def _read_allocations(
         self, scope: Scope, memory: Memory, providers: Mapping[str, Provider]

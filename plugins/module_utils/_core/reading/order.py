@@ -47,6 +47,7 @@ from ..models.snapshot import (
     ACCELERATORS,
     ACTIONS,
     ALLOCATION,
+    AMOUNTS,
     ATTACHMENTS,
     BANDWIDTH,
     CHILDREN,
@@ -184,6 +185,8 @@ PROOF_OF_SERVER = (
 # What else kinds need, and where it is asked for.
 _ELSEWHERE = frozenset(
     {
+        # The rows from the tree of a host to the devices of a server.
+        AMOUNTS,
         # `candidates`: which consumers are looked up, and which hosts are asked for flavors.
         *(EVERY_CONSUMER, USAGE, CHILDREN, FLAVORS, BANDWIDTH),
         # `providers`

@@ -26,8 +26,12 @@ from ansible_collections.osops.placement.plugins.module_utils._core.models.kinds
 )
 from ansible_collections.osops.placement.plugins.module_utils._core.models.snapshot import (
     ALLOCATION,
+    AMOUNTS,
+    INTERFACES,
     MIGRATIONS,
+    PORTS,
     SERVER,
+    SHAPE,
     Evidence,
 )
 from ansible_collections.osops.placement.plugins.module_utils._core.models.verdict import (
@@ -93,6 +97,8 @@ def _find_with_declared_needs(snapshot: Snapshot) -> Iterator[tuple[Finding, Fin
             continue
         (kind,) = (kind for kind in KINDS if kind.name == finding.kind)
         kept = {"uuid", ALLOCATION, MIGRATIONS, SERVER, *kind.needs}
+        if AMOUNTS in kind.needs:
+            kept |= {SHAPE, INTERFACES, PORTS}
         left_out = {
             field.name: field.default for field in d.fields(Evidence) if field.name not in kept
         }
