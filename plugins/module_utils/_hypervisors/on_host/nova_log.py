@@ -26,7 +26,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from ..._common.times import UTC, format_time
 
 if t.TYPE_CHECKING:  # pragma: no cover
-    _Stream = t.IO[bytes] | gzip.GzipFile
+    _Stream = t.Union[t.IO[bytes], gzip.GzipFile]
 
 _UUID = r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"
 _INSTANCE = rf"Instance (?P<instance>{_UUID})"
