@@ -23,7 +23,7 @@ from ..plugin_utils._report.notification import Notice
 from ..plugin_utils._report.report import Report
 from ..plugin_utils._stage.action import is_plan_of_findings, read_argument_spec
 from ..plugin_utils._terminal import changes, clouds, lines, terminal
-from ..plugin_utils._terminal.ending import format_commands, format_journals, format_undo
+from ..plugin_utils._terminal.next_command import format_commands, format_journals, format_undo
 from ..plugin_utils._terminal.run_report import RunReportActionModule
 from ..plugin_utils._terminal.screen import is_verbose, measure_terminal, print_lines
 

@@ -811,7 +811,7 @@ from ..module_utils._core.facts.services import (
 from ..module_utils._core.options.policy import policy_options
 from ..module_utils._hosts.blockers import DISABLE, DRAINABLE, explain_refusal
 from ..module_utils._hosts.host_info import HostReport
-from ..module_utils._hosts.removal import describe_removal
+from ..module_utils._hosts.remains import describe_removal
 from ..module_utils._hosts.retirement import (
     make_host_reader,
     parse_part_policy,

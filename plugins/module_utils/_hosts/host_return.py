@@ -20,8 +20,8 @@ from .drain_reader import DrainReader
 from .draining import LEFT, MOVED, MoveOutcomeDocument
 from .move_journal import DRAIN, RETURN, Departure, MoveHistory, MoveJournal
 from .move_run import MoveRun, build_outcome
+from .server_actions import ServerMover
 from .server_move import MoveEnd, Mover, MoveTask
-from .server_mover import ServerMover
 from .service_writer import ServiceWriter
 
 _UNFOLLOWED = (

@@ -61,7 +61,7 @@ from .move_progress import (
 )
 from .move_reader import MoveReader
 from .move_ways import decide_way
-from .server_mover import MoveReply, ServerMover
+from .server_actions import MoveReply, ServerMover
 
 # How often a resize that still waits is confirmed again, when Nova has accepted the confirmation
 # and then given it up.

@@ -30,8 +30,8 @@ from .._report.status import (
 )
 from .._stage.action import is_plan_of_findings
 from . import changes, terminal
-from .ending import Ending, format_ending, format_journals, format_undo
 from .lines import get_prose_width, leave_out_reasons
+from .next_command import Ending, format_ending, format_journals, format_undo
 from .screen import is_verbose, measure_terminal, print_lines
 
 # The files of a run, each None if it is not there.

@@ -20,7 +20,7 @@ from ansible_collections.osops.placement.plugins.module_utils._hosts.move_reader
     parse_drain_server,
     parse_group,
 )
-from ansible_collections.osops.placement.plugins.module_utils._hosts.server_mover import (
+from ansible_collections.osops.placement.plugins.module_utils._hosts.server_actions import (
     MoveReply,
     ServerMover,
 )

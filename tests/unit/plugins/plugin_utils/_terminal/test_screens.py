@@ -30,15 +30,15 @@ from ansible_collections.osops.placement.plugins.plugin_utils._terminal.changes 
     format_remediation,
     format_results,
 )
-from ansible_collections.osops.placement.plugins.plugin_utils._terminal.ending import (
+from ansible_collections.osops.placement.plugins.plugin_utils._terminal.lines import (
+    get_prose_width,
+    measure_width,
+)
+from ansible_collections.osops.placement.plugins.plugin_utils._terminal.next_command import (
     Ending,
     format_commands,
     format_ending,
     format_journals,
-)
-from ansible_collections.osops.placement.plugins.plugin_utils._terminal.lines import (
-    get_prose_width,
-    measure_width,
 )
 from ansible_collections.osops.placement.plugins.plugin_utils._terminal.terminal import (
     format_findings,

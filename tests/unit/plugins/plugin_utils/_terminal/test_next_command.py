@@ -17,7 +17,7 @@ from ansible_collections.osops.placement.plugins.plugin_utils._report.proposed_c
     ENVIRONMENT,
     Context,
 )
-from ansible_collections.osops.placement.plugins.plugin_utils._terminal.ending import (
+from ansible_collections.osops.placement.plugins.plugin_utils._terminal.next_command import (
     Ending,
     format_commands,
     format_ending,

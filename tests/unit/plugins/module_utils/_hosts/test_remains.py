@@ -30,7 +30,7 @@ from ansible_collections.osops.placement.plugins.module_utils._hosts.parts impor
     NetworkParts,
     PartPolicy,
 )
-from ansible_collections.osops.placement.plugins.module_utils._hosts.removal import (
+from ansible_collections.osops.placement.plugins.module_utils._hosts.remains import (
     HostRemoval,
     describe_removal,
 )
