@@ -17,15 +17,21 @@ from ansible.errors import AnsibleError
 from ansible.plugins.action import ActionBase
 from ansible.utils.vars import load_extra_vars
 
+from ..module_utils._common.options import Option, Role
 from ..module_utils._common.text import make_printable
+from ..module_utils._core.options.orphan_cleanup import ORPHAN_CLEANUP
+from ..module_utils._hosts.host_decommission import HOST_DECOMMISSION
+from ..module_utils._hypervisors.hypervisor_cleanup import HYPERVISOR_CLEANUP
 from ..modules import validate_variables
 from ..plugin_utils._stage.action import read_argument_spec
 from ..plugin_utils._stage.controller import is_on_controller
-from ..plugin_utils._variables.role_variables import find_faults, format_faults, list_options
-from ..plugin_utils._variables.variable_bounds import Run
-from ..plugin_utils._variables.variable_limits import find_lost_texts
-from ..plugin_utils._variables.variable_mentions import find_mentioned, is_import, list_tags
-from ..plugin_utils._variables.variable_values import SECRETS, explain_emptied, is_omitted
+from ..plugin_utils._variables.checks import Run, explain_emptied, is_omitted
+from ..plugin_utils._variables.command_line import find_lost_texts
+from ..plugin_utils._variables.mentions import find_mentioned, is_import, list_tags
+from ..plugin_utils._variables.roles import find_faults, format_faults
+from ..plugin_utils._variables.unknown import IGNORED, Variables
+
+ROLES = {role.name: role for role in (ORPHAN_CLEANUP, HOST_DECOMMISSION, HYPERVISOR_CLEANUP)}
 
 _UNDEFINED = re.compile(r"'([^']+)' is undefined")
 _CLOSED_VAULT = re.compile(r"undecryptable|no vault secrets")
@@ -51,17 +57,19 @@ class ActionModule(ActionBase):
         super().run(tmp, task_vars)
         spec = read_argument_spec(validate_variables.DOCUMENTATION)
         _result, options = self.validate_argument_spec(argument_spec=spec)
-        role, variables = options["role"], task_vars or {}
+        role, variables = ROLES[options["role"]], task_vars or {}
         # Every YAML file that Ansible has read so far, by its path.
         self._files = getattr(self._loader, "_FILE_CACHE", {})
         unfit = self._find_unfit_tags(variables)
         if unfit:
-            fault = f"No stage of this run has a tag, so leave out {unfit}: {_WITHOUT_TAGS[role]}."
+            fault = (
+                f"No stage of this run has a tag, so leave out {unfit}: {_WITHOUT_TAGS[role.name]}."
+            )
             return {"failed": True, "msg": format_faults([fault])}
         if not self._is_selected(variables):
             return {"changed": False, "skipped": True}
         extra = load_extra_vars(self._loader)
-        values, faults = self._evaluate(role, list_options(role, variables), variables)
+        values, faults = self._evaluate(role, variables)
         if options["extra_only"]:
             # A template may need a variable that another host has.
             faults = []
@@ -73,11 +81,13 @@ class ActionModule(ActionBase):
             return find_mentioned(names, itertools.chain(self._files.values(), [variables], others))
 
         given = context.CLIARGS.get("extra_vars") or ()
-        faults += [*find_lost_texts(given, _read_text), *self._find_lost_keywords()]
-        faults += find_faults(role, variables, extra, values, run, find_used, self._read_texts)
+        faults += [*find_lost_texts(given, _read_text, ROLES), *self._find_lost_keywords()]
+        faults += find_faults(
+            Variables(role, ROLES, run, variables, extra, values, find_used, self._read_texts)
+        )
         if faults:
             return {"failed": True, "msg": format_faults(faults)}
-        if role != "orphan_cleanup" or options["extra_only"]:
+        if role is not ORPHAN_CLEANUP or options["extra_only"]:
             return {"changed": False}
         return {"changed": False, "run": self._begin_run(options["entry_point"], variables)}
 
@@ -162,7 +172,6 @@ class ActionModule(ActionBase):
             entry_point=entry_point,
             host=host,
             has_files=is_on_controller(self),
-            is_check=bool(self._task.check_mode),
             is_one_cloud=host == "localhost" and not is_play and not is_one_of_many,
             is_play=is_play,
             play_hosts=len(variables["ansible_play_hosts_all"]),
@@ -170,7 +179,7 @@ class ActionModule(ActionBase):
         )
 
     def _evaluate(
-        self, role: str, names: t.Iterable[str], variables: Mapping[str, t.Any]
+        self, role: Role, variables: Mapping[str, t.Any]
     ) -> tuple[dict[str, t.Any], list[str]]:
         """Return the values of the variables, and a sentence for each that has none."""
         templar: t.Any = self._templar
@@ -178,7 +187,11 @@ class ActionModule(ActionBase):
         faults: list[str] = []
         # The placeholder of ansible-core 2.18.
         omitted = variables.get("omit")
-        for name in names:
+        # A run of any role may have the names that it is to ignore.
+        options = {**role.options, IGNORED: ORPHAN_CLEANUP.options[IGNORED]}
+        for name, option in options.items():
+            if name not in variables:
+                continue
             raw = variables[name]
             try:
                 # In a dictionary, because a variable that is to be omitted is left out of one.
@@ -186,9 +199,9 @@ class ActionModule(ActionBase):
                 # ansible-core 2.18 opens a vault only when somebody reads what is in it.
                 str(evaluated)
             except AnsibleError as error:
-                faults.append(f"{name} {_explain(name, error)}")
+                faults.append(f"{name} {_explain(option, error)}")
                 continue
-            emptied = explain_emptied(name, raw, evaluated.get(name, raw), omitted)
+            emptied = explain_emptied(option, raw, evaluated.get(name, raw), omitted)
             if emptied:
                 faults.append(f"{name} {emptied}")
             else:
@@ -205,7 +218,7 @@ def _read_text(path: str) -> str:
         return ""
 
 
-def _explain(name: str, error: AnsibleError) -> str:
+def _explain(option: Option, error: AnsibleError) -> str:
     """Return the end of a sentence about a variable whose template cannot be evaluated."""
     undefined = _UNDEFINED.search(str(error))
     if undefined:
@@ -215,7 +228,7 @@ def _explain(name: str, error: AnsibleError) -> str:
             "is in a vault that this run cannot open: give the password with --vault-id or "
             "--ask-vault-pass, or in AWX with a vault credential."
         )
-    if name.endswith(SECRETS):
+    if option.secret:
         return "has a template that cannot be evaluated."
     # From ansible-core 2.19 on, the error is only about the plugin that failed.
     cause: BaseException = error

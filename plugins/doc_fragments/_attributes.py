@@ -29,33 +29,15 @@ attributes:
   check_mode:
     support: full
     details:
-      - This action does not modify the cloud.
+      - This action changes neither the cloud nor a host.
   diff_mode:
     support: N/A
     details:
-      - This action does not modify the cloud.
+      - This action changes neither the cloud nor a host.
   idempotent:
     support: full
     details:
-      - This action does not modify the cloud.
-"""
-
-    # Instead of the one above, for modules that run on hypervisors
-    READ_ONLY_HOST = r"""
-options: {}
-attributes:
-  check_mode:
-    support: full
-    details:
-      - This action does not modify the host.
-  diff_mode:
-    support: N/A
-    details:
-      - This action does not modify the host.
-  idempotent:
-    support: full
-    details:
-      - This action does not modify the host.
+      - This action changes neither the cloud nor a host.
 """
 
     ACTION_GROUP = r"""

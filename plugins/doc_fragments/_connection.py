@@ -10,31 +10,20 @@ class ModuleDocFragment:
 options:
   cloud:
     description:
-      - Name of the cloud in C(clouds.yaml), for example V(admin), or a whole cloud configuration
-        as a dictionary.
+      - The name of the cloud in C(clouds.yaml), for example V(admin), or a whole cloud
+        configuration as a dictionary.
       - If neither O(cloud) nor O(auth) is set, the environment variables C(OS_CLOUD) and C(OS_*)
-        are used, as with every OpenStack client.
+        select the cloud, as with every OpenStack client.
     type: raw
-  auth:
-    description:
-      - Authentication data in the form that the plugin in O(auth_type) takes, such as
-        C(auth_url), C(username), C(password) and C(project_name).
-    type: dict
-  auth_type:
-    description:
-      - Name of the keystoneauth plugin that authenticates, for example V(password) or
-        V(v3applicationcredential).
-      - If it is not set, the configuration of the cloud decides.
-    type: str
   region_name:
     description:
-      - Name of the region, for example V(RegionOne).
-      - If it is not set, the configuration of the cloud decides.
+      - The name of the region, for example V(RegionOne). By default, the region of the cloud
+        configuration.
     type: str
   interface:
     description:
-      - Which endpoints of the service catalogue to use.
-      - If it is not set, the configuration of the cloud decides.
+      - The interface of the endpoints in the service catalogue. By default, that of the cloud
+        configuration.
     type: str
     choices:
       - public
@@ -42,36 +31,48 @@ options:
       - admin
     aliases:
       - endpoint_type
-  validate_certs:
+  auth:
     description:
-      - Whether to verify the TLS certificates of the API endpoints.
-      - If it is not set, the configuration of the cloud decides, and certificates are verified by
-        default.
-    type: bool
-    aliases:
-      - verify
+      - The credentials, as a dictionary for the plugin that O(auth_type) names, such as
+        C(auth_url), C(username), C(password) and C(project_name). By default, those of the cloud
+        configuration.
+    type: dict
+  auth_type:
+    description:
+      - The name of the keystoneauth plugin that authenticates, for example V(password) or
+        V(v3applicationcredential). By default, that of the cloud configuration.
+    type: str
   ca_cert:
     description:
-      - Path of a CA bundle that verifies the certificates of the API endpoints.
+      - The path of a CA bundle that verifies the certificates of the API endpoints. By default,
+        that of the cloud configuration, or else the CAs of the system.
     type: path
     aliases:
       - cacert
+  validate_certs:
+    description:
+      - Whether the certificates of the API endpoints must be valid. They must by default, unless
+        the cloud configuration says otherwise.
+    type: bool
+    aliases:
+      - verify
   client_cert:
     description:
-      - Path of a client certificate.
+      - The path of a client certificate. By default, that of the cloud configuration, or none.
     type: path
     aliases:
       - cert
   client_key:
     description:
-      - Path of the key of the client certificate.
+      - The path of the key of the client certificate. By default, that of the cloud configuration,
+        or none.
     type: path
     aliases:
       - key
   api_timeout:
     description:
-      - How many seconds to wait for the answer to one API request, more than 0. A connection must
-        be made within 10 of these seconds.
+      - The number of seconds to wait for the response to one API request. A connection must be made
+        within 10 of these seconds.
     type: int
     default: 120
 requirements:

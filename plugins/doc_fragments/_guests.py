@@ -10,8 +10,8 @@ class ModuleDocFragment:
 options:
   guests:
     description:
-      - Results of M(osops.placement.hypervisor_guest_info), one for each host. Each entry is such
-        a dictionary, or the path of a JSON file with one.
+      - Results of M(osops.placement.hypervisor_guest_info), one for each host. Each entry is such a
+        dictionary, or the path of a JSON file with one.
       - A server with a domain on another host than the one where Nova has the server keeps all its
         allocations, whatever the state of the domain and however old the result is.
       - They also show which devices of its host the guest of a server uses, which no API does. Only

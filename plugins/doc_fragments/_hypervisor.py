@@ -10,11 +10,11 @@ class ModuleDocFragment:
 options:
   virsh:
     description:
-      - The command that runs C(virsh) on the hypervisor, with its arguments. The module splits it
-        like a command line and runs it without a shell.
-      - If libvirt runs in a container, as with Kolla, set the command that runs C(virsh) there,
-        for example V(docker exec -i nova_libvirt virsh) or V(podman exec -i nova_libvirt virsh).
-        C(-i) is required to define a domain again.
+      - The command that runs C(virsh) on the hypervisor, with its arguments. It is split like a
+        command line and runs without a shell.
+      - If libvirt runs in a container, as with Kolla, set the command that runs C(virsh) there, for
+        example V(docker exec -i nova_libvirt virsh) or V(podman exec -i nova_libvirt virsh). C(-i)
+        is required to define a domain again.
     type: str
     default: virsh
   uri:
@@ -22,11 +22,6 @@ options:
       - The connection URI of libvirt.
     type: str
     default: qemu:///system
-  virsh_timeout:
-    description:
-      - How many seconds one call of O(virsh) may take.
-    type: int
-    default: 60
   instances_path:
     description:
       - The directory on the hypervisor in which Nova keeps the directories of its instances
@@ -38,14 +33,18 @@ options:
     default: /var/lib/nova/instances
   quarantine_path:
     description:
-      - The directory to which leftover instance directories are moved. The module creates it with
-        mode 0700 when it needs it. Its parent directory must exist.
+      - The directory to which leftover instance directories are moved. It is created with mode 0700
+        when it is needed. Its parent directory must exist.
       - It must be on the same file system as O(instances_path), and only root and the user of the
         task may be able to write to it.
-      - The default is C(.quarantine) in O(instances_path), which is always on the same file
-        system. Nova ignores this directory, because it looks there only for the UUIDs of its own
-        instances.
+      - The default is C(.quarantine) in O(instances_path), which is always on the same file system.
+        Nova ignores this directory, because it looks there only for the UUIDs of its own instances.
     type: path
+  virsh_timeout:
+    description:
+      - How many seconds one call of O(virsh) may take.
+    type: int
+    default: 60
 requirements:
   - Python 3.9 or newer on the hypervisor
   - C(virsh), from the client programs of libvirt

@@ -10,6 +10,38 @@ class ModuleDocFragment:
 
     DOCUMENTATION = r"""
 options:
+  ignore_other_regions:
+    description:
+      - Whether former providers of a host are to be deleted although other regions have a Nova of
+        their own on the same Placement. Otherwise these are blockers.
+      - Only one Nova is asked for its compute nodes. Before you set this option, make sure that no
+        compute node of the other Nova is behind these providers.
+    type: bool
+    default: false
+    version_added: 3.0.0
+  delete_agents:
+    description:
+      - Whether the network agents of the host are deleted with it in Neutron. Set it to V(false) if
+        the host stays a network node.
+    type: bool
+    default: true
+    version_added: 2.0.0
+  delete_running_agents:
+    description:
+      - Whether that includes the network agents that are alive. By default, these block the
+        deletion, because a running agent registers itself again.
+      - An agent that still serves a network or a router, or under which a port is still in use, is
+        never deleted.
+    type: bool
+    default: false
+    version_added: 2.0.0
+  allow_empty_zone:
+    description:
+      - Whether an availability zone may be left without a host. By default, its last host is
+        blocked.
+    type: bool
+    default: false
+    version_added: 2.0.0
   kinds:
     description:
       - The kinds of findings that count as left over, see
@@ -48,32 +80,4 @@ options:
     elements: str
     default: []
     version_added: 3.0.0
-  ignore_other_regions:
-    description:
-      - Whether former providers of a host are to be deleted although other regions have a Nova
-        of their own on the same Placement. Otherwise these are blockers.
-      - Only one Nova is asked for its compute nodes. Before you set this option, make sure that no
-        compute node of the other Nova is behind these providers.
-    type: bool
-    default: false
-    version_added: 3.0.0
-  delete_agents:
-    description:
-      - Whether the network agents of a host are to be deleted with it. Otherwise they block
-        nothing.
-    type: bool
-    default: true
-    version_added: 2.0.0
-  delete_running_agents:
-    description:
-      - Whether that includes the network agents that are alive. Otherwise these are blockers.
-    type: bool
-    default: false
-    version_added: 2.0.0
-  allow_empty_zone:
-    description:
-      - Whether an availability zone may be left without a host. Otherwise its last host is blocked.
-    type: bool
-    default: false
-    version_added: 2.0.0
 """

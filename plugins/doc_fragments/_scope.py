@@ -10,10 +10,11 @@ class ModuleDocFragment:
 options:
   hosts:
     description:
-      - Read only the allocations on these hosts, and the servers on them. If it is empty, all
-        hosts are read.
+      - Read only the allocations on these hosts, and the servers on them. If it is empty, all hosts
+        are read.
       - Each entry is the name or UUID of a hypervisor, the name of the host of a compute service,
-        or the name or UUID of a provider whose compute node no longer exists.
+        or the name or UUID of a provider whose compute node no longer exists. These are not hosts
+        of an inventory.
       - All consumers with allocations on these hosts are looked up directly, whether or not
         something seems wrong with them.
     type: list
@@ -31,10 +32,10 @@ options:
     description:
       - Read only consumers whose allocations are recorded for these projects, each by its name or
         UUID. If it is empty, the consumers of all projects are read.
-      - Names are looked up in Keystone, which needs the permission to list projects. The module
-        fails if there is no project of that name, or more than one in different domains.
-      - A UUID that neither Keystone nor Placement knows is a failure too. If the credentials
-        cannot read projects, a UUID is used unchecked, and a warning says so.
+      - Names are looked up in Keystone, which needs the permission to list projects. It is an error
+        if there is no project of that name, or more than one in different domains.
+      - A UUID that neither Keystone nor Placement knows is an error too. If the credentials cannot
+        read projects, a UUID is used unchecked, and a warning says so.
     type: list
     elements: str
     default: []
@@ -44,8 +45,8 @@ options:
         the hosts of all aggregates and of none are read.
       - Several aggregates add up. O(aggregates), O(availability_zones), O(cells) and O(hosts)
         narrow each other. A host must be in one of each that is not empty.
-      - The module asks Nova once which hosts these are, before it reads anything else. It fails
-        if an aggregate does not exist or has no hosts, and if no host is left.
+      - Nova is asked once which hosts these are, before anything else is read. It is an error if an
+        aggregate does not exist or has no hosts, and if no host is left.
       - These hosts are read like the whole cloud, and only they. Consumers are looked up directly
         only if the listings do not show them to be in order.
       - An allocation that a server of these hosts has on another host is found when that host is
@@ -57,8 +58,8 @@ options:
     version_added: 2.0.0
   availability_zones:
     description:
-      - Read only the hosts in these availability zones, by name. Also the default zone has a
-        name, V(nova) unless Nova is configured otherwise.
+      - Read only the hosts in these availability zones, by name. Also the default zone has a name,
+        V(nova) unless Nova is configured otherwise.
       - While a cell does not answer, Nova does not say the zone of its hosts. Such a host is read
         only if an aggregate shows its zone, and a warning names the others.
       - Otherwise it is like O(aggregates).
@@ -77,12 +78,12 @@ options:
     version_added: 2.0.0
   cell_hosts:
     description:
-      - The hosts of each cell, as lists of names by the name or UUID of the cell, as
-        C(nova-manage cell_v2 list_hosts) lists them.
+      - The hosts of each cell, as lists of names by the name or UUID of the cell, as C(nova-manage
+        cell_v2 list_hosts) lists them.
       - It has an effect only with O(cells), and decides only what is read. A wrong host is still
         judged by what Nova says about it.
-      - A host in two cells is a failure. A warning names the hosts of the named cells of which
-        Nova lists no compute service.
+      - A host in two cells is an error. A warning names the hosts of the named cells of which Nova
+        lists no compute service.
     type: dict
     default: {}
     version_added: 2.0.0
@@ -91,9 +92,9 @@ options:
       - Report only findings of these kinds. If it is empty, all kinds are reported. Protected and
         undecided consumers are always reported.
       - Three kinds are searched for everywhere only if you name them here, because they take a
-        request for each consumer or provider of the cloud. Otherwise, V(wrong_owner) is found
-        only among consumers that are looked up directly, V(capacity_mismatch) only on the
-        named O(hosts) and on the providers of other findings, and V(uneven_capacity) nowhere.
+        request for each consumer or provider of the cloud. Otherwise, V(wrong_owner) is found only
+        among consumers that are looked up directly, V(capacity_mismatch) only on the named O(hosts)
+        and on the providers of other findings, and V(uneven_capacity) nowhere.
       - For V(missing_project), the projects of all servers are read only if you name it here, and
         otherwise those of the consumers that are looked up directly. For V(stuck_deletion), servers
         in C(ERROR) are read only if you name it here, and for named O(hosts) and O(consumers).
@@ -153,8 +154,8 @@ options:
       - Read one part of a very large cloud, for example V(2/8) for the second of eight parts. All
         parts together find the same as one run on the whole cloud, and exactly one part reports
         each finding.
-      - The hosts are divided by a hash of the UUID of their root provider. Only allocations on
-        the hosts of this part are listed, but each candidate is judged by all its allocations.
+      - The hosts are divided by a hash of the UUID of their root provider. Only allocations on the
+        hosts of this part are listed, but each candidate is judged by all its allocations.
       - This option cannot be combined with O(hosts), O(consumers), O(aggregates),
         O(availability_zones) or O(cells).
     type: str

@@ -60,8 +60,13 @@ import typing as t
 from ansible.errors import AnsibleLookupError
 from ansible.plugins.lookup import LookupBase
 
+from ..module_utils._common.options import Age
+from ..module_utils._core.options.connection import ConnectionOptions
+from ..module_utils._core.options.exclusions import Exclusions, convert_exclusions
+from ..module_utils._core.options.policy import PolicyOptions
 from ..plugin_utils._variables.play_hosts import LEFT_OUT
-from ..plugin_utils._variables.role_options import convert_option, is_answered, list_role_variables
+
+_GROUPS = {"connection": ConnectionOptions, "policy": PolicyOptions}
 
 
 class LookupModule(LookupBase):
@@ -79,13 +84,16 @@ class LookupModule(LookupBase):
         if f"_{role}_validated" not in variables:
             raise AnsibleLookupError(LEFT_OUT)
         defined = {}
-        for option, variable in list_role_variables(role, group).items():
-            if variable in variables:
-                defined[option] = variables[variable]
+        listed = _GROUPS[group].list_options()
+        for option in listed:
+            if f"{role}_{option}" in variables:
+                defined[option] = variables[f"{role}_{option}"]
         # Templated together, an option that is to be omitted is left out.
         templar: t.Any = self._templar
         options = {}
         for option, value in templar.template(defined).items():
-            if is_answered(option, value):
-                options[option] = convert_option(option, value)
+            if isinstance(listed[option], Exclusions):
+                options[option] = convert_exclusions(value)
+            elif not (isinstance(listed[option], Age) and value in (None, "")):
+                options[option] = value
         return options

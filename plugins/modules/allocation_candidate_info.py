@@ -302,8 +302,9 @@ import typing as t
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ..module_utils._core.clients.argspec import connection_options, run
+from ..module_utils._core.clients.argspec import run
 from ..module_utils._core.clients.placement import PlacementReader
+from ..module_utils._core.options.connection import ConnectionOptions
 from ..module_utils._core.resources.candidate_requests import parse_request
 from ..module_utils._core.resources.candidates import find_candidates
 
@@ -322,7 +323,7 @@ def work(module: AnsibleModule, connect: Connect) -> dict[str, t.Any]:
 
 def main() -> None:
     argument_spec = {
-        **connection_options(),
+        **ConnectionOptions.build_spec(),
         "resources": {"type": "dict", "required": True},
         "resource_provider": {"type": "str"},
         "required": {"type": "list", "elements": "str"},

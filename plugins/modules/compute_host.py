@@ -255,7 +255,7 @@ import typing as t
 from ansible.module_utils.basic import AnsibleModule
 
 from ..module_utils._common.errors import InvalidInput
-from ..module_utils._core.clients.argspec import connection_options, run
+from ..module_utils._core.clients.argspec import run
 from ..module_utils._core.clients.nova import NovaReader
 from ..module_utils._core.clients.session import Session
 from ..module_utils._core.facts.services import (
@@ -265,13 +265,14 @@ from ..module_utils._core.facts.services import (
     get_listed_services,
     require_service,
 )
-from ..module_utils._core.options.policy import policy_options
+from ..module_utils._core.options.connection import ConnectionOptions
+from ..module_utils._core.options.policy import PolicyOptions
 from ..module_utils._hosts.deletion import Deleted, HostDeletion
 from ..module_utils._hosts.retirement import (
+    RetirementOptions,
     make_host_reader,
     parse_part_policy,
     read_host_file,
-    retirement_options,
     write_host_file,
 )
 from ..module_utils._hosts.service_writer import ServiceWriter
@@ -345,9 +346,9 @@ def _delete(module: AnsibleModule, connect: Connect) -> dict[str, t.Any]:
 
 def main() -> None:
     argument_spec = {
-        **connection_options(),
-        **policy_options(),
-        **retirement_options(),
+        **ConnectionOptions.build_spec(),
+        **PolicyOptions.build_spec(),
+        **RetirementOptions.build_spec(),
         "host": {"type": "str", "required": True},
         "state": {"type": "str", "choices": ["enabled", "disabled", "absent"], "required": True},
         "disabled_reason": {"type": "str"},

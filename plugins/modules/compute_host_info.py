@@ -799,7 +799,7 @@ import typing as t
 from ansible.module_utils.basic import AnsibleModule
 
 from ..module_utils._common.errors import InvalidInput
-from ..module_utils._core.clients.argspec import connection_options, run
+from ..module_utils._core.clients.argspec import run
 from ..module_utils._core.clients.nova import NovaReader
 from ..module_utils._core.clients.session import Session
 from ..module_utils._core.facts.services import (
@@ -808,15 +808,16 @@ from ..module_utils._core.facts.services import (
     filter_services,
     get_listed_services,
 )
-from ..module_utils._core.options.policy import policy_options
+from ..module_utils._core.options.connection import ConnectionOptions
+from ..module_utils._core.options.policy import PolicyOptions
 from ..module_utils._hosts.blockers import DISABLE, DRAINABLE, explain_refusal
 from ..module_utils._hosts.host_info import HostReport
 from ..module_utils._hosts.remains import describe_removal
 from ..module_utils._hosts.retirement import (
+    RetirementOptions,
     make_host_reader,
     parse_part_policy,
     read_host_file,
-    retirement_options,
     write_host_file,
 )
 
@@ -884,9 +885,9 @@ def _judge(report: HostReport, options: t.Mapping[str, t.Any]) -> dict[str, t.An
 
 def main() -> None:
     argument_spec = {
-        **connection_options(),
-        **policy_options(),
-        **retirement_options(),
+        **ConnectionOptions.build_spec(),
+        **PolicyOptions.build_spec(),
+        **RetirementOptions.build_spec(),
         "hosts": {"type": "list", "elements": "str"},
         "providers": {"type": "list", "elements": "str", "default": []},
         "allow_unknown": {"type": "bool", "default": False},

@@ -187,9 +187,10 @@ from ansible.module_utils.basic import AnsibleModule
 from ..module_utils._common.errors import InvalidInput
 from ..module_utils._common.folders import require_private_file
 from ..module_utils._common.json_files import read_json_option
-from ..module_utils._core.clients.argspec import connection_options, run
+from ..module_utils._core.clients.argspec import run
 from ..module_utils._core.clients.groups import AggregateClient
 from ..module_utils._core.clients.provider_writer import ProviderWriter
+from ..module_utils._core.options.connection import ConnectionOptions
 from ..module_utils._hosts.evacuations import UnfinishedEvacuations
 from ..module_utils._hosts.host_record import name_cloud, parse_former_host
 from ..module_utils._hosts.host_restoration import RESTORABLE, HostRestoration
@@ -274,7 +275,7 @@ def _read_record(path: str | None) -> t.Any:
 
 def main() -> None:
     argument_spec = {
-        **connection_options(),
+        **ConnectionOptions.build_spec(),
         "host": {"type": "str", "required": True},
         "record": {"type": "path"},
         "assume_restarted": {"type": "bool", "default": False},

@@ -514,19 +514,19 @@ from collections.abc import Mapping
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ..module_utils._common.clock import get_utc_now
 from ..module_utils._common.errors import InvalidInput
 from ..module_utils._common.folders import require_private_folder
-from ..module_utils._common.progress import PROGRESS, progress_options
-from ..module_utils._common.times import parse_duration
-from ..module_utils._common.uuids import normalize_uuid, require_uuid
-from ..module_utils._core.clients.argspec import connection_options, run
+from ..module_utils._common.progress import PROGRESS
+from ..module_utils._core.clients.argspec import run
 from ..module_utils._core.clients.session import Session
-from ..module_utils._core.options.exclusions import parse_exclusions
+from ..module_utils._core.options.connection import ConnectionOptions
+from ..module_utils._core.options.policy import ExclusionOptions, parse_policy
+from ..module_utils._core.options.run import ProgressFileOptions
 from ..module_utils._core.run.lock import acquire_lock
 from ..module_utils._core.run.signals import watch_for_stop
 from ..module_utils._hosts.drain import DrainOptions, HostDrain
 from ..module_utils._hosts.draining import DrainSettings
+from ..module_utils._hosts.host_decommission import MoveOptions
 from ..module_utils._hosts.host_return import HostReturn
 from ..module_utils._hosts.move_journal import (
     MoveHistory,
@@ -569,39 +569,27 @@ def work(module: AnsibleModule, connect: Connect) -> dict[str, t.Any]:
 
 def parse_options(params: Mapping[str, t.Any]) -> DrainOptions:
     """Return what the options ask for. Raises InvalidInput for numbers that make no sense."""
-    for name, lowest in (("parallel", 1), ("retries", 0), ("max_failures", 1)):
-        if params[name] < lowest:
-            raise InvalidInput(f"{name} is {params[name]}: it must be {lowest} or more.")
+    moves = MoveOptions.parse(params)
     if params["journal"] and params["state"] != "returned":
         raise InvalidInput("journal is only for state=returned: state=drained reads output_dir.")
-    excluded_servers = {}
-    for name, note in _list_exclusions(params, "exclude_consumers").items():
-        excluded_servers[require_uuid(name, "exclude_consumers:")] = note
-    excluded_hosts = {}
-    for name, note in _list_exclusions(params, "exclude_providers").items():
-        excluded_hosts[normalize_uuid(name) or name] = note
+    policy = parse_policy({name: params[name] for name in ExclusionOptions.list_options()})
+    notes = policy.exclusion_notes
     return DrainOptions(
         host=params["host"],
         reason=params["disabled_reason"],
-        settings=DrainSettings(params["fenced"], params["cold"] == "active", excluded_servers),
-        limits=RunLimits(
-            parallel=params["parallel"],
-            retries=params["retries"],
-            max_failures=params["max_failures"],
-            timeout=parse_duration(params["move_timeout"]),
+        settings=DrainSettings(
+            params["fenced"],
+            moves["cold"] == "active",
+            {name: notes.get(name, "") for name in sorted(policy.exclude_consumers)},
         ),
-        excluded_hosts=excluded_hosts,
+        limits=RunLimits(
+            parallel=moves["parallel"],
+            retries=moves["retries"],
+            max_failures=moves["max_failures"],
+            timeout=moves["move_timeout"],
+        ),
+        excluded_hosts={name: notes.get(name, "") for name in sorted(policy.exclude_providers)},
     )
-
-
-def _list_exclusions(params: Mapping[str, t.Any], option: str) -> dict[str, str]:
-    """Return the names that an option excludes at present, each with until when and why."""
-    now = get_utc_now()
-    excluded = {}
-    for exclusion in parse_exclusions(params[option], option):
-        if not exclusion.has_ended(now):
-            excluded[exclusion.name] = exclusion.note
-    return excluded
 
 
 def _read_history(
@@ -641,23 +629,17 @@ def _pack_history(module: AnsibleModule, session: Session) -> str:
 
 def main() -> None:
     argument_spec = {
-        **connection_options(),
-        **progress_options(),
+        **ConnectionOptions.build_spec(),
+        **ProgressFileOptions.build_spec(),
         "host": {"type": "str", "required": True},
         "state": {"type": "str", "choices": ["drained", "returned"], "default": "drained"},
         "output_dir": {"type": "path", "required": True},
         "journal": {"type": "raw"},
         "disabled_reason": {"type": "str", "default": "drained with osops.placement"},
         "fenced": {"type": "bool", "default": False},
-        "cold": {"type": "str", "choices": ["shut_off", "active"], "default": "shut_off"},
+        **MoveOptions.build_spec(),
+        **ExclusionOptions.build_spec(),
         "move_back": {"type": "bool", "default": False},
-        "parallel": {"type": "int", "default": 2},
-        "retries": {"type": "int", "default": 1},
-        "max_failures": {"type": "int", "default": 5},
-        "move_timeout": {"type": "str", "default": "1h"},
-        "lock_timeout": {"type": "int", "default": 300},
-        "exclude_consumers": {"type": "list", "elements": "raw", "default": []},
-        "exclude_providers": {"type": "list", "elements": "raw", "default": []},
         # The action plugin uses these.
         "show": {"type": "str", "choices": ["nothing", "plan", "result"], "default": "nothing"},
         "export": {"type": "bool", "default": False},

@@ -393,12 +393,11 @@ from ansible.module_utils.basic import AnsibleModule
 
 from ..module_utils._common.runner import run_offline
 from ..module_utils._hypervisors.on_host.guest import ensure_guest_state
-from ..module_utils._hypervisors.on_host.instance_dirs import SUFFIX_BY_KIND, instances_options
+from ..module_utils._hypervisors.on_host.instance_dirs import SUFFIX_BY_KIND
+from ..module_utils._hypervisors.on_host.options import BackupOptions, HypervisorOptions
 from ..module_utils._hypervisors.on_host.virsh import (
-    DEFAULT_BACKUP_PATH,
     KEPT_UNLESS_REMOVED,
     REFUSED_UNLESS_REMOVED,
-    virsh_options,
 )
 
 
@@ -412,8 +411,8 @@ def work(module: AnsibleModule) -> dict[str, t.Any]:
 
 def main() -> None:
     argument_spec = {
-        **virsh_options(),
-        **instances_options(),
+        **HypervisorOptions.build_spec(),
+        **BackupOptions.build_spec(),
         "uuid": {"type": "str"},
         "domain": {"type": "str", "choices": ["defined", "undefined"]},
         "directory": {"type": "str", "choices": ["present", "quarantined", "purged"]},
@@ -425,7 +424,6 @@ def main() -> None:
             "choices": [*KEPT_UNLESS_REMOVED, *REFUSED_UNLESS_REMOVED],
             "default": [],
         },
-        "backup_path": {"type": "path", "default": DEFAULT_BACKUP_PATH},
         "xml_path": {"type": "path"},
         "older_than": {"type": "str"},
         "now": {"type": "str"},

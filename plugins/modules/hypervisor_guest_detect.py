@@ -25,6 +25,7 @@ author:
   - osops.placement contributors (@osops)
 extends_documentation_fragment:
   - osops.placement._connection
+  - osops.placement._leftovers
   - osops.placement._attributes
   - osops.placement._attributes.read_only
   - osops.placement._attributes.action_group
@@ -38,42 +39,6 @@ options:
     type: list
     elements: raw
     required: true
-  min_age:
-    description:
-      - A domain or directory that has been left over for less than this is protected, and so is a
-        directory in which something has changed since.
-      - Seconds, or a number with C(s), C(m), C(h) or C(d), for example V(90), V(15m) or V(7d).
-    type: str
-    default: 1h
-  unknown_min_age:
-    description:
-      - The minimum age of a domain or directory if Nova has no record of its server.
-      - Seconds, or a number with C(s), C(m), C(h) or C(d), for example V(90), V(15m) or V(7d).
-    type: str
-    default: 24h
-    version_added: 2.0.0
-  exclude_consumers:
-    description:
-      - UUIDs of servers whose domains and directories are never changed. They are reported as
-        protected.
-      - An entry is a UUID, or a dictionary with the UUID as C(name) and, optionally, C(until) and
-        C(reason).
-      - C(until) is the last day of the exclusion in UTC, or a time such as
-        V(2026-12-31T18:00:00Z). After that, the entry has no effect and a warning says so.
-    type: list
-    elements: raw
-    default: []
-  exclude_providers:
-    description:
-      - Names of hosts on which nothing is ever changed, or the names or UUIDs of their resource
-        providers.
-      - An entry is a name or a UUID, or a dictionary with the name or UUID as C(name) and,
-        optionally, C(until) and C(reason).
-      - C(until) is the last day of the exclusion in UTC, or a time such as
-        V(2026-12-31T18:00:00Z). After that, the entry has no effect and a warning says so.
-    type: list
-    elements: raw
-    default: []
   findings:
     description:
       - Path of a file that this module wrote to O(dest) before. Only the findings in this file
@@ -418,21 +383,17 @@ from ansible.module_utils.basic import AnsibleModule
 
 from ..module_utils._common.errors import InvalidInput
 from ..module_utils._common.json_files import read_json, read_json_option, write_json
-from ..module_utils._core.clients.argspec import connection_options, run
+from ..module_utils._core.clients.argspec import run
 from ..module_utils._core.findings.entries import MAX_RETURNED
 from ..module_utils._core.findings.validation import validate_document
-from ..module_utils._core.options.policy import (
-    parse_policy,
-    policy_options,
-    warn_ended_exclusions,
-)
+from ..module_utils._core.options.connection import ConnectionOptions
+from ..module_utils._core.options.policy import parse_policy, warn_ended_exclusions
 from ..module_utils._hypervisors.guest_detection import GuestDetector, parse_leftover_ids
 from ..module_utils._hypervisors.guests import parse_guests
+from ..module_utils._hypervisors.hypervisor_cleanup import LeftoverOptions
 
 if t.TYPE_CHECKING:  # pragma: no cover
     from ..module_utils._core.clients.argspec import Connect
-
-_POLICY_OPTIONS = ("min_age", "unknown_min_age", "exclude_consumers", "exclude_providers")
 
 
 def work(module: AnsibleModule, connect: Connect) -> dict[str, t.Any]:
@@ -482,10 +443,9 @@ def _read_earlier_ids(path: str | None) -> frozenset[str] | None:
 
 
 def main() -> None:
-    all_policy_options = policy_options()
     argument_spec = {
-        **connection_options(),
-        **{name: all_policy_options[name] for name in _POLICY_OPTIONS},
+        **ConnectionOptions.build_spec(),
+        **LeftoverOptions.build_spec(),
         "guests": {"type": "list", "elements": "raw", "required": True},
         "findings": {"type": "path"},
         "quarantined": {"type": "bool", "default": False},

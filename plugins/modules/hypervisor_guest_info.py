@@ -20,7 +20,7 @@ author:
 extends_documentation_fragment:
   - osops.placement._hypervisor
   - osops.placement._attributes
-  - osops.placement._attributes.read_only_host
+  - osops.placement._attributes.read_only
 options:
   parts:
     description:
@@ -379,8 +379,9 @@ from ansible.module_utils.basic import AnsibleModule
 from ..module_utils._common.clock import get_utc_now
 from ..module_utils._common.runner import run_offline
 from ..module_utils._hypervisors.on_host.guest import require_canonical_uuid
-from ..module_utils._hypervisors.on_host.instance_dirs import InstanceDirectories, instances_options
-from ..module_utils._hypervisors.on_host.virsh import Virsh, virsh_options
+from ..module_utils._hypervisors.on_host.instance_dirs import InstanceDirectories
+from ..module_utils._hypervisors.on_host.options import HypervisorOptions
+from ..module_utils._hypervisors.on_host.virsh import Virsh
 
 PARTS = ["domains", "directories"]
 
@@ -419,8 +420,7 @@ def _parse_uuids(uuids: list[str] | None) -> list[str] | None:
 
 def main() -> None:
     argument_spec = {
-        **virsh_options(),
-        **instances_options(),
+        **HypervisorOptions.build_spec(),
         "parts": {"type": "list", "elements": "str", "choices": PARTS, "default": PARTS},
         "uuids": {"type": "list", "elements": "str"},
     }

@@ -132,11 +132,12 @@ from ansible.module_utils.basic import AnsibleModule
 
 from ..module_utils._common.errors import CloudError
 from ..module_utils._common.uuids import require_uuid
-from ..module_utils._core.clients.argspec import connection_options, run
+from ..module_utils._core.clients.argspec import run
 from ..module_utils._core.clients.nova import NovaReader
 from ..module_utils._core.facts.soundness import has_every_cell_answered
 from ..module_utils._core.models.nova import Migration
 from ..module_utils._core.models.snapshot import Answer
+from ..module_utils._core.options.connection import ConnectionOptions
 from ..module_utils._hosts.migrations import describe_migration
 
 if t.TYPE_CHECKING:  # pragma: no cover
@@ -189,7 +190,7 @@ def _is_chosen(row: Migration, params: dict[str, t.Any]) -> bool:
 
 def main() -> None:
     argument_spec = {
-        **connection_options(),
+        **ConnectionOptions.build_spec(),
         "host": {"type": "str"},
         "server": {"type": "str", "aliases": ["instance_uuid"]},
         "status": {"type": "list", "elements": "str"},

@@ -22,7 +22,7 @@ author:
   - osops.placement contributors (@osops)
 extends_documentation_fragment:
   - osops.placement._attributes
-  - osops.placement._attributes.read_only_host
+  - osops.placement._attributes.read_only
 requirements:
   - Python 3.9 or newer on the hypervisor
 options:

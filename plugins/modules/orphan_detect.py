@@ -1244,9 +1244,8 @@ from ..module_utils._common.clock import get_utc_now
 from ..module_utils._common.errors import InvalidInput
 from ..module_utils._common.folders import require_private_file
 from ..module_utils._common.json_files import read_json, read_or_put_aside, write_json
-from ..module_utils._common.progress import PROGRESS, progress_options
-from ..module_utils._common.times import parse_duration
-from ..module_utils._core.clients.argspec import connection_options, run
+from ..module_utils._common.progress import PROGRESS
+from ..module_utils._core.clients.argspec import run
 from ..module_utils._core.clients.session import Session, get_sdk_version
 from ..module_utils._core.expected.amounts import count_amounts
 from ..module_utils._core.facts.index import SnapshotIndex
@@ -1260,22 +1259,28 @@ from ..module_utils._core.findings.sightings import (
     extract_history,
     parse_history,
     parse_min_sightings,
-    sighting_options,
 )
 from ..module_utils._core.judging.engine import judge
 from ..module_utils._core.models.codec import decode, encode
 from ..module_utils._core.models.kinds import get_finding_subject
 from ..module_utils._core.models.memory import Memory, decode_memory, encode_memory
 from ..module_utils._core.models.snapshot import Cloud, Reading, Scope, Snapshot
-from ..module_utils._core.options.guest_devices import guests_option, read_guests
+from ..module_utils._core.options.connection import ConnectionOptions
+from ..module_utils._core.options.guest_devices import GuestOptions, read_guests
 from ..module_utils._core.options.policy import (
     Policy,
+    PolicyOptions,
     find_absent_allocators,
     parse_policy,
-    policy_options,
     warn_ended_exclusions,
 )
-from ..module_utils._core.options.scope import parse_scope, scope_options
+from ..module_utils._core.options.run import (
+    MemoryOptions,
+    ProgressFileOptions,
+    SightingOptions,
+    StageOptions,
+)
+from ..module_utils._core.options.scope import ScopeOptions, parse_scope
 from ..module_utils._core.reading.candidates import check_named_consumers
 from ..module_utils._core.reading.host_groups import (
     CellHosts,
@@ -1366,7 +1371,7 @@ def _parse_memory_options(options: Mapping[str, t.Any]) -> int:
 
     Raises InvalidInput when it is not a duration, or when there is no file for the memory alone.
     """
-    full_every = parse_duration(options["full_every"], "full_every")
+    full_every: int = MemoryOptions.full_every.parse(options["full_every"])
     if options["mode"] == "incremental" and not options["memory"]:
         raise InvalidInput(
             "mode=incremental needs a file that keeps the last reading: set memory to a path that "
@@ -1488,21 +1493,21 @@ def _warn_about_policy(module: AnsibleModule, policy: Policy, index: SnapshotInd
 
 def build_argument_spec() -> dict[str, dict[str, t.Any]]:
     return {
-        **connection_options(),
-        **progress_options(),
-        **policy_options(),
-        **guests_option(),
-        **scope_options(),
-        **sighting_options(),
-        "also_kinds": scope_options()["kinds"],
+        **ConnectionOptions.build_spec(),
+        **ProgressFileOptions.build_spec(),
+        **PolicyOptions.build_spec(),
+        **GuestOptions.build_spec(),
+        **ScopeOptions.build_spec(),
+        **MemoryOptions.build_spec(),
+        **SightingOptions.build_spec(),
+        **StageOptions.build_spec(),
+        "also_kinds": ScopeOptions.kinds.build_spec(),
         "allow_unknown_consumers": {"type": "bool", "default": False},
         "select": {"type": "str"},
         "dest": {"type": "path"},
         "state": {"type": "path"},
         "memory": {"type": "path"},
-        "full_every": {"type": "str", "default": "1d"},
         "collection_version": {"type": "str", "default": ""},
-        "run": {"type": "dict"},
         "snapshot_dest": {"type": "path"},
         "snapshot_src": {"type": "path"},
     }

@@ -270,10 +270,9 @@ from ..module_utils._common.json_files import read_json, read_json_option, write
 from ..module_utils._common.runner import run_offline
 from ..module_utils._core.changes.durability import describe_loss, find_loss
 from ..module_utils._core.models.change import build_diff
-from ..module_utils._core.models.kind import REMEDIATE
-from ..module_utils._core.models.kinds import CHANGEABLE_KINDS
 from ..module_utils._core.models.placement import sum_amounts
-from ..module_utils._core.plan.limits import limits_options, parse_limits
+from ..module_utils._core.options.run import LimitOptions, RemediationOptions, StageOptions
+from ..module_utils._core.plan.limits import parse_limits
 from ..module_utils._core.plan.plan import SCOPE_NAMES, Plan, check_scope, list_servers_to_heal
 from ..module_utils._core.run.folder import PLANNED, stage_of_run
 from ..module_utils._core.run.pack import pack_files, read_packed_plan
@@ -397,15 +396,11 @@ REQUIRED_ONE_OF = [("findings", "plan")]
 
 def build_argument_spec() -> dict[str, dict[str, t.Any]]:
     return {
-        **limits_options(),
+        **LimitOptions.build_spec(),
+        **StageOptions.build_spec(),
         "findings": {"type": "path"},
         "plan": {"type": "raw"},
-        "kinds": {
-            "type": "list",
-            "elements": "str",
-            "choices": [kind.name for kind in CHANGEABLE_KINDS],
-            "default": [kind.name for kind in CHANGEABLE_KINDS if kind.by_default == REMEDIATE],
-        },
+        "kinds": RemediationOptions.remediate_kinds.build_spec(),
         "scope": {
             "type": "dict",
             "options": {name: {"type": "list", "elements": "str"} for name in SCOPE_NAMES},
@@ -413,7 +408,6 @@ def build_argument_spec() -> dict[str, dict[str, t.Any]]:
         "heal": {"type": "bool", "default": False},
         "dest": {"type": "path"},
         "output_dir": {"type": "path"},
-        "run": {"type": "dict"},
         # The action plugin shows it.
         "show": {"type": "bool", "default": False},
     }

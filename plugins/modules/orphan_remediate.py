@@ -341,29 +341,27 @@ from ansible.module_utils.basic import AnsibleModule
 from ..module_utils._common.errors import InvalidInput
 from ..module_utils._common.folders import require_private_file, require_private_folder
 from ..module_utils._common.json_files import read_json_option
-from ..module_utils._common.progress import PROGRESS, progress_options
+from ..module_utils._common.progress import PROGRESS
 from ..module_utils._core.changes.group_check import GroupCheck
 from ..module_utils._core.changes.journal import Journal, read_journal
 from ..module_utils._core.changes.outcomes import conclude_run, count_outcomes
 from ..module_utils._core.changes.provider_trees import TreeRemover
 from ..module_utils._core.changes.remediation import OUTCOMES, Remediation
 from ..module_utils._core.clients.allocation_writer import AllocationWriter
-from ..module_utils._core.clients.argspec import connection_options, run
+from ..module_utils._core.clients.argspec import run
 from ..module_utils._core.clients.session import get_sdk_version
 from ..module_utils._core.models.change import build_diff
 from ..module_utils._core.models.outcomes import FAILED
-from ..module_utils._core.options.guest_devices import guests_option, read_guests
-from ..module_utils._core.options.policy import (
-    parse_policy,
-    policy_options,
-    warn_ended_exclusions,
+from ..module_utils._core.options.connection import ConnectionOptions
+from ..module_utils._core.options.guest_devices import GuestOptions, read_guests
+from ..module_utils._core.options.policy import PolicyOptions, parse_policy, warn_ended_exclusions
+from ..module_utils._core.options.run import (
+    FailureOptions,
+    LimitOptions,
+    ProgressFileOptions,
+    StageOptions,
 )
-from ..module_utils._core.plan.limits import (
-    failures_option,
-    limits_options,
-    parse_limits,
-    parse_max_failures,
-)
+from ..module_utils._core.plan.limits import parse_limits
 from ..module_utils._core.plan.plan import Plan, check_cloud
 from ..module_utils._core.reading.renewal import RenewingCollector
 from ..module_utils._core.run.folder import REMEDIATED, find_plan, note, stage_of_run
@@ -387,7 +385,7 @@ def work(module: AnsibleModule, connect: Connect) -> dict[str, t.Any]:
     # its end.
     with contextlib.suppress(OSError):
         os.unlink(path)
-    max_failures = parse_max_failures(params)
+    max_failures = FailureOptions.max_failures.parse(params["max_failures"])
     # An exclusion that has ended protects nothing any more.
     warn_ended_exclusions(module, policy)
     plan = _read_plan(params["plan"] or find_plan(module))
@@ -451,24 +449,29 @@ def _pack_journal(module: AnsibleModule, path: str | None) -> str:
     return packed
 
 
-def main() -> None:
-    argument_spec = {
-        **connection_options(),
-        **progress_options(),
-        **policy_options(),
-        **guests_option(),
-        **limits_options(),
-        **failures_option(),
+def build_argument_spec() -> dict[str, dict[str, t.Any]]:
+    return {
+        **ConnectionOptions.build_spec(),
+        **ProgressFileOptions.build_spec(),
+        **PolicyOptions.build_spec(),
+        **GuestOptions.build_spec(),
+        **LimitOptions.build_spec(),
+        **FailureOptions.build_spec(),
+        **StageOptions.build_spec(),
         "plan": {"type": "raw"},
-        "run": {"type": "dict"},
         "output_dir": {"type": "path", "required": True},
         "lock_timeout": {"type": "int", "default": 300},
         # The action plugin does what these ask for.
         "export_journal": {"type": "bool", "default": False},
         "export_host": {"type": "str", "default": ""},
     }
-    needed = [("plan", "run")]
-    run(AnsibleModule(argument_spec, supports_check_mode=True, required_one_of=needed), work)
+
+
+def main() -> None:
+    module = AnsibleModule(
+        build_argument_spec(), supports_check_mode=True, required_one_of=[("plan", "run")]
+    )
+    run(module, work)
 
 
 if __name__ == "__main__":

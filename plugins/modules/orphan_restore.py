@@ -435,7 +435,7 @@ import typing as t
 from ansible.module_utils.basic import AnsibleModule
 
 from ..module_utils._common.folders import require_private_folder
-from ..module_utils._common.progress import PROGRESS, progress_options
+from ..module_utils._common.progress import PROGRESS
 from ..module_utils._common.uuids import require_uuid
 from ..module_utils._core.changes.journal import Journal
 from ..module_utils._core.changes.outcomes import conclude_run
@@ -443,22 +443,23 @@ from ..module_utils._core.changes.records import find_deleted_providers, read_re
 from ..module_utils._core.changes.restore import OUTCOMES, RestoreCheck, find_restore_steps, restore
 from ..module_utils._core.changes.tree_restore import TreeRestorer
 from ..module_utils._core.clients.allocation_writer import AllocationWriter
-from ..module_utils._core.clients.argspec import connection_options, run
+from ..module_utils._core.clients.argspec import run
 from ..module_utils._core.clients.nova import NovaReader
 from ..module_utils._core.clients.placement import PlacementReader
 from ..module_utils._core.models.change import build_diff
+from ..module_utils._core.options.connection import ConnectionOptions
 from ..module_utils._core.options.policy import (
+    ExclusionOptions,
     parse_policy,
-    policy_options,
     warn_ended_exclusions,
 )
-from ..module_utils._core.plan.limits import (
-    MAX_SHARE_APPLIES_ABOVE,
-    failures_option,
-    limits_options,
-    parse_limits,
-    parse_max_failures,
+from ..module_utils._core.options.run import (
+    FailureOptions,
+    LimitOptions,
+    ProgressFileOptions,
+    StageOptions,
 )
+from ..module_utils._core.plan.limits import MAX_SHARE_APPLIES_ABOVE, parse_limits
 from ..module_utils._core.run.folder import RESTORED, note, stage_of_run
 from ..module_utils._core.run.lock import acquire_lock
 from ..module_utils._core.run.signals import watch_for_stop
@@ -466,15 +467,16 @@ from ..module_utils._core.run.signals import watch_for_stop
 if t.TYPE_CHECKING:  # pragma: no cover
     from ..module_utils._core.clients.argspec import Connect
 
-_EXCLUSIONS = ("exclude_consumers", "exclude_providers")
-
 
 @stage_of_run(RESTORED)
 def work(module: AnsibleModule, connect: Connect) -> dict[str, t.Any]:
     """Restore what the journal says was removed, and return the outcome of each change."""
-    params, max_failures = module.params, parse_max_failures(module.params)
+    params, max_failures = (
+        module.params,
+        FailureOptions.max_failures.parse(module.params["max_failures"]),
+    )
     limits = parse_limits(params)
-    policy = parse_policy({name: params[name] for name in _EXCLUSIONS})
+    policy = parse_policy({name: params[name] for name in ExclusionOptions.list_options()})
     warn_ended_exclusions(module, policy)
     PROGRESS.keep_in(params["progress_path"])
     require_private_folder(params["output_dir"])
@@ -530,17 +532,17 @@ def work(module: AnsibleModule, connect: Connect) -> dict[str, t.Any]:
 
 def main() -> None:
     argument_spec = {
-        **connection_options(),
-        **progress_options(),
-        **{name: policy_options()[name] for name in _EXCLUSIONS},
-        **limits_options(),
-        **failures_option(),
+        **ConnectionOptions.build_spec(),
+        **ProgressFileOptions.build_spec(),
+        **ExclusionOptions.build_spec(),
+        **LimitOptions.build_spec(),
+        **FailureOptions.build_spec(),
+        **StageOptions.build_spec(),
         "journal": {"type": "raw", "required": True},
         "consumers": {"type": "list", "elements": "str", "default": []},
         "providers": {"type": "list", "elements": "str", "default": []},
         "output_dir": {"type": "path", "required": True},
         "lock_timeout": {"type": "int", "default": 300},
-        "run": {"type": "dict"},
         # The action plugin shows it.
         "show": {"type": "bool", "default": False},
     }

@@ -273,10 +273,11 @@ from ansible.module_utils.basic import AnsibleModule
 from ..module_utils._common.errors import CloudError, InvalidInput
 from ..module_utils._common.uuids import require_uuid
 from ..module_utils._core.clients.allocation_writer import AllocationWriter
-from ..module_utils._core.clients.argspec import connection_options, run
+from ..module_utils._core.clients.argspec import run
 from ..module_utils._core.clients.placement import PlacementReader
 from ..module_utils._core.models.change import Change, build_body, build_diff
 from ..module_utils._core.models.placement import Allocation
+from ..module_utils._core.options.connection import ConnectionOptions
 from ..module_utils._core.resources.allocations import (
     check_generation,
     describe_allocation,
@@ -363,7 +364,7 @@ def main() -> None:
     exclusive = [option for option in single if option != "state"]
     run(
         AnsibleModule(
-            {**connection_options(), **single, "allocations": several},
+            {**ConnectionOptions.build_spec(), **single, "allocations": several},
             supports_check_mode=True,
             required_one_of=[("consumer", "allocations")],
             mutually_exclusive=[("allocations", option) for option in exclusive],

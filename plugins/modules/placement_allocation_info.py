@@ -142,8 +142,9 @@ from ansible.module_utils.basic import AnsibleModule
 from ..module_utils._common.errors import InvalidInput
 from ..module_utils._common.text import suggest_names, summarize_names
 from ..module_utils._common.uuids import require_uuid
-from ..module_utils._core.clients.argspec import connection_options, run
+from ..module_utils._core.clients.argspec import run
 from ..module_utils._core.clients.placement import PlacementReader
+from ..module_utils._core.options.connection import ConnectionOptions
 from ..module_utils._core.resources.allocations import describe_allocation
 from ..module_utils._core.resources.providers import find_unknown_names
 
@@ -183,7 +184,7 @@ def work(module: AnsibleModule, connect: Connect) -> dict[str, t.Any]:
 
 def main() -> None:
     argument_spec = {
-        **connection_options(),
+        **ConnectionOptions.build_spec(),
         "consumer": {"type": "list", "elements": "str", "aliases": ["consumer_uuid"]},
         "resource_provider": {"type": "list", "elements": "str"},
     }

@@ -213,8 +213,9 @@ import typing as t
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ..module_utils._core.clients.argspec import connection_options, run
+from ..module_utils._core.clients.argspec import run
 from ..module_utils._core.clients.placement import PARTS, PlacementReader
+from ..module_utils._core.options.connection import ConnectionOptions
 from ..module_utils._core.resources.providers import describe_providers, find_unknown_names
 
 if t.TYPE_CHECKING:  # pragma: no cover
@@ -240,7 +241,7 @@ def work(module: AnsibleModule, connect: Connect) -> dict[str, t.Any]:
 
 def main() -> None:
     argument_spec = {
-        **connection_options(),
+        **ConnectionOptions.build_spec(),
         "resource_provider": {"type": "list", "elements": "str"},
         "parts": {
             "type": "list",

@@ -291,22 +291,22 @@ BAD: t.Mapping[str, tuple[Bad, ...]] = {
         Bad(
             "cleanup_orphans",
             "{orphan_cleanup_cells: [cell1], orphan_cleanup_cell_hosts: {cell1: compute-1}}",
-            "orphan_cleanup_cell_hosts has 'compute-1' for cell 'cell1', which is not a list of",
+            "orphan_cleanup_cell_hosts has for cell 'cell1' what is not a list of",
         ),
         Bad(
             "cleanup_orphans",
             "{orphan_cleanup_cell_hosts: {cell1: []}}",
-            "orphan_cleanup_cell_hosts has no hosts for cell 'cell1': leave the cell out.",
+            "orphan_cleanup_cell_hosts has for cell 'cell1' what is not a list of",
         ),
         Bad(
             "cleanup_orphans",
             '{orphan_cleanup_cell_hosts: {cell1: [""]}}',
-            "orphan_cleanup_cell_hosts has an empty text for cell 'cell1', which is not the",
+            "orphan_cleanup_cell_hosts has for cell 'cell1' what is not a list of",
         ),
         Bad(
             "cleanup_orphans",
             "{orphan_cleanup_cell_hosts: {cell1: [no]}}",
-            "orphan_cleanup_cell_hosts has false for cell 'cell1', which is not the name of a host",
+            "orphan_cleanup_cell_hosts has for cell 'cell1' what is not a list of",
         ),
         Bad("cleanup_orphans", "{orphan_cleanup_cell_hosts: [a]}", "orphan_cleanup_cell_hosts is"),
         Bad("cleanup_orphans", "{orphan_cleanup_shard: null}", "orphan_cleanup_shard is null"),
@@ -357,7 +357,7 @@ BAD: t.Mapping[str, tuple[Bad, ...]] = {
         Bad(
             "restore_allocations",
             "{orphan_cleanup_journal: /etc/hostname, orphan_cleanup_select: '[0]'}",
-            "orphan_cleanup_select does not limit a restore: write orphan_cleanup_restore_consumers"
+            "orphan_cleanup_select does not limit this run: write orphan_cleanup_restore_consumers"
             " or orphan_cleanup_restore_providers.",
         ),
     ),
@@ -392,14 +392,13 @@ BAD: t.Mapping[str, tuple[Bad, ...]] = {
         Bad(
             "restore_allocations",
             f"{{orphan_cleanup_journal: /etc/hostname, orphan_cleanup_consumers: [{UUID}]}}",
-            "orphan_cleanup_consumers does not limit a restore: write "
+            "orphan_cleanup_consumers does not limit this run: write "
             "orphan_cleanup_restore_consumers.",
         ),
         Bad(
             "restore_allocations",
             "{orphan_cleanup_journal: /etc/hostname, orphan_cleanup_hosts: compute-1}",
-            "orphan_cleanup_hosts does not limit a restore: write "
-            "orphan_cleanup_restore_providers.",
+            "orphan_cleanup_hosts does not limit this run: write orphan_cleanup_restore_providers.",
         ),
         Bad(
             "restore_allocations",
@@ -414,7 +413,7 @@ BAD: t.Mapping[str, tuple[Bad, ...]] = {
         Bad(
             "cleanup_orphans",
             f"orphan_cleanup_restore_consumers={UUID}",
-            "orphan_cleanup_restore_consumers limits only a restore: write "
+            "orphan_cleanup_restore_consumers does not limit this run: write "
             "orphan_cleanup_consumers.",
         ),
         Bad(
@@ -425,14 +424,12 @@ BAD: t.Mapping[str, tuple[Bad, ...]] = {
         Bad(
             "cleanup_orphans",
             "orphan_cleanup_clouds=north",
-            "orphan_cleanup_clouds chooses the hosts of the playbooks cleanup_clouds and "
-            "detect_clouds, and does not limit this one: write orphan_cleanup_cloud.",
+            "orphan_cleanup_clouds does not limit this run: write orphan_cleanup_cloud.",
         ),
         Bad(
             "heal_allocations",
             "orphan_cleanup_kinds=missing_allocation",
-            "orphan_cleanup_kinds does not limit heal, which is about missing_allocation: leave it "
-            "out.",
+            "orphan_cleanup_kinds does not limit this run: leave it out.",
         ),
         Bad(
             "cleanup_orphans",
@@ -480,8 +477,8 @@ BAD: t.Mapping[str, tuple[Bad, ...]] = {
         Bad(
             "decommission_host",
             "orphan_cleanup_remediate_kinds=extra_host",
-            "orphan_cleanup_remediate_kinds does not limit this run, which has no role "
-            "orphan_cleanup: write host_decommission_remediate_kinds. Nothing was changed.",
+            "orphan_cleanup_remediate_kinds does not limit this run: write "
+            "host_decommission_remediate_kinds. Nothing was changed.",
         ),
         Bad("decommission_host", "stages=check", "write host_decommission_stages,"),
         Bad("decommission_host", "delete_agents=false", "write host_decommission_delete_agents,"),
@@ -489,8 +486,7 @@ BAD: t.Mapping[str, tuple[Bad, ...]] = {
         Bad(
             "drain_host",
             "host_decommission_stages=check",
-            "host_decommission_stages does not limit drain: leave it out. For check mode, give "
-            "--check.",
+            "leave it out, and give --check for check mode.",
         ),
         Bad("hypervisor_cleanup purge", "purge_age=90d", "write hypervisor_cleanup_purge_age,"),
         Bad(
@@ -512,8 +508,7 @@ BAD: t.Mapping[str, tuple[Bad, ...]] = {
         Bad(
             "cleanup_orphans",
             "host_decommission_target=compute-1",
-            "host_decommission_target does not limit this run, which has no role "
-            "host_decommission: write orphan_cleanup_hosts.",
+            "host_decommission_target does not limit this run: write orphan_cleanup_hosts.",
         ),
         Bad("cleanup_orphans", "ansible_orphan_cleanup_hosts=a", "write orphan_cleanup_hosts,"),
         Bad("cleanup_orphans", "ansible_dry_run=yes", "for check mode, give --check"),
@@ -938,7 +933,11 @@ BAD: t.Mapping[str, tuple[Bad, ...]] = {
             "host_decommission_moves_journal=/nowhere/moves.jsonl",
             "is '/nowhere/moves.jsonl', and there is no such file.",
         ),
-        Bad("drain_host", "host_decommission_drained_reason=", "drained_reason is empty"),
+        Bad(
+            "drain_host",
+            "host_decommission_drained_reason=x",
+            "was removed in version 3.0.0: write host_decommission_disabled_reason.",
+        ),
         Bad(
             "hypervisor_cleanup main",
             "hypervisor_cleanup_output_dir=",

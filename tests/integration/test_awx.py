@@ -18,12 +18,10 @@ from pathlib import Path
 import pytest
 import yaml
 
+from ansible_collections.osops.placement.plugins.action.validate_variables import ROLES
 from ansible_collections.osops.placement.plugins.module_utils._core.run.pack import (
     pack_files,
     unpack_files,
-)
-from ansible_collections.osops.placement.plugins.plugin_utils._variables.role_variables import (
-    read_options,
 )
 from ansible_collections.osops.placement.tests.integration.automation import (
     NEWEST,
@@ -431,8 +429,8 @@ def test_surveys_ask_for_existing_variables() -> None:
     # The playbooks of the pattern read these two.
     known = {"placement_hosts", "placement_outcome"}
     for role in ("orphan_cleanup", "host_decommission"):
-        known |= set(read_options(role))
-    options = read_options("orphan_cleanup")
+        known |= set(ROLES[role].options)
+    options = ROLES["orphan_cleanup"].options
 
     surveys = list((PATTERN / "template_surveys").glob("*.yml"))
 
@@ -441,5 +439,5 @@ def test_surveys_ask_for_existing_variables() -> None:
         for question in yaml.safe_load(path.read_text())["spec"]:
             assert question["variable"] in known, (path.name, question["variable"])
             if question["variable"] == "orphan_cleanup_remediate_kinds":
-                assert question["choices"] == options[question["variable"]]["choices"]
-                assert question["default"].splitlines() == options[question["variable"]]["default"]
+                assert question["choices"] == options[question["variable"]].choices
+                assert question["default"].splitlines() == options[question["variable"]].default

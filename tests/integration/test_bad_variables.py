@@ -4,7 +4,7 @@
 
 """What a user sees after a mistake in a variable: one sentence, a failure, and no request.
 
-The table is in `bad_variables.py`. The unit tests of `_role_variables` go through all of it, too.
+The table is in `bad_variables.py`. The unit tests of `_variables` go through all of it, too.
 """
 
 from __future__ import annotations

@@ -182,7 +182,7 @@ def test_os_variables_select_the_cloud(ansible: Ansible) -> None:
 )
 def test_invalid_duration_is_refused(ansible: Ansible, option: str, value: str) -> None:
     assert (
-        f"{option}: '{value}' is not a valid duration"
+        f"{option} is '{value}', which is not a duration"
         in ansible.module("orphan_detect", **{option: value})["msg"]
     )
 

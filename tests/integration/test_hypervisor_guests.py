@@ -213,7 +213,7 @@ def test_unreachable_libvirt_fails_the_task(host: Host) -> None:
         ({"virsh": "echo"}, "which is not a UUID"),
         ({"virsh": refusing}, f"failed at {host.libvirt.uri}: error: [31mno"),
         ({"virsh": str(slow), "virsh_timeout": 1}, "has not ended within 1 seconds"),
-        ({"virsh_timeout": 0}, "at least one second"),
+        ({"virsh_timeout": 0}, "virsh_timeout is 0, and must be 1 or more"),
     ]
     for arguments, sentence in cases:
         assert sentence in host.info(**arguments)["msg"], arguments

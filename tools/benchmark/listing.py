@@ -20,14 +20,14 @@ from minicloud_ctl import state as states
 from minicloud_ctl.paths import Paths
 from minicloud_ctl.rest import Session
 
-from ansible_collections.osops.placement.plugins.module_utils._core.clients.argspec import (
-    connection_options,
-)
 from ansible_collections.osops.placement.plugins.module_utils._core.clients.nova import NovaReader
 from ansible_collections.osops.placement.plugins.module_utils._core.clients.placement import (
     PlacementReader,
 )
 from ansible_collections.osops.placement.plugins.module_utils._core.clients.session import connect
+from ansible_collections.osops.placement.plugins.module_utils._core.options.connection import (
+    ConnectionOptions,
+)
 
 ONE, CHOSEN = "one", "chosen"
 _PAGE = 125
@@ -80,7 +80,7 @@ def _list_in_one_strand(home: str) -> tuple[int, float]:
 
 def _list_as_chosen() -> tuple[int, float]:
     """List as a module does."""
-    options = {name: option.get("default") for name, option in connection_options().items()}
+    options = {name: option.default for name, option in ConnectionOptions.list_options().items()}
     session = connect({**options, "cloud": "minicloud"})
     providers = PlacementReader(session.placement).list_providers()
     roots = [uuid for uuid, provider in providers.items() if provider.is_host]

@@ -2,16 +2,17 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Write the pages with sections from the code, and the table of kinds."""
+"""Write the pages with sections from the code, the table of kinds, and what has options."""
 
 from __future__ import annotations
 
 from ansible_collections.osops.placement.tools.pages.badges import list_files
 from ansible_collections.osops.placement.tools.pages.kind_table import write_kind_table
+from ansible_collections.osops.placement.tools.pages.options import write_options
 from ansible_collections.osops.placement.tools.pages.tables import PAGES, renewed
 
 for page in PAGES:
     page.write_text(renewed(page), encoding="utf-8")
 
-for path, content in {**list_files(), **write_kind_table()}.items():
+for path, content in {**list_files(), **write_kind_table(), **write_options()}.items():
     path.write_text(content, encoding="utf-8")

@@ -58,7 +58,10 @@ from ansible_collections.osops.placement.tools.pages.reasons import (
     format_reasons,
 )
 from ansible_collections.osops.placement.tools.pages.screens import draw_approval, draw_survey
-from ansible_collections.osops.placement.tools.pages.variables import format_role
+from ansible_collections.osops.placement.tools.pages.variables import (
+    format_connection,
+    format_role,
+)
 
 if t.TYPE_CHECKING:
     from ansible_collections.osops.placement.plugins.module_utils._core.models.kind import Kind
@@ -180,6 +183,7 @@ PARTS: t.Mapping[str, t.Callable[[], str]] = {
     "playbooks": format_playbooks,
     "roles": format_roles,
     "modules": format_modules,
+    "connection": format_connection,
     "orphan_cleanup": lambda: format_role("orphan_cleanup"),
     "host_decommission": lambda: format_role("host_decommission"),
     "hypervisor_cleanup": lambda: format_role("hypervisor_cleanup"),

@@ -2,21 +2,28 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The variables of the roles as tables, from their argument specifications.
+"""The variables of the roles as tables.
 
-An option that only another entry point than `main` lists is shown under that entry point.
+The connection is the same in all roles, and described once. So is an option that an earlier role
+has in the same way.
 """
 
 from __future__ import annotations
 
 import json
-import pathlib
 import re
 import typing as t
 
-import yaml
+from ansible_collections.osops.placement.plugins.action.validate_variables import ROLES
+from ansible_collections.osops.placement.plugins.module_utils._common.options import Duration
+from ansible_collections.osops.placement.plugins.module_utils._core.options.connection import (
+    ConnectionOptions,
+)
+from ansible_collections.osops.placement.tools.pages.options import (
+    describe_options,
+    describe_variables,
+)
 
-ROLES = pathlib.Path(__file__).parents[2] / "roles"
 HEADING = "| variable | type | default | what it does |\n|---|---|---|---|\n"
 
 # Ansible's markup: O(name=value) and the like, and L(text, link).
@@ -25,27 +32,49 @@ _LINK = re.compile(r"\bL\(([^,()]+),\s*([^()]+)\)")
 _STRONG = re.compile(r"\b[BI]\(([^()]*)\)")
 
 
-def format_role(role: str) -> str:
+def format_role(name: str) -> str:
     """Return one table for `main`, and one for each entry point with more variables."""
-    path = ROLES / role / "meta" / "argument_specs.yml"
-    entries = yaml.safe_load(path.read_text(encoding="utf-8"))["argument_specs"]
-    common = entries["main"]["options"]
-    parts = [_format_options(common)]
-    for name, entry in entries.items():
-        own = {key: value for key, value in entry.get("options", {}).items() if key not in common}
-        if own:
-            parts.append(f"Only for the entry point `{name}`:\n\n{_format_options(own)}")
+    role = ROLES[name]
+    connection = {f"{role.prefix}{option}" for option in ConnectionOptions.list_options()}
+    earlier = _list_earlier(name)
+    parts = []
+    for entry_point, options in role.parts.items():
+        rows = []
+        for variable, option in describe_variables(role, options).items():
+            if variable in connection:
+                continue
+            plain = describe_options(options)[variable.removeprefix(role.prefix)]
+            same = earlier.get(json.dumps(plain))
+            rows.append(_format_option(variable, option, f"The same as `{same}`." if same else ""))
+        start = "" if entry_point == "main" else f"Only for the entry point `{entry_point}`:\n\n"
+        parts.append(f"{start}{HEADING}{''.join(rows)}")
     return "\n".join(parts)
 
 
-def _format_options(options: dict[str, dict[str, t.Any]]) -> str:
-    rows = [_format_option(name, option) for name, option in options.items()]
+def format_connection() -> str:
+    """Return the table of the connection, whose variables have the prefix of each role."""
+    rows = [
+        _format_option(f"…_{name}", option)
+        for name, option in describe_options(ConnectionOptions).items()
+    ]
     return HEADING + "".join(rows)
 
 
-def _format_option(name: str, option: dict[str, t.Any]) -> str:
-    cells = [f"`{name}`", _format_type(option), _format_default(option), _format_text(option)]
-    return f"| {' | '.join(cells)} |\n"
+def _list_earlier(name: str) -> dict[str, str]:
+    """Return the variables of the roles before a role, by all that is said of them."""
+    found: dict[str, str] = {}
+    for role in ROLES.values():
+        if role.name == name:
+            break
+        for options in role.parts.values():
+            for option, described in describe_options(options).items():
+                found.setdefault(json.dumps(described), f"{role.prefix}{option}")
+    return found
+
+
+def _format_option(name: str, option: dict[str, t.Any], text: str = "") -> str:
+    text = text or _format_text(option)
+    return f"| `{name}` | {_format_type(option)} | {_format_default(option)} | {text} |\n"
 
 
 def _format_type(option: dict[str, t.Any]) -> str:
@@ -67,8 +96,8 @@ def _format_default(option: dict[str, t.Any]) -> str:
 
 
 def _format_text(option: dict[str, t.Any]) -> str:
-    description = option["description"]
-    sentences = [description] if isinstance(description, str) else description
+    # The page says once what a duration is.
+    sentences = [sentence for sentence in option["description"] if sentence != Duration.note]
     text = " ".join(format_markup(sentence) for sentence in sentences)
     if "choices" in option:
         text += f" One of {', '.join(f'`{choice}`' for choice in option['choices'])}."

@@ -24,9 +24,6 @@ from .clock import read_monotonic_clock
 A = t.TypeVar("A")
 B = t.TypeVar("B")
 
-# In seconds, between two lines in the terminal.
-DEFAULT_INTERVAL = 10
-
 # In seconds. A file that is written for each of 100 000 consumers would cost more than it shows.
 _WRITE_EVERY = 0.5
 
@@ -162,12 +159,3 @@ class Progress:
 
 
 PROGRESS = Progress()
-
-
-def progress_options() -> dict[str, dict[str, t.Any]]:
-    """Return the options that `doc_fragments/_progress.py` documents."""
-    return {
-        # The action plugin of the same name uses this option.
-        "progress_every": {"type": "int", "default": DEFAULT_INTERVAL},
-        "progress_path": {"type": "path"},
-    }

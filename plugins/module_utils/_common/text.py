@@ -9,14 +9,16 @@ Names of users may contain escape sequences, newlines or 255 characters.
 
 from __future__ import annotations
 
+import datetime
 import difflib
 import typing as t
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 
 # How much a name must be like another to be the one that was meant, from 0 to 1.
 _LIKENESS = 0.7
 # The sentences of failed checks have up to so many characters together, so that a message has 400.
 _MAX_CHECKS = 330
+_MAX_SHOWN = 60
 
 
 def make_printable(text: t.Any, limit: int | None = None) -> str:
@@ -86,3 +88,28 @@ def suggest_names(name: str, known: Iterable[str]) -> str:
     if len(listed) == 1:
         return f"The only one is {shown}."
     return f"There are {shown}."
+
+
+def show_value(value: t.Any) -> str:
+    """Return a value as a user would write it, cut to the length that fits in a sentence."""
+    if value is None:
+        return "null"
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, str):
+        return _show_text(value)
+    if isinstance(value, Mapping):
+        return "a dictionary"
+    if isinstance(value, Sequence):
+        return "a list"
+    if isinstance(value, datetime.date):
+        return f"the date {value.isoformat()}"
+    return make_printable(value, _MAX_SHOWN)
+
+
+def _show_text(text: str) -> str:
+    if not text:
+        return "an empty text"
+    if len(text) <= _MAX_SHOWN:
+        return f"'{make_printable(text)}'"
+    return f"'{make_printable(text[:_MAX_SHOWN])}…' ({len(text)} characters)"

@@ -14,30 +14,43 @@ from ansible.module_utils.basic import AnsibleModule
 
 from .._common.folders import require_private_file
 from .._common.json_files import read_json, write_json
+from .._common.options import List
 from .._core.clients.session import Session
 from .._core.findings.entries import FORMAT
-from .._core.models.kind import REMEDIATE
-from .._core.models.kinds import CONSUMER_KINDS
 from .._core.options.policy import parse_policy, warn_ended_exclusions
+from .host_decommission import DeletionOptions, HostDecommissionOptions
 from .host_info import HostReader
 from .parts import PartPolicy
 
 
-def retirement_options() -> dict[str, dict[str, t.Any]]:
-    """Return the options that `doc_fragments/_retirement.py` documents."""
-    return {
-        "kinds": {
-            "type": "list",
-            "elements": "str",
-            "choices": [kind.name for kind in CONSUMER_KINDS],
-            "default": [kind.name for kind in CONSUMER_KINDS if kind.by_default == REMEDIATE],
-        },
-        "disabled_reasons": {"type": "list", "elements": "str", "default": []},
-        "ignore_other_regions": {"type": "bool", "default": False},
-        "delete_agents": {"type": "bool", "default": True},
-        "delete_running_agents": {"type": "bool", "default": False},
-        "allow_empty_zone": {"type": "bool", "default": False},
-    }
+class RetirementOptions(DeletionOptions):
+    kinds = List(
+        HostDecommissionOptions.remediate_kinds.default,
+        choices=HostDecommissionOptions.remediate_kinds.choices,
+    )
+    """
+    The kinds of findings that count as left over, see O(osops.placement.orphan_plan#module:kinds).
+    Findings of other kinds are blockers.
+    """
+
+    disabled_reasons = List()
+    """
+    The reasons with which earlier tasks disable a compute service. The record of a service that is
+    disabled for one of these has its state of an earlier record.
+
+    Since 3.0.0.
+    """
+
+    ignore_other_regions = DeletionOptions.ignore_other_regions
+    """
+    Whether former providers of a host are to be deleted although other regions have a Nova of their
+    own on the same Placement. Otherwise these are blockers.
+
+    Only one Nova is asked for its compute nodes. Before you set this option, make sure that no
+    compute node of the other Nova is behind these providers.
+
+    Since 3.0.0.
+    """
 
 
 def parse_part_policy(options: Mapping[str, t.Any]) -> PartPolicy:

@@ -23,11 +23,12 @@ import yaml
 from ansible import constants, context
 from ansible.parsing.splitter import parse_kv
 
+from ...module_utils._common.options import Names
 from ...module_utils._common.text import make_printable
 from ...module_utils._common.uuids import normalize_uuid
 from ...module_utils._core.findings.entries import Entry
+from ...module_utils._core.options.orphan_cleanup import ORPHAN_CLEANUP
 from .._variables.play_hosts import COLLECTION, get_started_name, get_started_playbook
-from .._variables.variable_bounds import SCOPE_LISTS
 
 # AWX sets it in its jobs, where nobody types a command.
 _AWX = "AWX_PRIVATE_DATA_DIR"
@@ -77,7 +78,10 @@ LEFT_OUT = "…"
 _PLAIN_NAME = re.compile(r"[A-Za-z0-9/._][A-Za-z0-9/._:@+-]*")
 
 # What plans and journals decide themselves: with it, a run would be refused.
-OF_PLANS = tuple(f"orphan_cleanup_{name}" for name in (*SCOPE_LISTS, "shard", "plan", "select"))
+OF_PLANS = (
+    *(name for name, option in ORPHAN_CLEANUP.options.items() if isinstance(option, Names)),
+    *(f"{ORPHAN_CLEANUP.prefix}{name}" for name in ("shard", "plan", "select")),
+)
 
 
 @d.dataclass(frozen=True)

@@ -18,7 +18,7 @@ from ansible import constants
 from ansible.plugins.action.normal import ActionModule as NormalActionModule
 from ansible.utils.display import Display
 
-from ...module_utils._common.progress import DEFAULT_INTERVAL
+from ...module_utils._core.options.run import ProgressOptions
 
 if t.TYPE_CHECKING:  # pragma: no cover
     from ansible.plugins.action import ActionBase
@@ -83,7 +83,7 @@ def _get_interval(options: Mapping[str, t.Any]) -> int:
     """Return the seconds between two lines; 0, which shows none, for a value that is wrong."""
     try:
         # The module reports a wrong value.
-        every = int(options.get("progress_every", DEFAULT_INTERVAL))
+        every = int(options.get("progress_every", ProgressOptions.progress_every.default))
     except (TypeError, ValueError):
         return 0
     return min(max(every, 0), int(threading.TIMEOUT_MAX))

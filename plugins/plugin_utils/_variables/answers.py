@@ -12,10 +12,17 @@ as 5349, as 012345 or as 0x14e5, and each of them can be a host.
 from __future__ import annotations
 
 import typing as t
+from collections.abc import Iterable
 
 from ...module_utils._common.errors import InvalidInput
 
 _QUOTES = ("'", '"')
+
+# A survey and the command line give a truth value as a text.
+_YES = frozenset({"true", "yes"})
+_NO = frozenset({"false", "no", ""})
+# Ansible takes these for truth values too. They are refused, because such a word must be clear.
+_UNCLEAR = frozenset({"0", "1", "off", "on", "t", "f", "y", "n"})
 
 
 def read_host_names(answer: t.Any, variable: str, split: bool = True) -> list[str]:
@@ -55,3 +62,59 @@ def _remove_quotes(text: str) -> str:
     if len(text) > 1 and text[0] in _QUOTES and text[0] == text[-1]:
         return text[1:-1]
     return text
+
+
+def read_fenced(value: t.Any) -> bool | list[str]:
+    """Return whether the named hosts are fenced, or the names of those that are.
+
+    Nothing but the word of the operator makes a host fenced: it is never concluded from the state
+    of a service.
+
+    Raises InvalidInput, with the end of a sentence, for anything that is neither.
+    """
+    if value is None or isinstance(value, bool):
+        return bool(value)
+    if isinstance(value, str):
+        text = value.strip().lower()
+        if text in _YES:
+            return True
+        if text in _NO:
+            return False
+    elif not isinstance(value, (list, tuple)):
+        # 1 and 0 are refused too: with this word, nothing is guessed.
+        raise InvalidInput(_explain(value))
+    return _read_fenced_names(value)
+
+
+def _read_fenced_names(value: t.Any) -> list[str]:
+    try:
+        names = read_host_names(value, "host_decommission_fenced")
+    except InvalidInput as error:
+        raise InvalidInput(_explain(value)) from error
+    for name in names:
+        is_truth_value = name.lower() in _YES | _NO | _UNCLEAR
+        # A list in a text is no host either.
+        if is_truth_value or name[0] in "[{" or len(name.split()) != 1:
+            raise InvalidInput(_explain(value))
+    return names
+
+
+def _explain(value: t.Any) -> str:
+    # Ansible reads all filters of a collection in each task that uses one of them.
+    from ...module_utils._common.text import show_value
+
+    return (
+        f"is {show_value(value)}, which is neither true nor false nor a list of hosts: write true "
+        "if no guest can still run on the hosts of host_decommission_target."
+    )
+
+
+def select_fenced_hosts(value: t.Any, targets: Iterable[str]) -> list[str]:
+    """Return which of the hosts of a run are fenced by the operator's word.
+
+    A host that is named and is not one of them is left out: the word is about this run only.
+    """
+    fenced = read_fenced(value)
+    if isinstance(fenced, bool):
+        return list(targets) if fenced else []
+    return [host for host in targets if host in fenced]

@@ -14,7 +14,7 @@ from ansible import context
 from ansible.errors import AnsibleError
 from ansible.inventory.manager import InventoryManager
 
-from .variable_text import show_value
+from ...module_utils._common.text import show_value
 
 COLLECTION = "osops.placement"
 _LOCALHOST = "localhost"

@@ -19,24 +19,8 @@ import typing as t
 from ansible_collections.osops.placement.plugins.module_utils._common.errors import (
     PlacementToolsError,
 )
-from ansible_collections.osops.placement.plugins.module_utils._common.progress import (
-    progress_options,
-)
-from ansible_collections.osops.placement.plugins.module_utils._core.clients.argspec import (
-    connection_options,
-)
 from ansible_collections.osops.placement.plugins.module_utils._core.models.kinds import (
     CHANGEABLE_KINDS,
-)
-from ansible_collections.osops.placement.plugins.module_utils._core.options.guest_devices import (
-    guests_option,
-)
-from ansible_collections.osops.placement.plugins.module_utils._core.options.policy import (
-    policy_options,
-)
-from ansible_collections.osops.placement.plugins.module_utils._core.plan.limits import (
-    failures_option,
-    limits_options,
 )
 from ansible_collections.osops.placement.plugins.module_utils._core.run import signals
 from ansible_collections.osops.placement.plugins.modules import (
@@ -141,19 +125,7 @@ class Cleaner:
         if not planned["changes"]:
             return []
         module = FakeModule(
-            {
-                **connection_options(),
-                **progress_options(),
-                **policy_options(),
-                **guests_option(),
-                **limits_options(),
-                **failures_option(),
-                "plan": {"type": "raw"},
-                "output_dir": {"type": "path"},
-                "lock_timeout": {"type": "int", "default": 300},
-                "export_journal": {"type": "bool", "default": False},
-                "export_host": {"type": "str", "default": ""},
-            },
+            orphan_remediate.build_argument_spec(),
             plan=str(plan),
             output_dir=str(self._folder),
             **self._policy,

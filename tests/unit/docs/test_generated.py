@@ -10,13 +10,13 @@ import pathlib
 import re
 
 import pytest
-import yaml
 
-from ansible_collections.osops.placement.tools.pages import variables
+from ansible_collections.osops.placement.plugins.action.validate_variables import ROLES
 from ansible_collections.osops.placement.tools.pages.badges import list_badges, list_files
 from ansible_collections.osops.placement.tools.pages.contents import read_galaxy
 from ansible_collections.osops.placement.tools.pages.kind_table import write_kind_table
-from ansible_collections.osops.placement.tools.pages.variables import format_markup
+from ansible_collections.osops.placement.tools.pages.options import write_options
+from ansible_collections.osops.placement.tools.pages.variables import format_markup, format_role
 
 ROOT = pathlib.Path(__file__).parents[3]
 MARKDOWN = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/*.md")])
@@ -33,6 +33,11 @@ def test_badges_match_what_they_are_made_of() -> None:
 def test_table_of_kinds_has_what_the_kinds_say() -> None:
     for path, content in write_kind_table().items():
         assert path.read_text(encoding="utf-8") == content, "run make pages"
+
+
+@pytest.mark.parametrize("path", write_options(), ids=lambda path: path.parts[-3] + path.stem)
+def test_what_derives_from_the_options_is_written(path: pathlib.Path) -> None:
+    assert path.read_text(encoding="utf-8") == write_options()[path], "run make pages"
 
 
 @pytest.mark.parametrize(
@@ -53,39 +58,23 @@ def test_markup_of_descriptions_becomes_markdown(text: str, markdown: str) -> No
     assert format_markup(text) == markdown
 
 
-def test_variables_of_one_entry_point_have_their_own_table(
-    tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    options = {name: {"description": name, "type": "str"} for name in ("common", "own")}
-    specs = {
-        "main": {"options": {"common": options["common"]}},
-        "report": {},
-        "restore": {"options": options},
-    }
-    path = tmp_path / "one" / "meta" / "argument_specs.yml"
-    path.parent.mkdir(parents=True)
-    path.write_text(yaml.safe_dump({"argument_specs": specs}, sort_keys=False))
-    monkeypatch.setattr(variables, "ROLES", tmp_path)
-
-    before, title, after = variables.format_role("one").partition("Only for the entry point")
-
-    assert title and after.startswith(" `restore`:")
-    assert ("`common`" in before, "`own`" in before) == (True, False)
-    assert ("`common`" in after, "`own`" in after) == (False, True)
-
-
 def test_variables_page_lists_every_variable_once() -> None:
     page = (ROOT / "docs" / "variables.md").read_text(encoding="utf-8")
-    listed = re.findall(r"^\| `(\w+)` \|", page, re.MULTILINE)
-    wanted = {
-        name
-        for path in ROOT.glob("roles/*/meta/argument_specs.yml")
-        for entry in yaml.safe_load(path.read_text(encoding="utf-8"))["argument_specs"].values()
-        for name in entry.get("options", {})
-    }
+    listed = re.findall(r"^\| `(\S+)` \|", page, re.MULTILINE)
+    shared = [name.removeprefix("…_") for name in listed if name.startswith("…")]
+    variables = {f"{role.prefix}{name}" for role in ROLES.values() for name in shared}
+    variables.update(name for name in listed if not name.startswith("…"))
 
     assert len(listed) == len(set(listed))
-    assert set(listed) == wanted
+    assert variables == {name for role in ROLES.values() for name in role.options}
+
+
+def test_variables_of_one_entry_point_have_their_own_table() -> None:
+    before, title, after = format_role("hypervisor_cleanup").partition("Only for the entry point")
+
+    assert title and after.startswith(" `purge`:")
+    assert ("`hypervisor_cleanup_quiet`" in before, "_purge_age`" in before) == (True, False)
+    assert ("`hypervisor_cleanup_quiet`" in after, "_purge_age`" in after) == (False, True)
 
 
 @pytest.mark.parametrize(

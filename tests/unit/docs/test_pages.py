@@ -15,10 +15,8 @@ import typing as t
 import pytest
 import yaml
 
+from ansible_collections.osops.placement.plugins.action.validate_variables import ROLES
 from ansible_collections.osops.placement.plugins.module_utils._core.models.kinds import KINDS
-from ansible_collections.osops.placement.plugins.plugin_utils._variables.role_variables import (
-    OTHER_VARIABLES,
-)
 from ansible_collections.osops.placement.tests.unit.docs import porting
 from ansible_collections.osops.placement.tools.pages.contents import link_image, link_page
 from ansible_collections.osops.placement.tools.pages.tables import PAGES, PARTS, SECTION, renewed
@@ -131,7 +129,7 @@ def _variables() -> set[str]:
     ]
     return {
         # Those that choose the hosts of a play, and the artifacts.
-        *(name for names in OTHER_VARIABLES.values() for name in names),
+        *(name for role in ROLES.values() for name in role.names),
         *(
             name
             for spec in specs

@@ -19,19 +19,17 @@ from pathlib import Path
 import pytest
 import yaml
 
+from ansible_collections.osops.placement.plugins.action.validate_variables import ROLES
 from ansible_collections.osops.placement.plugins.module_utils._common.errors import InvalidInput
 from ansible_collections.osops.placement.plugins.module_utils._core.models.kinds import (
     RENAMED_KINDS,
 )
 from ansible_collections.osops.placement.plugins.module_utils._core.plan.plan import Plan
 from ansible_collections.osops.placement.plugins.module_utils._core.run.pack import read_packed_plan
-from ansible_collections.osops.placement.plugins.plugin_utils._variables.variable_names import (
-    REMOVED,
-    ROLES,
-)
-from ansible_collections.osops.placement.plugins.plugin_utils._variables.variable_values import (
+from ansible_collections.osops.placement.plugins.plugin_utils._variables.checks import (
     REMOVED_VALUES,
 )
+from ansible_collections.osops.placement.plugins.plugin_utils._variables.unknown import REMOVED
 from ansible_collections.osops.placement.tests.unit.docs.interface import read_interface
 from ansible_collections.osops.placement.tests.unit.docs.porting import (
     NEXT_GUIDE,
@@ -39,7 +37,7 @@ from ansible_collections.osops.placement.tests.unit.docs.porting import (
     find_names,
     read_rows,
 )
-from ansible_collections.osops.placement.tests.unit.plugins.plugin_utils._variables.test_role_variables import (  # noqa: E501
+from ansible_collections.osops.placement.tests.unit.plugins.plugin_utils._variables.test_roles import (  # noqa: E501
     validate,
 )
 
@@ -171,7 +169,9 @@ def test_role_says_what_replaces_a_removed_variable(row: list[str], present: Int
     name = find_message(row[0])
     role = next(role for role in ROLES if name.startswith(role))
 
-    assert validate(role, {name: "1d"}) == [find_message(row[2])]
+    required = {"host_decommission_target": "compute-1"} if role == "host_decommission" else {}
+
+    assert validate(role, {name: "1d", **required}) == [find_message(row[2])]
     assert set(find_names(row[1])) <= set(present["variables"])
 
 

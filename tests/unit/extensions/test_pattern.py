@@ -17,6 +17,8 @@ from pathlib import Path
 import pytest
 import yaml
 
+from ansible_collections.osops.placement.tools.pages.options import NOT_OF_PATTERN
+
 ROOT = Path(__file__).parents[3]
 PATTERN = ROOT / "extensions" / "patterns" / "orphan_cleanup"
 
@@ -72,13 +74,6 @@ MAX_TITLE = MAX_PATTERN_NAME = MAX_VARIABLE = 64
 MAX_NAME = 200
 PULL = {"always", "missing", "never"}
 
-# Variables of the role that are none of the pattern: the survey asks for hosts in another form, and
-# the others are for plans and for changes, which a detection does not make.
-NO_INPUT = {
-    "orphan_cleanup_hosts",
-    "orphan_cleanup_plan",
-    "orphan_cleanup_max_failures",
-}
 OWN_INPUT = {"placement_hosts", "placement_mounted_dir"}
 
 
@@ -187,8 +182,8 @@ def test_pattern_describes_every_input_variable_as_the_role_does(options: t.Any)
     path = ROOT / "roles" / "orphan_cleanup" / "meta" / "argument_specs.yml"
     role = yaml.safe_load(path.read_text(encoding="utf-8"))["argument_specs"]["main"]["options"]
 
-    assert set(options) == (set(role) - NO_INPUT) | OWN_INPUT
-    for name in set(role) - NO_INPUT:
+    assert set(options) == (set(role) - set(NOT_OF_PATTERN)) | OWN_INPUT
+    for name in set(role) - set(NOT_OF_PATTERN):
         described = {key: value for key, value in options[name].items() if key != "description"}
         keys = ("type", "elements", "choices", "default", "required")
         assert described == {key: role[name][key] for key in keys if key in role[name]}, name

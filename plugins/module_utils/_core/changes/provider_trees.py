@@ -24,7 +24,8 @@ from ..models.documents import Unchecked
 from ..models.outcomes import FAILED, SKIPPED
 from ..models.snapshot import Scope
 from ..options.policy import Policy
-from ..plan.limits import MAX_FAILURES, explain_abort
+from ..options.run import FailureOptions
+from ..plan.limits import explain_abort
 from ..plan.plan import TreeStep
 from ..reading.reading import Collector
 from .group_check import EVERY_HOST, GroupCheck
@@ -44,7 +45,7 @@ class TreeRemover:
         session: Session,
         policy: Policy,
         journal: Journal | None,
-        max_failures: int = MAX_FAILURES,
+        max_failures: int = FailureOptions.max_failures.default,
         group_check: GroupCheck = EVERY_HOST,
     ) -> None:
         self._group_check = group_check

@@ -28,7 +28,8 @@ from ..models.outcomes import FAILED, SKIPPED
 from ..models.snapshot import Listings, Snapshot
 from ..models.verdict import Finding
 from ..options.policy import Policy
-from ..plan.limits import MAX_FAILURES, explain_abort
+from ..options.run import FailureOptions
+from ..plan.limits import explain_abort
 from ..plan.plan import Step
 from ..reading.renewal import RenewingCollector
 from .group_check import EVERY_HOST, GroupCheck
@@ -78,7 +79,7 @@ class Remediation:
         policy: Policy,
         writer: AllocationWriter,
         journal: Journal | None,
-        max_failures: int = MAX_FAILURES,
+        max_failures: int = FailureOptions.max_failures.default,
         group_check: GroupCheck = EVERY_HOST,
     ) -> None:
         self._group_check = group_check

@@ -32,7 +32,8 @@ from ..models.outcomes import FAILED, RESTORED, SKIPPED
 from ..models.placement import Provider
 from ..models.snapshot import Answer
 from ..options.policy import Policy
-from ..plan.limits import MAX_FAILURES, explain_abort
+from ..options.run import FailureOptions
+from ..plan.limits import explain_abort
 from ..plan.plan import Step
 from .journal import Journal, JournalRecord
 from .outcomes import choose_outcome, explain_error, run_steps
@@ -120,7 +121,7 @@ def restore(
     deleted: Mapping[str, str],
     journal: Journal | None,
     stopped: Callable[[], Reason],
-    max_failures: int = MAX_FAILURES,
+    max_failures: int = FailureOptions.max_failures.default,
 ) -> list[Restoration]:
     """Restore each of `steps` whose consumers have exactly what it left them, if Nova agrees.
 

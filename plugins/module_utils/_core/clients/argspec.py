@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The connection options, and the entry point of every module that needs a cloud."""
+"""The entry point of every module that needs a cloud."""
 
 from __future__ import annotations
 
@@ -17,7 +17,6 @@ from .login_errors import OPENSTACKSDK_IMPORT_ERROR
 from .session import Session, connect
 
 if t.TYPE_CHECKING:  # pragma: no cover
-    ArgumentSpec = dict[str, dict[str, t.Any]]
     Connect = Callable[[], Session]
 
 # Options that are not secrets, by name, in `cloud` and `auth`.
@@ -26,29 +25,6 @@ _PUBLIC_OPTIONS = re.compile(
     r"|system_scope|region_name|interface|\w+_version"
 )
 _OPENSTACKSDK_URL = "https://docs.openstack.org/openstacksdk/"
-
-
-def connection_options() -> ArgumentSpec:
-    """Return the options that `doc_fragments/_connection.py` documents.
-
-    Their names and meaning are those of openstack.cloud.
-    """
-    return {
-        "cloud": {"type": "raw", "no_log": True},
-        "auth": {"type": "dict", "no_log": True},
-        "auth_type": {"type": "str"},
-        "region_name": {"type": "str"},
-        "interface": {
-            "type": "str",
-            "choices": ["public", "internal", "admin"],
-            "aliases": ["endpoint_type"],
-        },
-        "validate_certs": {"type": "bool", "aliases": ["verify"]},
-        "ca_cert": {"type": "path", "aliases": ["cacert"]},
-        "client_cert": {"type": "path", "aliases": ["cert"]},
-        "client_key": {"type": "path", "no_log": True, "aliases": ["key"]},
-        "api_timeout": {"type": "int", "default": 120},
-    }
 
 
 def run(

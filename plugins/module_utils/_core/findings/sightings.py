@@ -20,6 +20,7 @@ from ..models.change import Change
 from ..models.kinds import get_finding_subject, rename_finding
 from ..models.snapshot import Scope, Snapshot
 from ..models.verdict import Finding
+from ..options.run import SightingOptions
 from .entries import (
     ENTRY_LISTS,
     FindingsDocument,
@@ -66,22 +67,13 @@ class Sighting:
         return t.cast("SightingDocument", {**vars(self), "generations": list(self.generations)})
 
 
-def sighting_options() -> dict[str, dict[str, t.Any]]:
-    """Return the option of `orphan_detect` that says when a finding may be changed."""
-    return {"min_sightings": {"type": "int", "default": 1}}
-
-
 def parse_min_sightings(options: Mapping[str, t.Any], history_path: str | None) -> int:
     """Return how many runs must have seen a finding before it may be changed.
 
     history_path: the path of the file that remembers findings from run to run.
     Raises InvalidInput when that file is needed and there is none.
     """
-    number = int(options["min_sightings"])
-    if number < 1:
-        raise InvalidInput(
-            f"min_sightings (orphan_cleanup_min_sightings) is {number}: it must be 1 or more."
-        )
+    number: int = SightingOptions.min_sightings.parse(options["min_sightings"])
     if number > 1 and not history_path:
         raise InvalidInput(
             "min_sightings needs a file that keeps findings from run to run, and no such file is "

@@ -11,11 +11,13 @@ from __future__ import annotations
 
 import dataclasses as d
 import datetime
+import json
 import re
 import typing as t
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from ..._common.errors import InvalidInput
+from ..._common.options import List
 from ..._common.times import UTC
 
 _KEYS = ("name", "until", "reason")
@@ -26,6 +28,16 @@ _MOMENT = re.compile(r"\d{4}-\d{2}-\d{2}[T ]\d{2}:\d{2}(:\d{2}(\.\d{1,6})?)?(Z|[
 
 # Some write 9999-12-31 for ever.
 _LAST_DAY = datetime.datetime(9999, 12, 30, tzinfo=UTC)
+
+
+class Exclusions(List):
+    """Names that are excluded, each for ever or until a time."""
+
+    note = (
+        "Each entry is such a name or UUID, or a dictionary with it as C(name) and, optionally, "
+        "C(until) and C(reason). C(until) is the last day of the exclusion (UTC), or a time such "
+        "as V(2026-12-31T18:00:00Z). After that, the entry excludes nothing, and a warning says so."
+    )
 
 
 @d.dataclass(frozen=True)
@@ -135,3 +147,22 @@ def _parse_time(text: str) -> datetime.datetime:
     if moment.tzinfo:
         return moment
     return moment.replace(tzinfo=UTC)
+
+
+def convert_exclusions(entries: t.Any) -> t.Any:
+    """Return a list of exclusions with text in place of dates, as Ansible hands it to a module.
+
+    YAML makes a date of `until: 2026-12-31`, and ansible-core 2.18 makes one text of a whole list
+    with a date in it. On the command line, `-e NAME=[…]` gives a JSON text in place of a list.
+    """
+    if isinstance(entries, str) and entries.startswith("["):
+        return json.loads(entries)
+    return _convert_dates(entries)
+
+
+def _convert_dates(value: t.Any) -> t.Any:
+    if isinstance(value, Mapping):
+        return {key: _convert_dates(part) for key, part in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_convert_dates(part) for part in value]
+    return value.isoformat() if isinstance(value, datetime.date) else value

@@ -12,13 +12,32 @@ from collections.abc import Iterable, Iterator, Mapping
 from ..._common.errors import InvalidInput, describe_form_error
 from ..._common.folders import require_private_file
 from ..._common.json_files import read_json_option
+from ..._common.options import List, Options
 from ..._common.times import shift_time
 from ..models.guest_devices import GuestDevices, HostGuests
 
 
-def guests_option() -> dict[str, dict[str, t.Any]]:
-    """Return the option as an argument spec."""
-    return {"guests": {"type": "list", "elements": "raw", "default": []}}
+class GuestOptions(Options):
+    guests = List(elements="raw")
+    """
+    Results of M(osops.placement.hypervisor_guest_info), one for each host. Each entry is such a
+    dictionary, or the path of a JSON file with one.
+
+    A server with a domain on another host than the one where Nova has the server keeps all its
+    allocations, whatever the state of the domain and however old the result is.
+
+    They also show which devices of its host the guest of a server uses, which no API does. Only
+    with them an allocation of the kind V(leaked_child) may be removed. Nothing else is ever removed
+    because of them.
+
+    A result belongs to a host by its C(compute_id). If that is V(null), C(host) must be the name of
+    the host of the compute service.
+
+    A result proves nothing about devices if it is older than one hour, or if the server, its
+    allocation or its instance actions changed later than one minute before the host was read.
+
+    Since 2.0.0.
+    """
 
 
 def read_guests(values: Iterable[t.Any]) -> tuple[HostGuests, ...]:

@@ -12,11 +12,11 @@ from collections.abc import Collection, Iterable, Mapping
 
 from ..._common.clock import get_utc_now
 from ..._common.errors import InvalidInput, Reason
-from ..._common.times import parse_duration
+from ..._common.options import Age, List, Options
 from ..._common.uuids import normalize_uuid, require_uuid
 from ..models.resource_request import PciAlias
 from ..models.snapshot import Cloud
-from .exclusions import Exclusion, parse_exclusions
+from .exclusions import Exclusion, Exclusions, parse_exclusions
 from .pci_aliases import parse_pci_aliases
 
 if t.TYPE_CHECKING:  # pragma: no cover
@@ -82,25 +82,94 @@ class Policy:
         return self.exclusion_notes.get(min(names), "")
 
 
-# The options of minimum ages, with their defaults.
-_AGES = {
-    "min_age": "1h",
-    "unknown_min_age": "24h",
-    "unconfirmed_min_age": "7d",
-    "stuck_min_age": "24h",
-    "stale_min_age": "7d",
-}
+class ExclusionOptions(Options):
+    exclude_consumers = Exclusions(elements="raw")
+    """
+    The UUIDs of consumers that are never changed. They are reported as protected.
+    """
+
+    exclude_providers = Exclusions(elements="raw")
+    """
+    The names or UUIDs of resource providers or hosts that are never changed, and neither is any
+    consumer with an allocation on them or on another provider of their trees. Where nothing has
+    exactly that name, letter case and domain do not matter.
+    """
 
 
-def policy_options() -> dict[str, dict[str, t.Any]]:
-    """Return the options of the policy, as an argument spec."""
-    return {
-        **{name: {"type": "str", "default": age} for name, age in _AGES.items()},
-        "exclude_consumers": {"type": "list", "elements": "raw", "default": []},
-        "exclude_providers": {"type": "list", "elements": "raw", "default": []},
-        "ignore_allocators": {"type": "list", "elements": "str", "default": []},
-        "pci_aliases": {"type": "list", "elements": "dict", "default": []},
-    }
+class AgeOptions(Options):
+    min_age = Age("1h")
+    """
+    Allocations that are younger than this are protected. The age is the time since the allocation
+    was last written, by the clock of Placement.
+
+    So are allocations whose server, or a migration of it, Nova has changed within this time.
+    """
+
+    unknown_min_age = Age("24h")
+    """
+    The minimum age for the kind V(unknown_consumer), which rests on absence of evidence alone.
+
+    Since 2.0.0.
+    """
+
+
+class ProofOptions(AgeOptions, ExclusionOptions):
+    ignore_allocators = List()
+    """
+    The types of services that have no allocations on Nova's hosts, such as V(container) (Zun),
+    V(reservation) (Blazar) or V(accelerator) (Cyborg). Name a service only after you have checked
+    that.
+
+    Such a service makes allocations itself, and Zun makes them on Nova's own hosts and without a
+    consumer type. While the service catalogue has such a service that is not named here, an
+    V(unknown_consumer) without a type is undecided.
+
+    Any other type is an error. A type that is not in the service catalogue leads to a warning.
+
+    Since 2.0.0.
+    """
+
+    pci_aliases = List(elements="dict")
+    """
+    The aliases of PCI devices that flavors of this cloud request, as C([pci]alias) in the
+    configuration of Nova has them. No API shows them, so that without this option the amounts of
+    servers with such devices are not certain.
+
+    Each entry has Nova's own keys C(name), C(vendor_id), C(product_id), C(resource_class),
+    C(traits), C(device_type), C(numa_policy) and C(live_migratable). Put hexadecimal numbers in
+    quotes.
+
+    Since 2.0.0.
+    """
+
+
+class PolicyOptions(ProofOptions):
+    unconfirmed_min_age = Age("7d")
+    """
+    A resize that has waited for longer than this to be confirmed or reverted is reported as
+    V(unconfirmed_resize). Only a detection reports this kind.
+
+    Since 2.0.0.
+    """
+
+    stuck_min_age = Age("24h")
+    """
+    A migration that is under way but has not changed for longer than this is reported as
+    V(stuck_migration). Only a detection reports this kind.
+
+    The same is the least age of a V(stuck_deletion), and of the cleaning of a bare metal node that
+    is reported as V(bare_metal_mismatch).
+
+    A server that has been in BUILD for longer than this with neither a host nor a task is no longer
+    protected as booting.
+    """
+
+    stale_min_age = Age("7d")
+    """
+    A compute service that is down, has not reported for longer than this, and is disabled, forced
+    down or without a compute node is reported as V(stale_service). Only a detection reports this
+    kind.
+    """
 
 
 def parse_policy(options: Mapping[str, t.Any], at: str | None = None) -> Policy:
@@ -111,8 +180,8 @@ def parse_policy(options: Mapping[str, t.Any], at: str | None = None) -> Policy:
     at: the time by which exclusions have ended or not; None for now.
     """
     at = at or get_utc_now()
-    defaults = {name: option["default"] for name, option in policy_options().items()}
-    options = {**defaults, **options}
+    listed = PolicyOptions.list_options()
+    options = {**{name: option.default for name, option in listed.items()}, **options}
     consumers = [
         d.replace(entry, name=require_uuid(entry.name, "exclude_consumers:"))
         for entry in parse_exclusions(options["exclude_consumers"], "exclude_consumers")
@@ -122,7 +191,11 @@ def parse_policy(options: Mapping[str, t.Any], at: str | None = None) -> Policy:
         d.replace(entry, name=normalize_uuid(entry.name) or entry.name)
         for entry in parse_exclusions(options["exclude_providers"], "exclude_providers")
     ]
-    ages: dict[str, t.Any] = {name: parse_duration(options[name], name) for name in _AGES}
+    ages: dict[str, t.Any] = {
+        name: option.parse(options[name])
+        for name, option in listed.items()
+        if isinstance(option, Age)
+    }
     return Policy(
         **ages,
         exclude_consumers=_list_active_names(consumers, at),

@@ -11,14 +11,13 @@ import math
 import typing as t
 from collections.abc import Mapping
 
-from ..._common.errors import BreakerTripped, InvalidInput, Reason
+from ..._common.errors import BreakerTripped, Reason
 from ..._common.text import format_count
+from ..options.run import LimitOptions
 
 if t.TYPE_CHECKING:  # pragma: no cover
     from ..models.snapshot import Shard
 
-# How many changes may fail by default before a run gives up.
-MAX_FAILURES = 5
 
 # A fraction of few consumers says nothing: up to this many changes only max_changes counts.
 MAX_SHARE_APPLIES_ABOVE = 20
@@ -96,44 +95,9 @@ class Limits:
             )
 
 
-def limits_options() -> dict[str, dict[str, t.Any]]:
-    """Return the options that `doc_fragments/_limits.py` documents."""
-    return {
-        "max_changes": {"type": "int", "default": 100},
-        "max_share": {"type": "float", "default": 0.1},
-    }
-
-
 def parse_limits(options: Mapping[str, t.Any]) -> Limits:
     """Return the limits that the options describe. Raises InvalidInput for impossible ones."""
-    max_changes, max_share = options["max_changes"], options["max_share"]
-    if max_changes is not None and max_changes < 0:
-        raise InvalidInput(
-            f"max_changes (orphan_cleanup_max_changes) is {max_changes}: it must be 0 or more."
-        )
-    # Not a number is neither of both.
-    if max_share is not None and not 0 <= max_share <= 1:
-        raise InvalidInput(
-            f"max_share (orphan_cleanup_max_share) is {max_share}: it must be a fraction from 0 to "
-            "1, such as 0.1 for a tenth."
-        )
-    return Limits(max_changes, max_share)
-
-
-def failures_option() -> dict[str, dict[str, t.Any]]:
-    """Return the option that `doc_fragments/_failures.py` documents."""
-    return {"max_failures": {"type": "int", "default": MAX_FAILURES}}
-
-
-def parse_max_failures(options: Mapping[str, t.Any]) -> int:
-    """Return after how many failed changes a run gives up. Raises InvalidInput below 1."""
-    allowed = int(options["max_failures"])
-    if allowed < 1:
-        raise InvalidInput(
-            f"max_failures (orphan_cleanup_max_failures) is {allowed}: it must be 1 or more. "
-            "Nothing was changed."
-        )
-    return allowed
+    return Limits(**LimitOptions.parse(options))
 
 
 def explain_abort(failed: int, max_failures: int) -> Reason | None:

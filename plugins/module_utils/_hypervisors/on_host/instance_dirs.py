@@ -41,7 +41,6 @@ from .files import (
     scan_dir,
 )
 
-DEFAULT_INSTANCES_PATH = "/var/lib/nova/instances"
 SUFFIX_BY_KIND = {"instance": "", "resize": "_resize", "del": "_del"}
 
 _KIND_BY_SUFFIX = {suffix: kind for kind, suffix in SUFFIX_BY_KIND.items()}
@@ -88,14 +87,6 @@ class QuarantinedDirectory:
     shared: bool | None
 
 
-def instances_options() -> dict[str, dict[str, t.Any]]:
-    """Return the module options that say where the folders are."""
-    return {
-        "instances_path": {"type": "path", "default": DEFAULT_INSTANCES_PATH},
-        "quarantine_path": {"type": "path"},
-    }
-
-
 class InstanceDirectories:
     """The folder with those of all instances (`path`), and the quarantine (`store`)."""
 
@@ -105,7 +96,7 @@ class InstanceDirectories:
 
     @classmethod
     def from_options(cls, options: t.Mapping[str, t.Any]) -> InstanceDirectories:
-        """Return the folders that the options of `instances_options` name."""
+        """Return the folders that the options of `InstanceOptions` name."""
         return cls(options["instances_path"], options["quarantine_path"])
 
     def compute_id(self) -> str | None:

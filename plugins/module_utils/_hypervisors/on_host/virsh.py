@@ -19,6 +19,7 @@ from ..._common.folders import belongs_to_others
 from ..._common.uuids import normalize_uuid
 from .domain_xml import MAX_XML_BYTES, Domain, parse_domain
 from .files import TIMESTAMP_PATTERN, describe_os_error, find_free_name
+from .options import HypervisorOptions
 
 if t.TYPE_CHECKING:  # pragma: no cover
     from ansible.module_utils.basic import AnsibleModule
@@ -34,20 +35,11 @@ _KEEP_TPM_VERSION = (8, 9)
 _TIMEOUT_STATUSES = (124, 137)
 
 
-def virsh_options() -> dict[str, dict[str, t.Any]]:
-    """Return the module options that say how to reach libvirt."""
-    return {
-        "virsh": {"type": "str", "default": "virsh"},
-        "uri": {"type": "str", "default": "qemu:///system"},
-        "virsh_timeout": {"type": "int", "default": 60},
-    }
-
-
 class Virsh:
     """`virsh`, run without a shell; each call ends after `virsh_timeout` seconds at most."""
 
     def __init__(self, module: AnsibleModule) -> None:
-        command, timeout = module.params["virsh"], module.params["virsh_timeout"]
+        command = module.params["virsh"]
         try:
             self._command = shlex.split(command)
         except ValueError as error:
@@ -56,8 +48,7 @@ class Virsh:
             ) from error
         if not self._command:
             raise InvalidInput("virsh is empty: set it to a command, such as virsh.")
-        if timeout < 1:
-            raise InvalidInput(f"virsh_timeout is {timeout}: set it to at least one second.")
+        timeout = HypervisorOptions.virsh_timeout.parse(module.params["virsh_timeout"])
         self._module = module
         self._uri = module.params["uri"]
         self._timeout = timeout
@@ -216,9 +207,6 @@ def sanitize_output(text: str) -> str:
     printable = [character if character.isprintable() else " " for character in text]
     words = "".join(printable).split()
     return " ".join(words)[:_MAX_ERROR_LENGTH]
-
-
-DEFAULT_BACKUP_PATH = "/var/lib/osops-placement"
 
 
 def save_xml(folder: str, uuid: str, xml: bytes) -> str:

@@ -13,6 +13,11 @@ import pytest
 from ansible.errors import AnsibleFilterError
 
 from ansible_collections.osops.placement.plugins.filter.host_names import host_names
+from ansible_collections.osops.placement.plugins.module_utils._common.errors import InvalidInput
+from ansible_collections.osops.placement.plugins.plugin_utils._variables.answers import (
+    read_fenced,
+    select_fenced_hosts,
+)
 
 
 @pytest.mark.parametrize(
@@ -73,3 +78,61 @@ def test_an_answer_without_a_name_does_not_mean_all_hosts(answer: t.Any) -> None
 )
 def test_a_text_can_be_one_name(answer: t.Any, names: list[str]) -> None:
     assert host_names(answer, "host_decommission_target", split=False) == names
+
+
+# The operator's word that hosts are fenced: taken literally, and for the hosts of the run only.
+
+TARGETS = ["compute-1", "compute-2"]
+
+
+@pytest.mark.parametrize(
+    ("value", "fenced"),
+    [
+        (True, TARGETS),
+        ("true", TARGETS),
+        (" Yes ", TARGETS),
+        (False, []),
+        (None, []),
+        ("", []),
+        ("false", []),
+        ("no", []),
+        ([], []),
+        ("compute-2", ["compute-2"]),
+        ("compute-2, compute-1", TARGETS),
+        (["compute-1"], ["compute-1"]),
+        (["'compute-1'"], ["compute-1"]),
+        # Not a host of this run, or another one after all.
+        (["compute-3"], []),
+        ("compute-11", []),
+        ("Compute-1", []),
+    ],
+)
+def test_only_the_hosts_of_the_run_that_are_named_are_fenced(
+    value: t.Any, fenced: list[str]
+) -> None:
+    assert select_fenced_hosts(value, TARGETS) == fenced
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        0,
+        1,
+        1.0,
+        "1",
+        ["yes"],
+        [True],
+        [None],
+        "yes, compute-1",
+        "[compute-1]",
+        "{}",
+        {"a": 1},
+        "compute-1 compute-2",
+        ",",
+        b"true",
+        [["compute-1"]],
+    ],
+)
+def test_what_may_mean_anything_is_refused(value: t.Any) -> None:
+    with pytest.raises(InvalidInput, match="neither true nor false nor a list of hosts"):
+        read_fenced(value)

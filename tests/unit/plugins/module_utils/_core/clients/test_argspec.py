@@ -14,65 +14,33 @@ import typing as t
 import pytest
 import yaml
 
-from ansible_collections.osops.placement.plugins.module_utils._core.clients.argspec import (
-    connection_options,
-    run,
-)
-from ansible_collections.osops.placement.plugins.module_utils._core.findings.sightings import (
-    sighting_options,
-)
+from ansible_collections.osops.placement.plugins.module_utils._core.clients.argspec import run
 from ansible_collections.osops.placement.plugins.module_utils._core.models.kind import REMEDIATE
-from ansible_collections.osops.placement.plugins.module_utils._core.models.kinds import (
-    CHANGEABLE_KINDS,
-    CONSUMER_KINDS,
-    KINDS,
+from ansible_collections.osops.placement.plugins.module_utils._core.models.kinds import KINDS
+from ansible_collections.osops.placement.plugins.module_utils._core.options.connection import (
+    ConnectionOptions,
 )
-from ansible_collections.osops.placement.plugins.module_utils._core.options.policy import (
-    policy_options,
+from ansible_collections.osops.placement.plugins.module_utils._core.options.orphan_cleanup import (
+    OrphanCleanupOptions,
 )
-from ansible_collections.osops.placement.plugins.module_utils._core.options.scope import (
-    scope_options,
-)
-from ansible_collections.osops.placement.plugins.module_utils._core.plan.limits import (
-    failures_option,
-    limits_options,
+from ansible_collections.osops.placement.plugins.module_utils._hosts.host_decommission import (
+    HOST_DECOMMISSION,
 )
 from ansible_collections.osops.placement.plugins.module_utils._hosts.retirement import (
-    retirement_options,
+    RetirementOptions,
 )
 from ansible_collections.osops.placement.plugins.plugin_utils._report.notification import (
     NOTICE_FORMATTERS,
 )
 from ansible_collections.osops.placement.plugins.plugin_utils._report.report_files import FORMATS
-from ansible_collections.osops.placement.plugins.plugin_utils._variables.role_variables import (
-    read_options,
-)
 
 ROOT = pathlib.Path(__file__).parents[6]
-CHANGED = [kind.name for kind in CHANGEABLE_KINDS]
-REMEDIATED = [kind.name for kind in CHANGEABLE_KINDS if kind.by_default == REMEDIATE]
-OF_CONSUMERS_NAMED = [kind.name for kind in CONSUMER_KINDS]
 
 
-def _documented(kind: str, name: str) -> dict[str, t.Any]:
-    """Return the documented options of a module or a documentation fragment."""
-    plugin = importlib.import_module(f"ansible_collections.osops.placement.plugins.{kind}.{name}")
-    text = plugin.DOCUMENTATION if kind == "modules" else plugin.ModuleDocFragment.DOCUMENTATION
-    return t.cast("dict[str, t.Any]", yaml.safe_load(text)["options"])
-
-
-def _role(path: str, name: str = "orphan_cleanup") -> t.Any:
-    return yaml.safe_load((ROOT / "roles" / name / path).read_text(encoding="utf-8"))
-
-
-def _role_options(name: str = "orphan_cleanup") -> dict[str, t.Any]:
-    return dict(read_options(name))
-
-
-def _facts(option: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
-    return {
-        fact: option.get(fact) for fact in ("type", "elements", "default", "choices", "aliases")
-    }
+def _documented(name: str) -> dict[str, t.Any]:
+    """Return the documented options of a module."""
+    plugin = importlib.import_module(f"ansible_collections.osops.placement.plugins.modules.{name}")
+    return t.cast("dict[str, t.Any]", yaml.safe_load(plugin.DOCUMENTATION)["options"])
 
 
 class Ended(Exception):
@@ -87,7 +55,7 @@ class Module:
 
     def __init__(self, **params: t.Any) -> None:
         self.params = {
-            **dict.fromkeys(connection_options()),
+            **dict.fromkeys(ConnectionOptions.build_spec()),
             "cloud": {},
             "region_name": "RegionOne",
             **params,
@@ -161,194 +129,44 @@ def test_secrets_inside_a_whole_configuration_are_hidden_in_results() -> None:
     assert module.no_log_values == {"pw", "123456"}
 
 
-@pytest.mark.parametrize(
-    ("fragment", "options"),
-    [
-        ("_connection", connection_options),
-        ("_limits", limits_options),
-        ("_failures", failures_option),
-        ("_policy", policy_options),
-        ("_retirement", retirement_options),
-        ("_scope", scope_options),
-    ],
-)
-def test_shared_options_match_their_documentation(
-    fragment: str, options: t.Callable[[], dict[str, t.Any]]
-) -> None:
-    documented = _documented("doc_fragments", fragment)
-
-    assert {name: _facts(option) for name, option in documented.items()} == {
-        name: _facts(option) for name, option in options().items()
-    }
-
-
 def test_secrets_are_marked_no_log() -> None:
-    assert {name for name, option in connection_options().items() if option.get("no_log")} == {
+    spec = ConnectionOptions.build_spec()
+
+    assert {name for name, option in spec.items() if option.get("no_log")} == {
         "auth",
         "client_key",
         "cloud",
     }
 
 
-def test_orphan_plan_documents_the_changeable_kinds() -> None:
-    kinds = _documented("modules", "orphan_plan")["kinds"]
-
-    assert (kinds["choices"], kinds["default"]) == (CHANGED, REMEDIATED)
-
-
-def test_role_offers_the_changeable_kinds() -> None:
-    kinds = _role_options()["orphan_cleanup_remediate_kinds"]
-
-    assert (kinds["choices"], kinds["default"]) == (CHANGED, REMEDIATED)
-
-
-def test_role_defaults_match_the_documentation() -> None:
-    documented = {
-        name: option["default"] for name, option in _role_options().items() if "default" in option
-    }
-
-    assert _role("defaults/main.yml") == documented
-
-
 def test_role_and_orphan_report_offer_every_format_and_product() -> None:
-    role, documented = _role_options(), _documented("modules", "orphan_report")
+    documented = _documented("orphan_report")
 
     assert (
-        role["orphan_cleanup_report_formats"]["choices"]
+        OrphanCleanupOptions.report_formats.choices
         == documented["formats"]["choices"]
         == ["json", *FORMATS]
     )
     assert (
-        role["orphan_cleanup_notify_format"]["choices"]
+        OrphanCleanupOptions.notify_format.choices
         == documented["notify_format"]["choices"]
         == list(NOTICE_FORMATTERS)
     )
 
 
-@pytest.mark.parametrize("option", policy_options())
-def test_role_policy_matches_the_modules(option: str) -> None:
-    assert _facts(_role_options()[f"orphan_cleanup_{option}"]) == _facts(policy_options()[option])
+def test_decommission_modules_offer_the_kinds_of_the_role() -> None:
+    ours = RetirementOptions.kinds
+    of_role = HOST_DECOMMISSION.options["host_decommission_remediate_kinds"]
 
-
-@pytest.mark.parametrize("option", scope_options())
-def test_role_scope_matches_the_modules(option: str) -> None:
-    assert _facts(_role_options()[f"orphan_cleanup_{option}"]) == _facts(scope_options()[option])
-
-
-@pytest.mark.parametrize("option", [*limits_options(), *failures_option()])
-def test_role_limits_match_the_modules(option: str) -> None:
-    assert _facts(_role_options()[f"orphan_cleanup_{option}"]) == _facts(
-        {**limits_options(), **failures_option()}[option]
-    )
-
-
-@pytest.mark.parametrize("option", sighting_options())
-def test_wait_options_are_the_same_everywhere(option: str) -> None:
-    facts = _facts(sighting_options()[option])
-
-    assert (
-        _facts(_role_options()[f"orphan_cleanup_{option}"])
-        == _facts(_documented("modules", "orphan_detect")[option])
-        == facts
-    )
-
-
-@pytest.mark.parametrize("module", ["orphan_plan", "orphan_remediate"])
-def test_limits_apply_to_planning_and_to_remediation(module: str) -> None:
-    plugin = importlib.import_module(
-        f"ansible_collections.osops.placement.plugins.modules.{module}"
-    )
-
-    assert (
-        "osops.placement._limits"
-        in yaml.safe_load(plugin.DOCUMENTATION)["extends_documentation_fragment"]
-    )
-
-
-@pytest.mark.parametrize("option", ["plan", "journal"])
-def test_plan_and_journal_options_accept_a_path_or_the_data(option: str) -> None:
-    module = {"plan": "orphan_remediate", "journal": "orphan_restore"}[option]
-
-    assert (
-        _role_options()[f"orphan_cleanup_{option}"]["type"]
-        == _documented("modules", module)[option]["type"]
-        == "raw"
-    )
-
-
-@pytest.mark.parametrize("role", ["orphan_cleanup", "host_decommission", "hypervisor_cleanup"])
-@pytest.mark.parametrize("option", connection_options())
-def test_role_connection_matches_the_modules(role: str, option: str) -> None:
-    ours, theirs = (
-        _facts(_role_options(role)[f"{role}_{option}"]),
-        _facts(connection_options()[option]),
-    )
-
-    assert {**ours, "aliases": None} == {**theirs, "aliases": None}
-
-
-def test_decommission_role_offers_the_kinds_that_change_allocations() -> None:
-    """Whole trees cannot be chosen there: the host's tree is deleted, and no other."""
-    of_role = _role_options("host_decommission")["host_decommission_remediate_kinds"]
-    of_module = _documented("doc_fragments", "_retirement")["kinds"]
-
-    assert (of_role["choices"], of_role["default"]) == (OF_CONSUMERS_NAMED, REMEDIATED)
-    assert (of_module["choices"], of_module["default"]) == (OF_CONSUMERS_NAMED, REMEDIATED)
-
-
-def test_decommission_role_defaults_match_the_documentation() -> None:
-    documented = {
-        name: option["default"]
-        for name, option in _role_options("host_decommission").items()
-        if "default" in option
-    }
-
-    assert _role("defaults/main.yml", "host_decommission") == documented
+    assert (ours.choices, ours.default) == (of_role.choices, of_role.default)
 
 
 def test_decommission_role_requires_a_target() -> None:
     """No default may ever name a host, and no stage may run without one."""
-    assert _role_options("host_decommission")["host_decommission_target"]["required"]
-    assert "host_decommission_target" not in _role("defaults/main.yml", "host_decommission")
-    assert _role_options("host_decommission")["host_decommission_max_hosts"]["default"] == 1
+    target = HOST_DECOMMISSION.options["host_decommission_target"]
 
-
-def test_hypervisor_role_defaults_match_the_documentation() -> None:
-    documented = {
-        name: option["default"]
-        for name, option in _role_options("hypervisor_cleanup").items()
-        if "default" in option
-    }
-
-    assert _role("defaults/main.yml", "hypervisor_cleanup") == documented
-    assert documented["hypervisor_cleanup_remediate_kinds"] == []
-
-
-@pytest.mark.parametrize(
-    "option", ["min_age", "unknown_min_age", "exclude_consumers", "exclude_providers"]
-)
-def test_hypervisor_role_policy_matches_the_modules(option: str) -> None:
-    assert _facts(_role_options("hypervisor_cleanup")[f"hypervisor_cleanup_{option}"]) == _facts(
-        policy_options()[option]
-    )
-
-
-@pytest.mark.parametrize(
-    "option", ["min_age", "unknown_min_age", "exclude_consumers", "exclude_providers"]
-)
-def test_decommission_role_policy_matches_the_modules(option: str) -> None:
-    assert _facts(_role_options("host_decommission")[f"host_decommission_{option}"]) == _facts(
-        policy_options()[option]
-    )
-
-
-def test_decommission_role_limit_and_other_regions_match_the_modules() -> None:
-    ours, theirs = _role_options("host_decommission"), _documented("doc_fragments", "_retirement")
-
-    assert _facts(ours["host_decommission_max_changes"]) == _facts(limits_options()["max_changes"])
-    assert _facts(ours["host_decommission_ignore_other_regions"]) == _facts(
-        theirs["ignore_other_regions"]
-    )
+    assert target.required and target.default is None
+    assert HOST_DECOMMISSION.options["host_decommission_max_hosts"].default == 1
 
 
 def test_readme_lists_the_kinds_with_their_defaults() -> None:

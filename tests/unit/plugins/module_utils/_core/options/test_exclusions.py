@@ -16,6 +16,7 @@ import pytest
 
 from ansible_collections.osops.placement.plugins.module_utils._common.errors import InvalidInput
 from ansible_collections.osops.placement.plugins.module_utils._core.options.exclusions import (
+    convert_exclusions,
     parse_exclusions,
 )
 from ansible_collections.osops.placement.plugins.module_utils._core.options.policy import (
@@ -178,3 +179,27 @@ def test_blanks_around_a_name_do_not_cancel_its_exclusion() -> None:
 
     assert spare.exclude_providers == {"compute-1", "compute-2"}
     assert spare.exclude_consumers == {CONSUMER}
+
+
+DATE = datetime.date(2026, 12, 31)
+MOMENT = datetime.datetime(2026, 12, 31, 18, tzinfo=datetime.UTC)
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        ([], []),
+        (["a"], ["a"]),
+        ([{"name": "a", "until": DATE}], [{"name": "a", "until": "2026-12-31"}]),
+        ([{"name": "a", "until": MOMENT}], [{"name": "a", "until": "2026-12-31T18:00:00+00:00"}]),
+        ([{"name": "a", "until": "2026-12-31"}, "b"], [{"name": "a", "until": "2026-12-31"}, "b"]),
+        ('["a", "b"]', ["a", "b"]),
+        ('[{"name": "a", "until": "2026-12-31"}]', [{"name": "a", "until": "2026-12-31"}]),
+        # The modules split a text, and refuse what is not a list.
+        ("a,b", "a,b"),
+        ("", ""),
+        (None, None),
+    ],
+)
+def test_exclusions_are_a_list_without_dates(given: t.Any, expected: t.Any) -> None:
+    assert convert_exclusions(given) == expected

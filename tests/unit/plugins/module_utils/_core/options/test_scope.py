@@ -17,9 +17,9 @@ from ansible_collections.osops.placement.plugins.module_utils._core.models.snaps
     Shard,
 )
 from ansible_collections.osops.placement.plugins.module_utils._core.options.scope import (
+    ScopeOptions,
     needs_every_lookup,
     parse_scope,
-    scope_options,
 )
 
 SERVER = "6f7a1f5c-2a2c-4f0c-8f07-0d3a6d6f1c11"
@@ -27,7 +27,8 @@ SERVER = "6f7a1f5c-2a2c-4f0c-8f07-0d3a6d6f1c11"
 
 def _scope(**options: t.Any) -> Scope:
     return parse_scope(
-        {name: option.get("default") for name, option in scope_options().items()} | options
+        {name: option.get("default") for name, option in ScopeOptions.build_spec().items()}
+        | options
     )
 
 
@@ -80,7 +81,7 @@ def test_shard_has_a_number_and_a_total() -> None:
     "text", ["0/8", "9/8", "2", "2/", "/8", "-1/8", "1/257", "2/8/9", "two/8", "1/00000000008"]
 )
 def test_invalid_shard_is_refused(text: str) -> None:
-    with pytest.raises(InvalidInput, match="is not valid: give the number"):
+    with pytest.raises(InvalidInput, match="which is not a shard"):
         _scope(shard=text)
 
 

@@ -39,8 +39,6 @@ from ansible_collections.osops.placement.plugins.module_utils._core.models.snaps
 from ansible_collections.osops.placement.plugins.module_utils._core.options.policy import Policy
 from ansible_collections.osops.placement.plugins.module_utils._core.plan.limits import (
     Limits,
-    limits_options,
-    parse_limits,
 )
 from ansible_collections.osops.placement.plugins.module_utils._core.plan.plan import (
     Plan,
@@ -894,12 +892,6 @@ def test_other_credentials_of_the_same_cloud_are_accepted(told: t.Any) -> None:
 
 
 # Within limits
-
-
-def test_limits_match_the_options() -> None:
-    defaults = {name: option["default"] for name, option in limits_options().items()}
-
-    assert parse_limits(defaults) == Limits(max_changes=100, max_share=0.1)
 
 
 @pytest.mark.parametrize(

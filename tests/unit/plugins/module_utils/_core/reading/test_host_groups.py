@@ -21,8 +21,8 @@ from ansible_collections.osops.placement.plugins.module_utils._core.models.snaps
     HostGroups,
 )
 from ansible_collections.osops.placement.plugins.module_utils._core.options.scope import (
+    ScopeOptions,
     parse_scope,
-    scope_options,
 )
 from ansible_collections.osops.placement.plugins.module_utils._core.reading.host_groups import (
     find_hosts_of_groups,
@@ -266,7 +266,7 @@ def resolve(cloud: BrokenCloud, *projects: str) -> tuple[Scope, list[str]]:
     names = ("cloud", "auth_type", "region_name", "interface", "validate_certs", "ca_cert")
     options = dict.fromkeys([*names, "client_cert", "client_key"])
     session = connect({**options, "auth": auth, "api_timeout": 5})
-    defaults = {name: option.get("default") for name, option in scope_options().items()}
+    defaults = {name: option.get("default") for name, option in ScopeOptions.build_spec().items()}
     warnings: list[str] = []
     scope = parse_scope({**defaults, "projects": list(projects)})
     return resolve_projects(session, scope, warnings.append), warnings

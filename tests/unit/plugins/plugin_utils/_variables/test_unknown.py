@@ -12,11 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ansible_collections.osops.placement.plugins.plugin_utils._variables.role_variables import (
-    read_names,
-)
-from ansible_collections.osops.placement.plugins.plugin_utils._variables.variable_names import (
-    ROLES,
+from ansible_collections.osops.placement.plugins.action.validate_variables import ROLES
+from ansible_collections.osops.placement.plugins.plugin_utils._variables.unknown import (
     find_unknown_variables,
     split_prefix,
 )
@@ -27,7 +24,7 @@ LETTERS = string.ascii_lowercase + string.digits
 @st.composite
 def edited_prefixes(draw: st.DrawFn) -> tuple[str, str]:
     """A role, and its prefix with one edit before the last separator."""
-    role = draw(st.sampled_from(ROLES))
+    role = draw(st.sampled_from(list(ROLES)))
     at = draw(st.integers(0, len(role) - 2))
     character = draw(st.sampled_from(LETTERS))
     edits = [
@@ -44,10 +41,10 @@ def edited_prefixes(draw: st.DrawFn) -> tuple[str, str]:
 @given(edited_prefixes())
 def test_every_edit_of_a_prefix_is_found(edited: tuple[str, str]) -> None:
     role, prefix = edited
-    name = next(name for name in sorted(read_names(role)) if not name.startswith("_"))
+    name = next(name for name in sorted(ROLES[role].names) if not name.startswith("_"))
     misspelt = prefix + name.removeprefix(f"{role}_")
 
-    found = find_unknown_variables([misspelt], [misspelt], ROLES, read_names)
+    found = find_unknown_variables([misspelt], [misspelt], ROLES)
 
     assert misspelt == name or (
         len(found) == 1 and found[misspelt].endswith(f"; did you mean {name}?")
@@ -57,7 +54,7 @@ def test_every_edit_of_a_prefix_is_found(edited: tuple[str, str]) -> None:
 @given(st.text(string.ascii_letters + "_-", min_size=1, max_size=40))
 def test_other_names_are_left_alone(name: str) -> None:
     """Two edits are too many to be sure of."""
-    assert find_unknown_variables([f"xx_{name}"], [], ROLES, read_names) == {}
+    assert find_unknown_variables([f"xx_{name}"], [], ROLES) == {}
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,433 @@
+# Copyright (c) 2026, osops.placement contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Finds wrong values of the variables of a role: one sentence for each variable.
+
+Ansible's own validator decides which values have the right type. Before that, values are refused
+that it would convert to something else than was meant, such as true to the number 1. Then the
+option itself says what is wrong, and last the checks that know the run and its files.
+"""
+
+from __future__ import annotations
+
+import dataclasses as d
+import datetime
+import difflib
+import json
+import os
+import re
+import typing as t
+import unicodedata
+from collections.abc import Callable, Mapping, Sequence
+
+import yaml
+from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
+
+from ...module_utils._common.errors import InvalidInput
+from ...module_utils._common.folders import explain_shared_folder
+from ...module_utils._common.options import Age, Duration, LongAge, Names, Option
+from ...module_utils._common.text import make_printable, show_value
+from ...module_utils._core.models.kind import REPORT
+from ...module_utils._core.models.kinds import KINDS, rename_kind
+from ...module_utils._core.options.exclusions import Exclusions
+from ...module_utils._core.run.pack import find_packs
+from .answers import read_fenced
+from .paths import build_host_path, choose_document
+
+
+@d.dataclass(frozen=True)
+class Run:
+    """What the checks may know of a run.
+
+    entry_point: the entry point of the role.
+    host: the inventory host.
+    has_files: whether the files of the host are those of this machine.
+    is_one_cloud: whether the hosts of the play are not clouds.
+    is_play: whether the variables are those of a playbook, before a role runs on each of its hosts.
+    play_hosts: the number of hosts of the play.
+    limit: what follows `--limit`.
+    """
+
+    entry_point: str = "main"
+    host: str = "localhost"
+    has_files: bool = False
+    is_one_cloud: bool = False
+    is_play: bool = False
+    play_hosts: int = 1
+    limit: str = ""
+
+
+_TYPES = {
+    "bool": "neither true nor false",
+    "dict": "not a dictionary",
+    "float": "not a number",
+    "int": "not a whole number",
+    "list": "not a list",
+    "path": "not a path",
+    "str": "not a text",
+}
+
+# What the validator would convert although it is something else.
+_COLLECTIONS = (list, tuple, Mapping)
+_WRONG_TYPES: Mapping[str, tuple[type, ...]] = {
+    "float": (bool,),
+    "int": (bool,),
+    "list": (bool, Mapping),
+    "path": (bool, *_COLLECTIONS),
+    "str": (bool, *_COLLECTIONS),
+}
+_WRONG_ELEMENTS = (bool, *_COLLECTIONS, datetime.date, type(None))
+
+_EMPTIED = (
+    "comes out empty, and would limit nothing: if that is meant, write [], or end the template "
+    "with default(omit, true)."
+)
+
+# The categories of characters that no name has: control characters, and marks for the direction of
+# text and the like.
+_INVISIBLE = ("Cc", "Cf")
+
+# The kinds of findings without a change.
+_REPORTED_KINDS = frozenset(kind.name for kind in KINDS if kind.by_default == REPORT)
+
+# AWX writes it before each answer of a survey.
+_UNSAFE = "!unsafe"
+_LEADING_ZERO = re.compile(r"\s*[+-]?0[0-9]+\s*")
+
+_PERCENT = re.compile(r"\s*([0-9]{1,3}(?:\.[0-9]+)?)\s*%\s*")
+
+# Values that version 3.0.0 no longer has, and what to write instead.
+# `docs/porting-to-3.0.md` lists them all.
+REMOVED_VALUES = {
+    "junit": "json",
+    "mattermost": "text",
+    "slack": "text",
+    "teams": "text",
+    "triage": "incremental",
+}
+
+# How similar a value must be to one of the choices that was probably meant.
+_SIMILAR = 0.6
+
+
+def find_wrong_values(
+    options: Mapping[str, Option], values: Mapping[str, t.Any], run: Run
+) -> list[str]:
+    """Return a sentence for each variable with a wrong value.
+
+    options: the options of a role by the names of their variables.
+    values: the variables that are defined, without templates.
+    """
+    sentences = []
+    for name, option in options.items():
+        if name in values:
+            fault = _find_fault(name, option, values[name], run)
+        else:
+            fault = "is required, and is not defined: set it." if option.required else ""
+        if fault:
+            sentences.append(f"{name} {fault}")
+    return sentences
+
+
+def find_misread_numbers(
+    options: Mapping[str, Option], values: Mapping[str, t.Any], read_texts: Callable[[], list[str]]
+) -> list[str]:
+    """Return a sentence for each number that YAML has read as another one: 1:00 as 60, 010 as 8.
+
+    A duration that nobody has written as this number may be another one: through an alias, say.
+
+    read_texts: returns the texts in which variables are set.
+    """
+    numbers = {}
+    for name, option in options.items():
+        value = values.get(name)
+        if isinstance(value, int) and not isinstance(value, bool) and value != option.default:
+            numbers[name] = value
+    texts = read_texts() if numbers else []
+    sentences = []
+    for name, value in numbers.items():
+        option = options[name]
+        has_unit = isinstance(option, Duration) and not isinstance(option, LongAge)
+        written = {word for text in texts for word in _find_written(name, text)}
+        misread = sorted(word for word in written - {str(value)} if _read_number(word) == value)
+        if misread:
+            sentences.append(
+                f"{name} is {misread[0]}, which YAML reads as {value}: put a name in quotes, in a "
+                "survey too, and write a number without a zero in front and without colons."
+            )
+        elif value and has_unit and str(value) not in written:
+            sentences.append(f"{name} is {value}, which has no unit: write {value}s for seconds.")
+    return sentences
+
+
+def _find_written(name: str, text: str) -> list[str]:
+    """Return what a text sets a variable to, without quotes."""
+    words = re.findall(rf"(?<!\w){name}[\"']?[ \t]*:[ \t]*([^,}}#\n]+)", text)
+    return [word.removeprefix(_UNSAFE).strip(" \t\r\"'") for word in words]
+
+
+def _read_number(word: str) -> t.Any:
+    try:
+        return yaml.safe_load(word)
+    except yaml.YAMLError:
+        # A template, or a name of YAML.
+        return None
+
+
+def explain_emptied(option: Option, raw: t.Any, value: t.Any, omitted: t.Any) -> str:
+    """Return the end of a sentence about a limit whose templates come to nothing, else empty.
+
+    raw: the value with its templates. omitted: what stands for a value that is to be omitted.
+    """
+    if not isinstance(option, (Names, Exclusions)) and option.name != "remediate_kinds":
+        return ""
+    if isinstance(raw, list):
+        entries = value if isinstance(value, list) else []
+        is_emptied = bool(raw) and all(is_omitted(entry, omitted) for entry in entries)
+    else:
+        is_emptied = raw != value and value in (None, "", [])
+    return _EMPTIED if is_emptied else ""
+
+
+def is_omitted(value: t.Any, omitted: t.Any) -> bool:
+    """Return whether a value is to be omitted."""
+    return isinstance(value, str) and value == omitted
+
+
+def _find_fault(name: str, option: Option, value: t.Any, run: Run) -> str:
+    """Return the end of a sentence about a variable, empty if nothing is wrong with it."""
+    if isinstance(option, Age) and value in (None, ""):
+        return ""
+    if option.type != "raw":
+        if value is None:
+            return _judge_null(option)
+        fault = _judge_type(name, option, value)
+        if fault:
+            return fault
+    if option.empty and isinstance(value, str) and not value.strip():
+        return f"is empty: {option.empty}"
+    converted = _validate(option, value).validated_parameters[option.name]
+    check = _CHECKS.get(option.name)
+    return option.find_fault(converted) or (check(converted, run) if check else "")
+
+
+def _judge_null(option: Option) -> str:
+    """Return what is wrong with null, which an empty answer of a survey can be."""
+    # Where nothing is a value too, null means the same. No shard is the whole cloud.
+    if option.default in (None, "") and option.name != "shard":
+        return ""
+    instead = ", or write []" if option.type == "list" else ""
+    return f"is null: leave it out for its default{instead}."
+
+
+def _validate(option: Option, value: t.Any) -> t.Any:
+    return ArgumentSpecValidator({option.name: option.build_spec()}).validate({option.name: value})
+
+
+def _is_accepted(option: Option, value: t.Any) -> bool:
+    return not _validate(option, value).error_messages
+
+
+def _judge_type(name: str, option: Option, value: t.Any) -> str:
+    kind = option.type
+    shown = "" if option.secret else f"{show_value(value)}, which is "
+    if isinstance(value, _WRONG_TYPES.get(kind, ())):
+        # YAML takes names such as no and on for truth values.
+        is_name = isinstance(value, bool) and kind in ("path", "str")
+        return f"is {shown}{_TYPES[kind]}{': put a text in quotes' if is_name else ''}."
+    if kind == "list":
+        return _judge_list(name, option, value)
+    if kind == "path" and any(ord(character) < 32 for character in str(value)):
+        return f"is {shown}not a path: it has a control character."
+    # YAML takes 010 for 8, and Ansible for 10.
+    is_doubtful = kind in ("int", "float") and _LEADING_ZERO.fullmatch(str(value))
+    if not is_doubtful and _is_accepted(option, value):
+        return ""
+    if option.choices:
+        return f"is {show_value(value)}, which is not {_name_choices(value, option.choices)}"
+    percent = _PERCENT.fullmatch(str(value)) if kind == "float" else None
+    advice = f": write {float(percent[1]) / 100:g}" if percent else ""
+    return f"is {shown}{_TYPES[kind]}{advice}."
+
+
+def _judge_list(name: str, option: Option, value: t.Any) -> str:
+    """Return what is wrong with a list, or with a text that has a list."""
+    if isinstance(value, str):
+        fault = _judge_list_in_text(name, option, value)
+        if fault:
+            return fault
+        elements: Sequence[t.Any] = value.split(",")
+    else:
+        elements = value if isinstance(value, list) else [value]
+    if option.elements == "str":
+        for element in elements:
+            fault = _judge_element(element, option.choices)
+            if fault:
+                return fault
+    return "" if _is_accepted(option, value) else f"is {show_value(value)}, which is not a list."
+
+
+def _judge_list_in_text(name: str, option: Option, text: str) -> str:
+    if not text and option.choices:
+        return "is an empty text, which is not a list: write [] for an empty list."
+    if not text.lstrip().startswith(("[", "{")):
+        return ""
+    if not isinstance(option, Exclusions):
+        return (
+            f"is the text {show_value(text)}, which is not a list. On the command line, write "
+            f'-e {name}=ONE,TWO or -e \'{{"{name}": ["ONE", "TWO"]}}\'.'
+        )
+    try:
+        is_list = isinstance(json.loads(text), list)
+    except ValueError:
+        is_list = False
+    return "" if is_list else f"is the text {show_value(text)}, which is not a JSON list."
+
+
+def _judge_element(element: t.Any, choices: Sequence[str]) -> str:
+    if isinstance(element, _WRONG_ELEMENTS):
+        return f"has {show_value(element)}, which is not a text: put a text in quotes."
+    text = str(element)
+    if any(unicodedata.category(character) in _INVISIBLE for character in text):
+        return (
+            f"has {show_value(text)}, which has an invisible character. Put commas between names."
+        )
+    if choices and text not in choices:
+        return f"has {show_value(text)}, which is not {_name_choices(text, choices)}"
+    return ""
+
+
+def _name_choices(value: t.Any, choices: Sequence[str]) -> str:
+    """Return the end of a sentence with the choice that was probably meant, or with all of them."""
+    text = str(value).strip()
+    if text in choices:
+        return f"{text}: leave out the spaces around it."
+    renamed = rename_kind(text)
+    if renamed in choices:
+        return f"a known value: it was renamed in version 2.0.0, write {renamed}."
+    instead = REMOVED_VALUES.get(text.lower())
+    if instead in choices:
+        return f"a known value: it was removed in version 3.0.0, write {instead}."
+    if renamed in _REPORTED_KINDS:
+        return f"a kind that can be changed: {renamed} is only reported. Leave it out."
+    similar = difflib.get_close_matches(text.lower(), choices, 1, _SIMILAR)
+    if similar:
+        return f"a known value; did you mean {similar[0]}?"
+    return f"one of {', '.join(choices)}."
+
+
+def _check_output_dir(value: str, run: Run) -> str:
+    if not run.has_files:
+        return ""
+    # The folder is created with all its parents.
+    path = build_host_path(value)
+    while not os.path.lexists(path):
+        path = os.path.dirname(path)
+    if not os.path.isdir(path):
+        return f"is {show_value(value)}, but {path} is a file and not a folder."
+    if not os.access(path, os.W_OK | os.X_OK):
+        return f"is {show_value(value)}, but you may not write in {path}."
+    problem = explain_shared_folder(os.path.expanduser(value))
+    if problem:
+        return (
+            f"is {show_value(value)}, and {problem}: make yourself its owner, with mode 0700, or "
+            "name another folder."
+        )
+    return ""
+
+
+def _check_metrics_path(value: str, run: Run) -> str:
+    if value and not value.endswith(".prom"):
+        return (
+            f"is {show_value(value)}, and must end in .prom, because node_exporter reads no other "
+            "files."
+        )
+    folder = os.path.dirname(build_host_path(value))
+    if value and run.has_files and not os.path.isdir(folder):
+        return f"is {show_value(value)}, but the folder {folder} does not exist: create it."
+    return _check_state(value, run)
+
+
+def _check_state(value: str, run: Run) -> str:
+    if value and run.has_files and os.path.isdir(build_host_path(value)):
+        return f"is {show_value(value)}, which is a folder and not a file."
+    # Another user may have put it there, to have another file overwritten.
+    if value and run.has_files and os.path.islink(os.path.expanduser(value)):
+        return f"is {show_value(value)}, which is a symbolic link: name the file itself."
+    return ""
+
+
+def _check_file(value: str, run: Run) -> str:
+    # A relative path starts in another folder for a module.
+    path = os.path.expanduser(value)
+    if run.has_files and os.path.isabs(path) and not os.path.isfile(path):
+        return f"is {show_value(value)}, and there is no such file."
+    return ""
+
+
+def _check_moves_journal(value: t.Any, run: Run) -> str:
+    return _check_file(build_host_path(value), run) if value and _is_path(value) else ""
+
+
+def _check_guests(value: list[t.Any], run: Run) -> str:
+    for entry in value:
+        # Any other entry is a result itself.
+        if isinstance(entry, str) and _check_file(build_host_path(entry.strip()), run):
+            return f"names {show_value(entry)}, and there is no such file."
+    return ""
+
+
+def _check_url(value: str, _run: Run) -> str:
+    # Its value is not shown: the address of a webhook is a password.
+    if not value or re.match(r"https?://[^/]", value):
+        return ""
+    return "is not an address: it must begin with https:// or http://."
+
+
+def _check_fenced(value: t.Any, _run: Run) -> str:
+    try:
+        read_fenced(value)
+    except InvalidInput as error:
+        return str(error)
+    return ""
+
+
+def _is_path(value: t.Any) -> bool:
+    """Return whether a journal is certainly meant as a path, and not as all artifacts of a job."""
+    if not isinstance(value, str) or find_packs(value):
+        return False
+    path = value.strip()
+    return not path.startswith(("[", "{")) and "\n" not in path
+
+
+def _check_journal(value: t.Any, run: Run) -> str:
+    if run.entry_point != "restore":
+        return ""
+    journal = choose_document(value, run.host)
+    if not journal:
+        if isinstance(value, Mapping):
+            return f"has no journal for the host {run.host}."
+        return "is empty: set it to the path of the journal to restore from, or to its records."
+    if run.has_files and _is_path(value) and not os.path.exists(journal):
+        return (
+            f"is {show_value(value)}, and there is no file {make_printable(journal)}: name the "
+            "journal of the run that you want to undo."
+        )
+    return ""
+
+
+# What depends on the run and its files, by the names of the options.
+_CHECKS: Mapping[str, Callable[[t.Any, Run], str]] = {
+    "ca_cert": _check_file,
+    "client_cert": _check_file,
+    "client_key": _check_file,
+    "fenced": _check_fenced,
+    "guests": _check_guests,
+    "journal": _check_journal,
+    "metrics_path": _check_metrics_path,
+    "moves_journal": _check_moves_journal,
+    "notify_url": _check_url,
+    "output_dir": _check_output_dir,
+    "state": _check_state,
+}
