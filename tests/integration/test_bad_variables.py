@@ -4,7 +4,7 @@
 
 """What a user sees after a mistake in a variable: one sentence, a failure, and no request.
 
-The table is in `bad_variables.py`. The unit tests of `_variables` go through all of it, too.
+The table is in `bad_variables.yml`. The unit tests of `_variables` go through all of it, too.
 """
 
 from __future__ import annotations
@@ -15,28 +15,15 @@ import select
 import socket
 import subprocess
 import typing as t
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from ansible.parsing.vault import VaultLib, VaultSecret
 
-from ansible_collections.osops.placement.tests.integration.automation import (
-    NEWEST,
-    OLDEST,
-    find_ansible_playbook,
-)
-from ansible_collections.osops.placement.tests.integration.bad_variables import (
-    BAD,
-    LEFT_OUT,
-    LONG,
-    NO_HOSTS,
-    TEMPLATES,
-    Bad,
-)
-from ansible_collections.osops.placement.tests.integration.support import ROOT, Ansible, long
-
-if t.TYPE_CHECKING:
-    from collections.abc import Iterator
+from .automation import NEWEST, OLDEST, find_ansible_playbook
+from .bad_variables import BAD, LEFT_OUT, LONG, NO_HOSTS, TEMPLATES, Bad
+from .support import ROOT, Ansible, long
 
 MAX_LINES = 15
 # Ansible shows the message of a task a second time, where the task failed.
