@@ -11,24 +11,13 @@ from __future__ import annotations
 
 import dataclasses as d
 import re
-import typing as t
+from pathlib import Path
 
 import pytest
 
-from ansible_collections.osops.placement.tests.integration.interposer import Fault
-from ansible_collections.osops.placement.tests.integration.strays import CLAIM
-from ansible_collections.osops.placement.tests.integration.support import long
-
-if t.TYPE_CHECKING:
-    from pathlib import Path
-
-    from ansible_collections.osops.placement.tests.integration.interposer import (
-        Hook,
-        Interposer,
-        Wires,
-    )
-    from ansible_collections.osops.placement.tests.integration.strays import Strays
-    from ansible_collections.osops.placement.tests.integration.support import Ansible
+from ..integration.interposer import Fault, Hook, Interposer, Wires
+from ..integration.strays import CLAIM, Strays
+from ..integration.support import Ansible, long
 
 _UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 

@@ -12,28 +12,14 @@ import uuid
 
 import pytest
 
-from ansible_collections.osops.placement.plugins.module_utils._common.clock import get_utc_now
-from ansible_collections.osops.placement.plugins.module_utils._core.changes.journal import (
-    AFTER,
-    BEFORE,
-    build_record,
-)
-from ansible_collections.osops.placement.plugins.module_utils._core.models.change import (
-    build_change,
-)
-from ansible_collections.osops.placement.plugins.module_utils._core.models.placement import (
-    Allocation,
-)
-from ansible_collections.osops.placement.plugins.module_utils._core.plan.plan import Step
-from ansible_collections.osops.placement.plugins.module_utils._core.run.pack import pack_files
-
-if t.TYPE_CHECKING:
-    from ansible_collections.osops.placement.tests.integration.strays import Strays
-    from ansible_collections.osops.placement.tests.integration.support import (
-        Ansible,
-        Minicloud,
-        Placement,
-    )
+from ...plugins.module_utils._common.clock import get_utc_now
+from ...plugins.module_utils._core.changes.journal import AFTER, BEFORE, build_record
+from ...plugins.module_utils._core.models.change import build_change
+from ...plugins.module_utils._core.models.placement import Allocation
+from ...plugins.module_utils._core.plan.plan import Step
+from ...plugins.module_utils._core.run.pack import pack_files
+from ..integration.strays import Strays
+from ..integration.support import Ansible, Minicloud, Placement
 
 
 class Forger:

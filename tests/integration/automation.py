@@ -21,8 +21,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-if t.TYPE_CHECKING:
-    from ansible_collections.osops.placement.tests.integration.support import Ansible
+from .support import Ansible
 
 ROOT = Path(__file__).parents[2]
 PATTERN = ROOT / "extensions" / "patterns" / "orphan_cleanup"

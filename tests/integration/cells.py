@@ -20,9 +20,8 @@ import typing as t
 
 from minicloud_ctl import api_workers, cells, databases, holdings, lifecycle, servers
 
-if t.TYPE_CHECKING:
-    from ansible_collections.osops.placement.tests.integration.interposer import Wires
-    from ansible_collections.osops.placement.tests.integration.world import World
+from .interposer import Wires
+from .world import World
 
 CELL = "cell2"
 # FIRST holds its live migrations until the end, and DOOMED is killed. EMPTY and TWIN never have a

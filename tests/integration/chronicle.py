@@ -14,16 +14,11 @@ from __future__ import annotations
 import contextlib
 import dataclasses as d
 import datetime
-import typing as t
+from collections.abc import Iterator
 
 from minicloud_ctl import databases
 
-from ansible_collections.osops.placement.tests.integration.world import CELL1
-
-if t.TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from ansible_collections.osops.placement.tests.integration.world import World
+from .world import CELL1, World
 
 # Table: the columns that are recorded as host and status.
 _NOTED = {"instances": ("host", "vm_state"), "migrations": ("source_compute", "status")}

@@ -13,6 +13,7 @@ from __future__ import annotations
 import os
 import subprocess
 import typing as t
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -20,22 +21,13 @@ from minicloud_ctl import releases
 from openstack.config import OpenStackConfig
 from openstack.connection import Connection
 
-from ansible_collections.osops.placement.tests.integration import libvirt as real
-from ansible_collections.osops.placement.tests.integration.hypervisor import Host
-from ansible_collections.osops.placement.tests.integration.interposer import Wires, interposed
-from ansible_collections.osops.placement.tests.integration.strays import Strays
-from ansible_collections.osops.placement.tests.integration.support import (
-    ROOT,
-    Ansible,
-    Minicloud,
-    Placement,
-)
-from ansible_collections.osops.placement.tests.integration.world import World
-
-if t.TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from ansible_collections.osops.placement.tests.integration.libvirt import Libvirt
+from . import libvirt as real
+from .hypervisor import Host
+from .interposer import Wires, interposed
+from .libvirt import Libvirt
+from .strays import Strays
+from .support import ROOT, Ansible, Minicloud, Placement
+from .world import World
 
 
 @pytest.fixture(scope="session")

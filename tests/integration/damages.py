@@ -6,14 +6,12 @@
 
 from __future__ import annotations
 
-import typing as t
+from collections.abc import Callable, Mapping
 
 from minicloud_ctl import holdings
 
-if t.TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+Allocations = holdings.Allocations
 
-    Allocations = holdings.Allocations
 
 # The classes that the host without devices has, too.
 ORDINARY = ("VCPU", "MEMORY_MB", "DISK_GB")

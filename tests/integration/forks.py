@@ -19,12 +19,12 @@ import sys
 import threading
 import typing as t
 import uuid
+from collections.abc import Mapping
+from pathlib import Path
 
 if t.TYPE_CHECKING:
-    from collections.abc import Mapping
-    from pathlib import Path
+    from .support import Ansible
 
-    from ansible_collections.osops.placement.tests.integration.support import Ansible
 
 # Imports a module when it is first asked for. It forks for each line that it reads: the module, the
 # file of its arguments, the file for its result, its folder and its environment. Of a module that

@@ -12,11 +12,9 @@ from __future__ import annotations
 import os
 import time
 import typing as t
+from pathlib import Path
 
-if t.TYPE_CHECKING:
-    from pathlib import Path
-
-    from ansible_collections.osops.placement.tests.integration.libvirt import Inside, Libvirt
+from .libvirt import Inside, Libvirt
 
 DAY = 86400
 

@@ -28,13 +28,8 @@ import threading
 import typing as t
 import urllib.parse
 
-from ansible_collections.osops.placement.tests.integration.local_server import (
-    LocalServer,
-    QuietHandler,
-)
-
-if t.TYPE_CHECKING:
-    from ansible_collections.osops.placement.tests.integration.support import Ansible, Minicloud
+from .local_server import LocalServer, QuietHandler
+from .support import Ansible, Minicloud
 
 _TIMEOUT = 120.0
 _PER_CONNECTION = {

@@ -21,15 +21,13 @@ import tempfile
 import time
 import typing as t
 import uuid
+from collections.abc import Iterator
 from pathlib import Path
 from xml.sax.saxutils import escape
 
 import pytest
 
-from ansible_collections.osops.placement.tests.integration.support import Ansible, told
-
-if t.TYPE_CHECKING:
-    from collections.abc import Iterator
+from .support import Ansible, told
 
 ROOT = Path(__file__).parents[2]
 PROGRAMS = ("libvirtd", "virsh")

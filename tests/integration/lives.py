@@ -16,16 +16,12 @@ import collections
 import random
 import typing as t
 import uuid
+from collections.abc import Callable, Sequence
 
 from minicloud_ctl import holdings, lifecycle, servers
 from minicloud_ctl.errors import MinicloudError
 
-from ansible_collections.osops.placement.tests.integration.world import CELL1, CLAIM
-
-if t.TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from ansible_collections.osops.placement.tests.integration.world import World
+from .world import CELL1, CLAIM, World
 
 STEADY = ("compute-1", "compute-2", "compute-3", "compute-4")
 DOOMED = "live-doomed"

@@ -9,24 +9,16 @@ from __future__ import annotations
 import dataclasses as d
 import random
 import typing as t
+from collections.abc import Iterator
 from urllib.parse import urlencode
 
-from ansible_collections.osops.placement.plugins.module_utils._core.models.placement import (
-    Inventory,
-)
-from ansible_collections.osops.placement.plugins.module_utils._core.models.resource_request import (
+from ...plugins.module_utils._core.models.placement import Allocations, Inventory
+from ...plugins.module_utils._core.models.resource_request import (
     HostTree,
     RequestGroup,
     ResourceRequest,
     TreeProvider,
 )
-
-if t.TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from ansible_collections.osops.placement.plugins.module_utils._core.models.placement import (
-        Allocations,
-    )
 
 _AGGREGATE = "00000000-0000-4000-8000-00000000000a"
 _SHARING = "MISC_SHARES_VIA_AGGREGATE"

@@ -13,17 +13,15 @@ from __future__ import annotations
 import dataclasses as d
 import random
 import typing as t
+from collections.abc import Iterator, Sequence
 
-from ansible_collections.osops.placement.plugins.module_utils._core.models.resource_request import (
+from ...plugins.module_utils._core.models.resource_request import (
     AcceleratorRequest,
     PciAlias,
     PortGroup,
     ServerInputs,
     ServerPort,
 )
-
-if t.TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
 
 _NETWORK = "00000000-0000-4000-8000-000000000001"
 

@@ -8,17 +8,13 @@ from __future__ import annotations
 
 import typing as t
 import uuid
+from collections.abc import Iterable
 
 from minicloud_ctl import cinder, configs, cyborg, lifecycle, nested, neutron, servers
 
-from ansible_collections.osops.placement.tests.integration.shapes import NESTED, POOLED
-
-if t.TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from ansible_collections.osops.placement.tests.integration.shapes import Shape
-    from ansible_collections.osops.placement.tests.integration.support import Placement
-    from ansible_collections.osops.placement.tests.integration.world import World
+from .shapes import NESTED, POOLED, Shape
+from .support import Placement
+from .world import World
 
 # Since then a server can be requested on a host in such a way that all filters still run.
 BOOT_VERSION = "2.74"

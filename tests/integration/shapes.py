@@ -7,10 +7,7 @@
 from __future__ import annotations
 
 import dataclasses as d
-import typing as t
-
-if t.TYPE_CHECKING:
-    from collections.abc import Mapping
+from collections.abc import Mapping
 
 # The host with devices, and the one whose disk is a pool that it shares with others.
 NESTED, POOLED = "nested-1", "pooled-1"

@@ -10,16 +10,11 @@ import collections
 import json
 import typing as t
 import uuid
+from pathlib import Path
 
-from ansible_collections.osops.placement.tests.unit.plugins.module_utils._core.plan.signed import (
-    sign,
-)
-
-if t.TYPE_CHECKING:
-    from pathlib import Path
-
-    from ansible_collections.osops.placement.tests.integration.interposer import Wires
-    from ansible_collections.osops.placement.tests.integration.support import Ansible, Placement
+from ..unit.plugins.module_utils._core.plan.signed import sign
+from .interposer import Wires
+from .support import Ansible, Placement
 
 CLAIM = {"VCPU": 1, "MEMORY_MB": 512, "DISK_GB": 1}
 NO_AGE = {"min_age": "0", "unknown_min_age": "0"}

@@ -24,10 +24,8 @@ from pathlib import Path
 import pytest
 from minicloud_ctl.releases import at_most
 
-from ansible_collections.osops.placement.tests.integration.forks import run_forked
-from ansible_collections.osops.placement.tests.unit.plugins.modules.returned import (
-    find_undocumented,
-)
+from ..unit.plugins.modules.returned import find_undocumented
+from .forks import run_forked
 
 ROOT = Path(__file__).parents[2]
 

@@ -11,10 +11,7 @@ import uuid
 
 import pytest
 
-from ansible_collections.osops.placement.tests.integration.support import long
-
-if t.TYPE_CHECKING:
-    from ansible_collections.osops.placement.tests.integration.support import Ansible, Placement
+from .support import Ansible, Placement, long
 
 CLAIM = {"VCPU": 1, "MEMORY_MB": 512, "DISK_GB": 1}
 OWNER = {"project": "0f2a6c31d0c24f6a9c61b3c2e8a4d7b1", "user": "5b7d9f1e3a5c4e7d8b6a4c2e0f1d3b5a"}

@@ -13,37 +13,18 @@ import json
 import re
 import typing as t
 import uuid
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 import yaml
 
-from ansible_collections.osops.placement.plugins.action.validate_variables import ROLES
-from ansible_collections.osops.placement.plugins.module_utils._core.run.pack import (
-    pack_files,
-    unpack_files,
-)
-from ansible_collections.osops.placement.tests.integration.automation import (
-    NEWEST,
-    OLDEST,
-    PATTERN,
-    job,
-)
-from ansible_collections.osops.placement.tests.integration.strays import CLAIM, Strays
-from ansible_collections.osops.placement.tests.integration.support import has_detected, long
-from ansible_collections.osops.placement.tests.unit.plugins.module_utils._core.plan.signed import (
-    sign,
-)
-
-if t.TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from ansible_collections.osops.placement.tests.integration.automation import Job
-    from ansible_collections.osops.placement.tests.integration.support import (
-        Ansible,
-        Minicloud,
-        Placement,
-    )
+from ...plugins.action.validate_variables import ROLES
+from ...plugins.module_utils._core.run.pack import pack_files, unpack_files
+from ..unit.plugins.module_utils._core.plan.signed import sign
+from .automation import NEWEST, OLDEST, PATTERN, Job, job
+from .strays import CLAIM, Strays
+from .support import Ansible, Minicloud, Placement, has_detected, long
 
 YOUNG = {"orphan_cleanup_min_age": "0", "orphan_cleanup_unknown_min_age": "0"}
 FORGOTTEN = {**YOUNG, "orphan_cleanup_remediate_kinds": ["unknown_consumer"]}

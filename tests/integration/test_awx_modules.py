@@ -12,21 +12,13 @@ from __future__ import annotations
 import json
 import subprocess
 import typing as t
+from pathlib import Path
 
 import pytest
 import yaml
 
-from ansible_collections.osops.placement.tests.integration.automation import (
-    NEWEST,
-    OLDEST,
-    PATTERN,
-    ROOT,
-    find_ansible_playbook,
-)
-from ansible_collections.osops.placement.tests.integration.support import Ansible
-
-if t.TYPE_CHECKING:
-    from pathlib import Path
+from .automation import NEWEST, OLDEST, PATTERN, ROOT, find_ansible_playbook
+from .support import Ansible
 
 pytestmark = pytest.mark.long
 

@@ -12,18 +12,17 @@ from __future__ import annotations
 
 import json
 import typing as t
+from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
-from ansible_collections.osops.placement.tests.integration.automation import (
-    NEWEST,
-    OLDEST,
-    ROOT,
-)
-from ansible_collections.osops.placement.tests.integration.awx.api import Awx
-from ansible_collections.osops.placement.tests.integration.awx.rights import User
-from ansible_collections.osops.placement.tests.integration.awx.server import served
-from ansible_collections.osops.placement.tests.integration.awx.setup import (
+from .automation import NEWEST, OLDEST, ROOT
+from .awx.api import Awx
+from .awx.kinds import Entry
+from .awx.rights import User
+from .awx.server import served
+from .awx.setup import (
     ADMINISTRATOR,
     APPLY,
     DECOMMISSION,
@@ -38,13 +37,7 @@ from ansible_collections.osops.placement.tests.integration.awx.setup import (
     WORKFLOW,
     Setup,
 )
-from ansible_collections.osops.placement.tests.integration.support import Ansible
-
-if t.TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    from ansible_collections.osops.placement.tests.integration.awx.kinds import Entry
+from .support import Ansible
 
 RRULE = "DTSTART;TZID=UTC:20260101T030000 RRULE:FREQ=DAILY;INTERVAL=1"
 TEN_MINUTES = "DTSTART;TZID=UTC:20260101T000000 RRULE:FREQ=MINUTELY;INTERVAL=10"

@@ -10,21 +10,12 @@ Nothing here needs a cloud.
 from __future__ import annotations
 
 import typing as t
+from pathlib import Path
 
 import pytest
 
-from ansible_collections.osops.placement.tests.integration.automation import (
-    NEWEST,
-    OLDEST,
-    ROOT,
-    job,
-)
-from ansible_collections.osops.placement.tests.integration.support import Ansible
-
-if t.TYPE_CHECKING:
-    from pathlib import Path
-
-    from ansible_collections.osops.placement.tests.integration.automation import Job
+from .automation import NEWEST, OLDEST, ROOT, Job, job
+from .support import Ansible
 
 RED = ("apply_failed", "plan_failed")
 PLAYBOOK = "explain_outcome.yml"

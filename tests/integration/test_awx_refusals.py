@@ -7,19 +7,12 @@
 from __future__ import annotations
 
 import typing as t
+from pathlib import Path
 
 import pytest
 
-from ansible_collections.osops.placement.tests.integration.automation import (
-    NEWEST,
-    OLDEST,
-    ROOT,
-    job,
-)
-from ansible_collections.osops.placement.tests.integration.support import Ansible, long
-
-if t.TYPE_CHECKING:
-    from pathlib import Path
+from .automation import NEWEST, OLDEST, ROOT, job
+from .support import Ansible, long
 
 
 def run(folder: Path, playbook: str, variables: dict[str, t.Any], core: str) -> tuple[int, str]:

@@ -7,18 +7,16 @@
 from __future__ import annotations
 
 import typing as t
+from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
-from ansible_collections.osops.placement.tests.integration.automation import ROOT
-from ansible_collections.osops.placement.tests.integration.awx.api import Awx
-from ansible_collections.osops.placement.tests.integration.awx.server import served
-from ansible_collections.osops.placement.tests.integration.awx.setup import PLAYBOOKS, Setup
-from ansible_collections.osops.placement.tests.integration.support import Ansible
-
-if t.TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
+from .automation import ROOT
+from .awx.api import Awx
+from .awx.server import served
+from .awx.setup import PLAYBOOKS, Setup
+from .support import Ansible
 
 SECRETS = {
     "awx_notification_url": "https://chat.example.org/a-secret-address",

@@ -14,19 +14,18 @@ import copy
 import dataclasses as d
 import json
 import typing as t
+from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
-from ansible_collections.osops.placement.tests.integration.automation import (
-    NEWEST,
-    OLDEST,
-    ROOT,
-)
-from ansible_collections.osops.placement.tests.integration.awx.api import TOKEN, Awx
-from ansible_collections.osops.placement.tests.integration.awx.projects import VERSION
-from ansible_collections.osops.placement.tests.integration.awx.rights import User
-from ansible_collections.osops.placement.tests.integration.awx.server import served
-from ansible_collections.osops.placement.tests.integration.awx.setup import (
+from .automation import NEWEST, OLDEST, ROOT
+from .awx.api import TOKEN, Awx
+from .awx.kinds import Entry
+from .awx.projects import VERSION
+from .awx.rights import User
+from .awx.server import served
+from .awx.setup import (
     ADMINISTRATOR,
     APPLY,
     DECOMMISSION,
@@ -42,13 +41,7 @@ from ansible_collections.osops.placement.tests.integration.awx.setup import (
     Applied,
     Setup,
 )
-from ansible_collections.osops.placement.tests.integration.support import Ansible
-
-if t.TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    from ansible_collections.osops.placement.tests.integration.awx.kinds import Entry
+from .support import Ansible
 
 # Setting up one AWX takes a minute and a half.
 pytestmark = pytest.mark.long

@@ -13,38 +13,21 @@ import json
 import re
 import typing as t
 import uuid
+from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from minicloud_ctl import servers
 
-from ansible_collections.osops.placement.tests.integration.automation import (
-    NEWEST,
-    OLDEST,
-    ROOT,
-    job,
-)
-from ansible_collections.osops.placement.tests.integration.awx.api import Awx
-from ansible_collections.osops.placement.tests.integration.awx.server import served
-from ansible_collections.osops.placement.tests.integration.awx.setup import (
-    NIGHTLY,
-    PLAYBOOKS,
-    RESTORE,
-    RETIRE,
-    WORKFLOW,
-    Setup,
-)
-from ansible_collections.osops.placement.tests.integration.local_server import Webhook
-from ansible_collections.osops.placement.tests.integration.strays import CLAIM
-
-if t.TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    from ansible_collections.osops.placement.tests.integration.automation import Job
-    from ansible_collections.osops.placement.tests.integration.awx.kinds import Entry
-    from ansible_collections.osops.placement.tests.integration.strays import Strays
-    from ansible_collections.osops.placement.tests.integration.support import Ansible, Placement
-    from ansible_collections.osops.placement.tests.integration.world import World
+from .automation import NEWEST, OLDEST, ROOT, Job, job
+from .awx.api import Awx
+from .awx.kinds import Entry
+from .awx.server import served
+from .awx.setup import NIGHTLY, PLAYBOOKS, RESTORE, RETIRE, WORKFLOW, Setup
+from .local_server import Webhook
+from .strays import CLAIM, Strays
+from .support import Ansible, Placement
+from .world import World
 
 PAGE = (ROOT / "docs" / "awx.md").read_text(encoding="utf-8")
 # The page shows the output of these jobs in parts, with dots between them.

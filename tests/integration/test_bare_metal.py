@@ -12,18 +12,14 @@ from __future__ import annotations
 import json
 import typing as t
 import uuid
+from collections.abc import Iterator
 
 import pytest
 from minicloud_ctl import holdings, ironic, lifecycle
 from minicloud_ctl.errors import MinicloudError
 
-from ansible_collections.osops.placement.tests.integration.world import CELL1
-
-if t.TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from ansible_collections.osops.placement.tests.integration.support import Ansible
-    from ansible_collections.osops.placement.tests.integration.world import World
+from .support import Ansible
+from .world import CELL1, World
 
 OWN_CLOUD = True
 pytestmark = pytest.mark.long

@@ -14,21 +14,16 @@ import subprocess
 import sys
 import typing as t
 import uuid
+from pathlib import Path
 
 import pytest
 from minicloud_ctl import holdings, servers
 
-from ansible_collections.osops.placement.tests.integration import libvirt as real
-from ansible_collections.osops.placement.tests.integration.conftest import ROOT
-from ansible_collections.osops.placement.tests.integration.support import Ansible
-from ansible_collections.osops.placement.tests.integration.world import API, CELL1
-
-if t.TYPE_CHECKING:
-    from pathlib import Path
-
-    from ansible_collections.osops.placement.tests.integration.libvirt import Libvirt
-    from ansible_collections.osops.placement.tests.integration.support import Minicloud, Run
-    from ansible_collections.osops.placement.tests.integration.world import World
+from . import libvirt as real
+from .conftest import ROOT
+from .libvirt import Libvirt
+from .support import Ansible, Minicloud, Run
+from .world import API, CELL1, World
 
 pytestmark = pytest.mark.skipif(bool(real.lacking()), reason=real.lacking())
 BOTH = ("leftover_domain", "leftover_directory")

@@ -12,14 +12,12 @@ from __future__ import annotations
 import json
 import re
 import typing as t
+from pathlib import Path
 
 import pytest
 
-if t.TYPE_CHECKING:
-    from pathlib import Path
-
-    from ansible_collections.osops.placement.tests.integration.strays import Strays
-    from ansible_collections.osops.placement.tests.integration.support import Ansible, Minicloud
+from .strays import Strays
+from .support import Ansible, Minicloud
 
 # Port 9 of the loopback interface belongs to the discard service, which nobody runs.
 NOWHERE = "http://127.0.0.1:9"

@@ -15,18 +15,9 @@ import uuid
 import pytest
 from minicloud_ctl import holdings, servers
 
-from ansible_collections.osops.placement.tests.integration.interposer import Fault
-from ansible_collections.osops.placement.tests.integration.world import CELL1, CLAIM
-
-if t.TYPE_CHECKING:
-    from ansible_collections.osops.placement.tests.integration.interposer import Wires
-    from ansible_collections.osops.placement.tests.integration.support import (
-        Ansible,
-        Minicloud,
-        Placement,
-        Run,
-    )
-    from ansible_collections.osops.placement.tests.integration.world import World
+from .interposer import Fault, Wires
+from .support import Ansible, Minicloud, Placement, Run
+from .world import CELL1, CLAIM, World
 
 OWN_CLOUD = True
 YOUNG = {"host_decommission_min_age": 0, "host_decommission_unknown_min_age": 0}

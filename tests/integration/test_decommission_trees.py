@@ -11,23 +11,14 @@ from __future__ import annotations
 
 import typing as t
 import uuid
+from collections.abc import Iterator
 
 import pytest
 from minicloud_ctl import holdings, servers
 
-from ansible_collections.osops.placement.tests.integration.interposer import interposed
-from ansible_collections.osops.placement.tests.integration.world import API, CLAIM
-
-if t.TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from ansible_collections.osops.placement.tests.integration.support import (
-        Ansible,
-        Minicloud,
-        Placement,
-        Run,
-    )
-    from ansible_collections.osops.placement.tests.integration.world import World
+from .interposer import interposed
+from .support import Ansible, Minicloud, Placement, Run
+from .world import API, CLAIM, World
 
 OWN_CLOUD = True
 

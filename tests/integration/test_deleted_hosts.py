@@ -12,24 +12,15 @@ from __future__ import annotations
 import dataclasses as d
 import typing as t
 import uuid
+from collections.abc import Iterator
 
 import pytest
 from minicloud_ctl import holdings, servers
 from minicloud_ctl.scenarios import deleted, leftovers
 from minicloud_ctl.scenarios.registry import Context
 
-from ansible_collections.osops.placement.tests.integration.world import CELL1, CLAIM
-
-if t.TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from ansible_collections.osops.placement.tests.integration.support import (
-        Ansible,
-        Minicloud,
-        Placement,
-        Run,
-    )
-    from ansible_collections.osops.placement.tests.integration.world import World
+from .support import Ansible, Minicloud, Placement, Run
+from .world import CELL1, CLAIM, World
 
 pytestmark = pytest.mark.long
 KINDS = ["deleted_server", "unhosted_server", "extra_host", "unknown_consumer"]

@@ -9,15 +9,12 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-import typing as t
+from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
-from ansible_collections.osops.placement.tests.integration.support import ROOT
-
-if t.TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
+from .support import ROOT
 
 pytestmark = pytest.mark.long
 

@@ -19,25 +19,15 @@ import subprocess
 import sys
 import tempfile
 import typing as t
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 import yaml
 
-from ansible_collections.osops.placement.tests.integration.console_blocks import (
-    Block,
-    equal_outputs,
-    read_blocks,
-    replace_outputs,
-    select_lines,
-)
-from ansible_collections.osops.placement.tests.integration.console_shell import Shell
-from ansible_collections.osops.placement.tests.integration.support import ROOT, long
-
-if t.TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from ansible_collections.osops.placement.tests.integration.support import Minicloud
+from .console_blocks import Block, equal_outputs, read_blocks, replace_outputs, select_lines
+from .console_shell import Shell
+from .support import ROOT, Minicloud, long
 
 OWN_CLOUD = True
 PAGES = ("README.md",)

@@ -16,21 +16,16 @@ import signal
 import subprocess
 import typing as t
 import uuid
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import pytest
 from minicloud_ctl import servers
 from minicloud_ctl.waiting import wait_for
 
-from ansible_collections.osops.placement.tests.integration.interposer import Fault
-from ansible_collections.osops.placement.tests.integration.support import told
-
-if t.TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
-
-    from ansible_collections.osops.placement.tests.integration.interposer import Wires
-    from ansible_collections.osops.placement.tests.integration.support import Ansible, Placement
-    from ansible_collections.osops.placement.tests.integration.world import World
+from .interposer import Fault, Wires
+from .support import Ansible, Placement, told
+from .world import World
 
 STATES = {"ACTIVE": None, "PAUSED": "pause", "SHUTOFF": "os-stop"}
 ACTION = "/servers/[^/]*/action$"

@@ -17,14 +17,16 @@ import signal
 import subprocess
 import sys
 import typing as t
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from minicloud_ctl import servers
 from minicloud_ctl.waiting import wait_for
 
-from ansible_collections.osops.placement.tests.integration.interposer import Fault
-from ansible_collections.osops.placement.tests.integration.test_drain import (
+from .interposer import Fault, Wires
+from .support import Ansible, Placement, Run
+from .test_drain import (
     ACTION,
     STATES,
     boot_in_group,
@@ -33,20 +35,8 @@ from ansible_collections.osops.placement.tests.integration.test_drain import (
     is_deleted,
     is_resized,
 )
-from ansible_collections.osops.placement.tests.integration.test_drain import (
-    Drained as DrainedModule,
-)
-
-if t.TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from ansible_collections.osops.placement.tests.integration.interposer import Wires
-    from ansible_collections.osops.placement.tests.integration.support import (
-        Ansible,
-        Placement,
-        Run,
-    )
-    from ansible_collections.osops.placement.tests.integration.world import World
+from .test_drain import Drained as DrainedModule
+from .world import World
 
 # A line of the plan: how, name, uuid, status, flavor, to.
 PLANNED = re.compile(

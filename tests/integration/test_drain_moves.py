@@ -11,33 +11,16 @@ live migration; a server has allocations on a host where it is not.
 from __future__ import annotations
 
 import signal
-import typing as t
+import subprocess
+from collections.abc import Callable, Iterator
 
 import pytest
 from minicloud_ctl import lifecycle, processes, servers, services
 
-from ansible_collections.osops.placement.tests.integration.interposer import Fault
-from ansible_collections.osops.placement.tests.integration.support import told
-from ansible_collections.osops.placement.tests.integration.test_drain import (
-    ACTION,
-    Drained,
-    by_name,
-    is_migrated,
-    outcomes,
-)
-from ansible_collections.osops.placement.tests.integration.world import CLAIM
-
-if t.TYPE_CHECKING:
-    import subprocess
-    from collections.abc import Callable, Iterator
-
-    from ansible_collections.osops.placement.tests.integration.interposer import (
-        Answered,
-        Asked,
-        Wires,
-    )
-    from ansible_collections.osops.placement.tests.integration.support import Ansible
-    from ansible_collections.osops.placement.tests.integration.world import World
+from .interposer import Answered, Asked, Fault, Wires
+from .support import Ansible, told
+from .test_drain import ACTION, Drained, by_name, is_migrated, outcomes
+from .world import CLAIM, World
 
 # What is held for ever leaves allocations behind.
 OWN_CLOUD = True

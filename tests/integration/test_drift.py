@@ -12,21 +12,13 @@ from __future__ import annotations
 import dataclasses as d
 import typing as t
 import uuid
+from collections.abc import Iterator
 
 import pytest
 from minicloud_ctl import servers
 
-from ansible_collections.osops.placement.tests.integration.support import Ansible
-
-if t.TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from ansible_collections.osops.placement.tests.integration.support import (
-        Minicloud,
-        Placement,
-        Run,
-    )
-    from ansible_collections.osops.placement.tests.integration.world import World
+from .support import Ansible, Minicloud, Placement, Run
+from .world import World
 
 pytestmark = pytest.mark.long
 

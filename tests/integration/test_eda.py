@@ -18,31 +18,18 @@ import time
 import typing as t
 import urllib.error
 import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 import yaml
 
-from ansible_collections.osops.placement.tests.integration.automation import (
-    NEWEST,
-    OLDEST,
-    PATTERN,
-    ROOT,
-    environment,
-    job,
-    program,
-)
-from ansible_collections.osops.placement.tests.integration.awx.api import TOKEN as AWX_TOKEN
-from ansible_collections.osops.placement.tests.integration.awx.api import Awx
-from ansible_collections.osops.placement.tests.integration.awx.server import served
-from ansible_collections.osops.placement.tests.integration.support import long
-
-if t.TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    from ansible_collections.osops.placement.tests.integration.automation import Job
-    from ansible_collections.osops.placement.tests.integration.strays import Strays
-    from ansible_collections.osops.placement.tests.integration.support import Ansible, Placement
+from .automation import NEWEST, OLDEST, PATTERN, ROOT, Job, environment, job, program
+from .awx.api import TOKEN as AWX_TOKEN
+from .awx.api import Awx
+from .awx.server import served
+from .strays import Strays
+from .support import Ansible, Placement, long
 
 RULEBOOKS = ROOT / "extensions" / "eda" / "rulebooks"
 TOKEN = "only-for-those-who-may-ask"

@@ -11,23 +11,17 @@ from __future__ import annotations
 
 import contextlib
 import typing as t
+from collections.abc import Callable, Iterator
 
 import pytest
 from minicloud_ctl import servers
 from minicloud_ctl.waiting import wait_for
 
-from ansible_collections.osops.placement.tests.integration.interposer import Answered
-from ansible_collections.osops.placement.tests.integration.test_drain import (
-    Drained as DrainedModule,
-)
-from ansible_collections.osops.placement.tests.integration.test_drain import by_name, outcomes
-
-if t.TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from ansible_collections.osops.placement.tests.integration.interposer import Asked, Wires
-    from ansible_collections.osops.placement.tests.integration.support import Ansible, Placement
-    from ansible_collections.osops.placement.tests.integration.world import World
+from .interposer import Answered, Asked, Wires
+from .support import Ansible, Placement
+from .test_drain import Drained as DrainedModule
+from .test_drain import by_name, outcomes
+from .world import World
 
 
 class Drained(DrainedModule):

@@ -20,12 +20,8 @@ from pathlib import Path
 import pytest
 import yaml
 
-from ansible_collections.osops.placement.tests.integration.automation import (
-    PATTERN,
-    ROOT,
-    program,
-)
-from ansible_collections.osops.placement.tests.integration.support import installed
+from .automation import PATTERN, ROOT, program
+from .support import installed
 
 OURS = (PATTERN / "exec_env" / "execution-environment.yml").read_text()
 VERSION = yaml.safe_load((ROOT / "galaxy.yml").read_text())["version"]

@@ -17,13 +17,8 @@ from pathlib import Path
 
 import pytest
 
-if t.TYPE_CHECKING:
-    from ansible_collections.osops.placement.tests.integration.support import (
-        Ansible,
-        Minicloud,
-        Run,
-    )
-    from ansible_collections.osops.placement.tests.integration.world import World
+from .support import Ansible, Minicloud, Run
+from .world import World
 
 CHECK = Path(__file__).parents[2] / "extensions" / "monitoring" / "check_placement_orphans.py"
 OK, WARNING, CRITICAL, UNKNOWN = range(4)

@@ -8,27 +8,16 @@ from __future__ import annotations
 
 import dataclasses as d
 import typing as t
+from collections.abc import Iterator
 
 import pytest
 from minicloud_ctl import holdings, nested
 
-from ansible_collections.osops.placement.tests.integration.damages import DAMAGES
-from ansible_collections.osops.placement.tests.integration.shaped_servers import (
-    boot_all,
-    start_hosts,
-)
-from ansible_collections.osops.placement.tests.integration.shapes import SHAPES
-from ansible_collections.osops.placement.tests.integration.support import Ansible
-
-if t.TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from ansible_collections.osops.placement.tests.integration.support import (
-        Minicloud,
-        Placement,
-        Run,
-    )
-    from ansible_collections.osops.placement.tests.integration.world import World
+from .damages import DAMAGES
+from .shaped_servers import boot_all, start_hosts
+from .shapes import SHAPES
+from .support import Ansible, Minicloud, Placement, Run
+from .world import World
 
 REAL_PARTS = ("neutron", "cinder", "cyborg")
 pytestmark = pytest.mark.long

@@ -16,13 +16,8 @@ import uuid
 
 import pytest
 
-if t.TYPE_CHECKING:
-    from ansible_collections.osops.placement.tests.integration.support import (
-        Ansible,
-        Placement,
-        Run,
-    )
-    from ansible_collections.osops.placement.tests.integration.world import World
+from .support import Ansible, Placement, Run
+from .world import World
 
 pytestmark = pytest.mark.long
 

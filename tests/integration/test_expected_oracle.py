@@ -13,35 +13,19 @@ import collections
 import json
 import subprocess
 import typing as t
+from collections.abc import Iterable, Mapping
 
 import pytest
 from minicloud_ctl import releases
 from minicloud_ctl.paths import Paths
 
-from ansible_collections.osops.placement.plugins.module_utils._core.expected.placing import compare
-from ansible_collections.osops.placement.plugins.module_utils._core.expected.request import (
-    build_requests,
-)
-from ansible_collections.osops.placement.tests.integration.placement_worlds import (
-    PlacementWorld,
-    disturb,
-    list_placement_worlds,
-)
-from ansible_collections.osops.placement.tests.integration.request_worlds import (
-    RequestWorld,
-    list_request_worlds,
-)
-from ansible_collections.osops.placement.tests.integration.support import ROOT, Minicloud
-
-if t.TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-
-    from ansible_collections.osops.placement.plugins.module_utils._core.models.placement import (
-        Allocations,
-    )
-    from ansible_collections.osops.placement.plugins.module_utils._core.models.resource_request import (  # noqa: E501
-        ResourceRequest,
-    )
+from ...plugins.module_utils._core.expected.placing import compare
+from ...plugins.module_utils._core.expected.request import build_requests
+from ...plugins.module_utils._core.models.placement import Allocations
+from ...plugins.module_utils._core.models.resource_request import ResourceRequest
+from .placement_worlds import PlacementWorld, disturb, list_placement_worlds
+from .request_worlds import RequestWorld, list_request_worlds
+from .support import ROOT, Minicloud
 
 # Our code follows the newest Nova.
 pytestmark = pytest.mark.skipif(

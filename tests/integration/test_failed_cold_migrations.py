@@ -16,23 +16,14 @@ from __future__ import annotations
 import contextlib
 import dataclasses as d
 import typing as t
+from collections.abc import Callable, Iterator
 
 import pytest
 from minicloud_ctl import holdings, servers, steering
 
-from ansible_collections.osops.placement.tests.integration.interposer import Fault, Interposer
-from ansible_collections.osops.placement.tests.integration.support import Ansible
-from ansible_collections.osops.placement.tests.integration.world import CELL1, CLAIM
-
-if t.TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from ansible_collections.osops.placement.tests.integration.support import (
-        Minicloud,
-        Placement,
-        Run,
-    )
-    from ansible_collections.osops.placement.tests.integration.world import World
+from .interposer import Fault, Interposer
+from .support import Ansible, Minicloud, Placement, Run
+from .world import CELL1, CLAIM, World
 
 OWN_CLOUD = True
 pytestmark = pytest.mark.long

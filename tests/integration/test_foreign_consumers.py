@@ -9,21 +9,12 @@ A container on one of its hosts, and an undiscovered host.
 
 from __future__ import annotations
 
-import typing as t
+from collections.abc import Iterator
 
 import pytest
 
-from ansible_collections.osops.placement.tests.integration.support import assert_nothing_changed
-
-if t.TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from ansible_collections.osops.placement.tests.integration.support import (
-        Ansible,
-        Minicloud,
-        Placement,
-    )
-    from ansible_collections.osops.placement.tests.integration.world import World
+from .support import Ansible, Minicloud, Placement, assert_nothing_changed
+from .world import World
 
 HOST = "compute-4"
 CHOSEN = {"orphan_cleanup_remediate_kinds": ["unknown_consumer"]}

@@ -21,17 +21,11 @@ from pathlib import Path
 import pytest
 from minicloud_ctl import databases
 
-from ansible_collections.osops.placement.tests.integration.support import ROOT, Ansible
-from ansible_collections.osops.placement.tests.integration.test_scenarios import (
-    EVERY_KIND,
-    EXPECTED,
-)
-from ansible_collections.osops.placement.tools.benchmark.requests_made import count_endpoints
-from ansible_collections.osops.placement.tools.json_text import format_json
-
-if t.TYPE_CHECKING:
-    from ansible_collections.osops.placement.tests.integration.support import Minicloud, Run
-    from ansible_collections.osops.placement.tests.integration.world import World
+from ...tools.benchmark.requests_made import count_endpoints
+from ...tools.json_text import format_json
+from .support import ROOT, Ansible, Minicloud, Run
+from .test_scenarios import EVERY_KIND, EXPECTED
+from .world import World
 
 OWN_CLOUD = True
 

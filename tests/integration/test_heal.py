@@ -15,22 +15,13 @@ import shlex
 import sys
 import typing as t
 import uuid
+from pathlib import Path
 
 import pytest
 from minicloud_ctl import servers
 
-from ansible_collections.osops.placement.tests.integration.support import Ansible
-from ansible_collections.osops.placement.tests.integration.world import CELL1, CLAIM
-
-if t.TYPE_CHECKING:
-    from pathlib import Path
-
-    from ansible_collections.osops.placement.tests.integration.support import (
-        Minicloud,
-        Placement,
-        Run,
-    )
-    from ansible_collections.osops.placement.tests.integration.world import World
+from .support import Ansible, Minicloud, Placement, Run
+from .world import CELL1, CLAIM, World
 
 # The words between the command of a controller and nova-manage, which no shell may interpret.
 CONTAINER = ["exec", "nova api", "$HOME;reboot"]

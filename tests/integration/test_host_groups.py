@@ -12,26 +12,15 @@ from __future__ import annotations
 import dataclasses as d
 import shlex
 import typing as t
+from collections.abc import Iterator
 
 import pytest
 from minicloud_ctl import cells
 
-from ansible_collections.osops.placement.plugins.module_utils._core.models.kinds import (
-    CONDITION_KINDS,
-    DRIFT_KINDS,
-    ORPHAN_KINDS,
-)
-from ansible_collections.osops.placement.tests.integration.cells import CELL, SECOND
-
-if t.TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from ansible_collections.osops.placement.tests.integration.support import (
-        Ansible,
-        Minicloud,
-        Placement,
-    )
-    from ansible_collections.osops.placement.tests.integration.world import World
+from ...plugins.module_utils._core.models.kinds import CONDITION_KINDS, DRIFT_KINDS, ORPHAN_KINDS
+from .cells import CELL, SECOND
+from .support import Ansible, Minicloud, Placement
+from .world import World
 
 pytestmark = pytest.mark.long
 

@@ -15,30 +15,17 @@ import signal
 import subprocess
 import sys
 import typing as t
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from minicloud_ctl import servers
 
-from ansible_collections.osops.placement.tests.integration.interposer import Fault
-from ansible_collections.osops.placement.tests.integration.test_drain import (
-    ACTION,
-    boot_in_group,
-    boot_too_large,
-)
-from ansible_collections.osops.placement.tests.integration.test_drain_host import Drained
-from ansible_collections.osops.placement.tests.integration.world import CLAIM
-
-if t.TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from ansible_collections.osops.placement.tests.integration.interposer import Wires
-    from ansible_collections.osops.placement.tests.integration.support import (
-        Ansible,
-        Minicloud,
-        Placement,
-    )
-    from ansible_collections.osops.placement.tests.integration.world import World
+from .interposer import Fault, Wires
+from .support import Ansible, Minicloud, Placement
+from .test_drain import ACTION, boot_in_group, boot_too_large
+from .test_drain_host import Drained
+from .world import CLAIM, World
 
 pytestmark = pytest.mark.long
 

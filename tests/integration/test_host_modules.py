@@ -9,23 +9,14 @@ from __future__ import annotations
 import json
 import typing as t
 import uuid
+from collections.abc import Iterator
 
 import pytest
 from minicloud_ctl import servers
 
-from ansible_collections.osops.placement.tests.integration.interposer import Fault
-from ansible_collections.osops.placement.tests.integration.support import long
-
-if t.TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from ansible_collections.osops.placement.tests.integration.interposer import Wires
-    from ansible_collections.osops.placement.tests.integration.support import (
-        Ansible,
-        Minicloud,
-        Placement,
-    )
-    from ansible_collections.osops.placement.tests.integration.world import World
+from .interposer import Fault, Wires
+from .support import Ansible, Minicloud, Placement, long
+from .world import World
 
 STOCK = {"VCPU": {"total": 8}}
 UP = {"status": "enabled", "forced_down": False}

@@ -10,17 +10,14 @@ import os
 import shutil
 import stat
 import tempfile
-import typing as t
 import uuid
 from pathlib import Path
 
 import pytest
 
-from ansible_collections.osops.placement.tests.integration import libvirt as real
-from ansible_collections.osops.placement.tests.integration.support import told
-
-if t.TYPE_CHECKING:
-    from ansible_collections.osops.placement.tests.integration.hypervisor import Host
+from . import libvirt as real
+from .hypervisor import Host
+from .support import told
 
 pytestmark = [pytest.mark.long, pytest.mark.skipif(bool(real.lacking()), reason=real.lacking())]
 

@@ -7,16 +7,13 @@
 from __future__ import annotations
 
 import stat
-import typing as t
 import uuid
 from pathlib import Path
 
 import pytest
 
-from ansible_collections.osops.placement.tests.integration import libvirt as real
-
-if t.TYPE_CHECKING:
-    from ansible_collections.osops.placement.tests.integration.hypervisor import Host
+from . import libvirt as real
+from .hypervisor import Host
 
 pytestmark = [pytest.mark.long, pytest.mark.skipif(bool(real.lacking()), reason=real.lacking())]
 TPM = "<tpm model='tpm-tis'><backend type='emulator' version='2.0'/></tpm>"

@@ -22,11 +22,8 @@ from pathlib import Path
 import ansible as ansible_core
 import pytest
 
-from ansible_collections.osops.placement.tests.integration import libvirt as real
-from ansible_collections.osops.placement.tests.integration.hypervisor import DAY
-
-if t.TYPE_CHECKING:
-    from ansible_collections.osops.placement.tests.integration.hypervisor import Host
+from . import libvirt as real
+from .hypervisor import DAY, Host
 
 pytestmark = [pytest.mark.long, pytest.mark.skipif(bool(real.lacking()), reason=real.lacking())]
 

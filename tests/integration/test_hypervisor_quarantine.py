@@ -8,17 +8,13 @@ from __future__ import annotations
 
 import os
 import time
-import typing as t
 import uuid
 from pathlib import Path
 
 import pytest
 
-from ansible_collections.osops.placement.tests.integration import libvirt as real
-from ansible_collections.osops.placement.tests.integration.hypervisor import DAY
-
-if t.TYPE_CHECKING:
-    from ansible_collections.osops.placement.tests.integration.hypervisor import Host
+from . import libvirt as real
+from .hypervisor import DAY, Host
 
 pytestmark = [pytest.mark.long, pytest.mark.skipif(bool(real.lacking()), reason=real.lacking())]
 

@@ -11,15 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from ansible_collections.osops.placement.tests.integration.interposer import interposed
-from ansible_collections.osops.placement.tests.integration.support import long
-
-if t.TYPE_CHECKING:
-    from ansible_collections.osops.placement.tests.integration.support import (
-        Ansible,
-        Minicloud,
-        Placement,
-    )
+from .interposer import interposed
+from .support import Ansible, Minicloud, Placement, long
 
 OWN_CLOUD = True
 YOUNG = {"min_age": "0", "unknown_min_age": "0"}

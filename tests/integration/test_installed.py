@@ -10,17 +10,12 @@ From the tarball, in a collections path with nothing else, outside of a clone.
 from __future__ import annotations
 
 import json
-import typing as t
+from pathlib import Path
 
 import pytest
 
-from ansible_collections.osops.placement.tests.integration.support import installed
-
-if t.TYPE_CHECKING:
-    from pathlib import Path
-
-    from ansible_collections.osops.placement.tests.integration.strays import Strays
-    from ansible_collections.osops.placement.tests.integration.support import Ansible
+from .strays import Strays
+from .support import Ansible, installed
 
 
 @pytest.fixture(name="users_own")

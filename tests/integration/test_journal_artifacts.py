@@ -16,27 +16,14 @@ import shutil
 import subprocess
 import typing as t
 import uuid
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from ansible_collections.osops.placement.tests.integration.automation import dump_extra_variables
-from ansible_collections.osops.placement.tests.integration.strays import CLAIM, OWNER, Strays
-from ansible_collections.osops.placement.tests.integration.support import (
-    ROOT,
-    Ansible,
-    assert_nothing_changed,
-    long,
-)
-
-if t.TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from ansible_collections.osops.placement.tests.integration.support import (
-        Minicloud,
-        Placement,
-        Run,
-    )
+from .automation import dump_extra_variables
+from .strays import CLAIM, OWNER, Strays
+from .support import ROOT, Ansible, Minicloud, Placement, Run, assert_nothing_changed, long
 
 # The environments with the newest and the oldest ansible-core that jobs run on.
 CORES = ("controller", "automation-2.18")

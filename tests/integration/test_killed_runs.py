@@ -12,18 +12,14 @@ import os
 import signal
 import subprocess
 import typing as t
+from pathlib import Path
 
 import pytest
 
-from ansible_collections.osops.placement.tests.attacks.test_fault_processes import descendants
-from ansible_collections.osops.placement.tests.integration.interposer import Fault
-
-if t.TYPE_CHECKING:
-    from pathlib import Path
-
-    from ansible_collections.osops.placement.tests.integration.interposer import Wires
-    from ansible_collections.osops.placement.tests.integration.strays import Strays
-    from ansible_collections.osops.placement.tests.integration.support import Ansible, Run
+from ..attacks.test_fault_processes import descendants
+from .interposer import Fault, Wires
+from .strays import Strays
+from .support import Ansible, Run
 
 # Kills ansible-playbook, and whatever it has started, when a task begins.
 KILLER = """

@@ -11,27 +11,16 @@ import json
 import subprocess
 import typing as t
 import uuid
+from pathlib import Path
 
 import pytest
 from minicloud_ctl import databases, holdings
 
-from ansible_collections.osops.placement.tests.integration import libvirt as real
-from ansible_collections.osops.placement.tests.integration.test_cleanup_hypervisor import (
-    Cleaning,
-    Hypervisor,
-)
-from ansible_collections.osops.placement.tests.integration.world import CELL1
-
-if t.TYPE_CHECKING:
-    from pathlib import Path
-
-    from ansible_collections.osops.placement.tests.integration.libvirt import Libvirt
-    from ansible_collections.osops.placement.tests.integration.support import (
-        Minicloud,
-        Placement,
-        Run,
-    )
-    from ansible_collections.osops.placement.tests.integration.world import World
+from . import libvirt as real
+from .libvirt import Libvirt
+from .support import Minicloud, Placement, Run
+from .test_cleanup_hypervisor import Cleaning, Hypervisor
+from .world import CELL1, World
 
 pytestmark = [pytest.mark.long, pytest.mark.skipif(bool(real.lacking()), reason=real.lacking())]
 

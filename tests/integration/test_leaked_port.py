@@ -13,14 +13,8 @@ import uuid
 import pytest
 from minicloud_ctl import databases, holdings, neutron, servers
 
-if t.TYPE_CHECKING:
-    from ansible_collections.osops.placement.tests.integration.support import (
-        Ansible,
-        Minicloud,
-        Placement,
-        Run,
-    )
-    from ansible_collections.osops.placement.tests.integration.world import World
+from .support import Ansible, Minicloud, Placement, Run
+from .world import World
 
 REAL_PARTS = ("neutron",)
 pytestmark = pytest.mark.long

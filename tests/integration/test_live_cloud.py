@@ -27,22 +27,11 @@ from pathlib import Path
 import pytest
 from minicloud_ctl import holdings, servers
 
-from ansible_collections.osops.placement.plugins.module_utils._core.models.kinds import (
-    CONSUMER_KINDS,
-)
-from ansible_collections.osops.placement.tests.integration.chronicle import Chronicle, noted
-from ansible_collections.osops.placement.tests.integration.lives import (
-    STEADY,
-    DoomedLife,
-    Life,
-    claim,
-    prepare,
-)
-from ansible_collections.osops.placement.tests.integration.support import Ansible
-
-if t.TYPE_CHECKING:
-    from ansible_collections.osops.placement.tests.integration.support import Minicloud, Placement
-    from ansible_collections.osops.placement.tests.integration.world import World
+from ...plugins.module_utils._core.models.kinds import CONSUMER_KINDS
+from .chronicle import Chronicle, noted
+from .lives import STEADY, DoomedLife, Life, claim, prepare
+from .support import Ansible, Minicloud, Placement
+from .world import World
 
 OWN_CLOUD = True
 pytestmark = pytest.mark.long

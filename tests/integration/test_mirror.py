@@ -17,23 +17,16 @@ import shlex
 import subprocess
 import sys
 import typing as t
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from minicloud_ctl import servers
 
-from ansible_collections.osops.placement.tests.integration import openstack_client
-
-if t.TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from ansible_collections.osops.placement.tests.integration.interposer import Wires
-    from ansible_collections.osops.placement.tests.integration.support import (
-        Ansible,
-        Minicloud,
-        Placement,
-    )
-    from ansible_collections.osops.placement.tests.integration.world import World
+from . import openstack_client
+from .interposer import Wires
+from .support import Ansible, Minicloud, Placement
+from .world import World
 
 pytestmark = pytest.mark.long
 

@@ -11,9 +11,8 @@ import typing as t
 
 import pytest
 
-if t.TYPE_CHECKING:
-    from ansible_collections.osops.placement.tests.integration.support import Ansible
-    from ansible_collections.osops.placement.tests.integration.world import World
+from .support import Ansible
+from .world import World
 
 OWN_CLOUD = True
 pytestmark = pytest.mark.long

@@ -12,13 +12,8 @@ import pytest
 from minicloud_ctl import holdings, neutron, servers
 from minicloud_ctl.errors import MinicloudError
 
-if t.TYPE_CHECKING:
-    from ansible_collections.osops.placement.tests.integration.support import (
-        Ansible,
-        Minicloud,
-        Placement,
-    )
-    from ansible_collections.osops.placement.tests.integration.world import World
+from .support import Ansible, Minicloud, Placement
+from .world import World
 
 REAL_PARTS = ("neutron",)
 pytestmark = pytest.mark.long

@@ -12,28 +12,17 @@ import re
 import shutil
 import typing as t
 import uuid
+from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from minicloud_ctl import holdings, lifecycle, servers
 from minicloud_ctl.scenarios import deleted, leftovers
 from minicloud_ctl.scenarios.registry import Context
 
-from ansible_collections.osops.placement.plugins.plugin_utils._report.log_correlation import (
-    correlate_records,
-)
-from ansible_collections.osops.placement.tests.integration.support import Ansible
-from ansible_collections.osops.placement.tests.integration.world import CELL1
-
-if t.TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    from ansible_collections.osops.placement.tests.integration.support import (
-        Minicloud,
-        Placement,
-        Run,
-    )
-    from ansible_collections.osops.placement.tests.integration.world import World
+from ...plugins.plugin_utils._report.log_correlation import correlate_records
+from .support import Ansible, Minicloud, Placement, Run
+from .world import CELL1, World
 
 STAMP = re.compile(r"20\d\d-\d\d-\d\dT\d\d:\d\d:\d\dZ")
 

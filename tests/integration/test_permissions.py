@@ -13,6 +13,7 @@ import json
 import re
 import typing as t
 import uuid
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -20,17 +21,8 @@ import yaml
 from openstack.config import OpenStackConfig
 from openstack.connection import Connection
 
-from ansible_collections.osops.placement.tests.integration.support import (
-    Ansible,
-    assert_nothing_changed,
-)
-from ansible_collections.osops.placement.tests.integration.world import CELL1
-
-if t.TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from ansible_collections.osops.placement.tests.integration.support import Minicloud, Placement
-    from ansible_collections.osops.placement.tests.integration.world import World
+from .support import Ansible, Minicloud, Placement, assert_nothing_changed
+from .world import CELL1, World
 
 OWN_CLOUD = True
 pytestmark = pytest.mark.long

@@ -17,13 +17,8 @@ from pathlib import Path
 
 import pytest
 
-from ansible_collections.osops.placement.tests.integration.support import ROOT, Ansible, long
-from ansible_collections.osops.placement.tests.unit.docs.porting import (
-    NEXT_GUIDE,
-    find_message,
-    find_names,
-    read_rows,
-)
+from ..unit.docs.porting import NEXT_GUIDE, find_message, find_names, read_rows
+from .support import ROOT, Ansible, long
 
 FIXTURES = ROOT / "tests" / "fixtures" / "porting"
 

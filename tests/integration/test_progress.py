@@ -15,20 +15,15 @@ import subprocess
 import sys
 import threading
 import time
-import typing as t
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
-from ansible_collections.osops.placement.tests.integration.automation import job
-from ansible_collections.osops.placement.tests.integration.support import long
-
-if t.TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from ansible_collections.osops.placement.tests.integration.interposer import Wires
-    from ansible_collections.osops.placement.tests.integration.strays import Strays
-    from ansible_collections.osops.placement.tests.integration.support import Ansible
+from .automation import job
+from .interposer import Wires
+from .strays import Strays
+from .support import Ansible, long
 
 LISTING = "^/resource_providers/[^/]+/allocations$"
 LINE = re.compile(r"^orphan_detect \[localhost\]: .*\ballocations 0/\d+ providers", re.MULTILINE)

@@ -8,18 +8,12 @@ from __future__ import annotations
 
 import typing as t
 import uuid
+from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
-if t.TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    from ansible_collections.osops.placement.tests.integration.support import (
-        Ansible,
-        Minicloud,
-        Placement,
-    )
+from .support import Ansible, Minicloud, Placement
 
 PARTS = ("inventories", "usages", "traits", "aggregates")
 AGGREGATE = str(uuid.uuid4())

@@ -9,23 +9,14 @@ from __future__ import annotations
 import json
 import typing as t
 import uuid
+from collections.abc import Iterator
 
 import pytest
 from minicloud_ctl import lifecycle, processes, servers, services
 from minicloud_ctl import state as states
 
-from ansible_collections.osops.placement.tests.integration.world import API, CELL1, CLAIM
-
-if t.TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from ansible_collections.osops.placement.tests.integration.support import (
-        Ansible,
-        Minicloud,
-        Placement,
-        Run,
-    )
-    from ansible_collections.osops.placement.tests.integration.world import World
+from .support import Ansible, Minicloud, Placement, Run
+from .world import API, CELL1, CLAIM, World
 
 pytestmark = pytest.mark.long
 

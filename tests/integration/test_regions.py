@@ -10,20 +10,15 @@ A failure of one does not stop the cleanup of the others, and the end reports it
 from __future__ import annotations
 
 import json
-import typing as t
+from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 import yaml
 from openstack.config import OpenStackConfig
 from openstack.connection import Connection
 
-from ansible_collections.osops.placement.tests.integration.support import Minicloud, Placement
-
-if t.TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    from ansible_collections.osops.placement.tests.integration.support import Ansible
+from .support import Ansible, Minicloud, Placement
 
 OWN_CLOUD = True
 pytestmark = pytest.mark.long

@@ -9,27 +9,15 @@ from __future__ import annotations
 import json
 import typing as t
 import uuid
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
-from ansible_collections.osops.placement.plugins.module_utils._core.changes.records import (
-    read_restorable,
-)
-from ansible_collections.osops.placement.plugins.module_utils._core.run.pack import pack_files
-from ansible_collections.osops.placement.tests.integration.support import has_detected, long
-from ansible_collections.osops.placement.tests.unit.plugins.module_utils._core.plan.signed import (
-    sign,
-)
-
-if t.TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from ansible_collections.osops.placement.tests.integration.support import (
-        Ansible,
-        Minicloud,
-        Placement,
-    )
+from ...plugins.module_utils._core.changes.records import read_restorable
+from ...plugins.module_utils._core.run.pack import pack_files
+from ..unit.plugins.module_utils._core.plan.signed import sign
+from .support import Ansible, Minicloud, Placement, has_detected, long
 
 CLAIM = {"VCPU": 1, "MEMORY_MB": 512, "DISK_GB": 1}
 NO_AGE = {"min_age": "0", "unknown_min_age": "0"}

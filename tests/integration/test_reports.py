@@ -18,27 +18,15 @@ import subprocess
 import sys
 import termios
 import typing as t
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from ansible_collections.osops.placement.tests.integration.local_server import Webhook
-from ansible_collections.osops.placement.tests.integration.support import (
-    assert_nothing_changed,
-    long,
-)
-
-if t.TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from ansible_collections.osops.placement.tests.integration.support import (
-        Ansible,
-        Minicloud,
-        Placement,
-        Run,
-    )
-    from ansible_collections.osops.placement.tests.integration.world import World
+from .local_server import Webhook
+from .support import Ansible, Minicloud, Placement, Run, assert_nothing_changed, long
+from .world import World
 
 ALL = ["json", "markdown", "csv", "prometheus"]
 FILES = {"findings.json", "report.md", "findings.csv", "placement_orphans.prom"}

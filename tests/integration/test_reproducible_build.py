@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from ansible_collections.osops.placement.tests.integration.support import ROOT
+from .support import ROOT
 
 if not (ROOT / ".git").exists():
     pytest.skip("This is no clone of the repository.", allow_module_level=True)

@@ -12,17 +12,13 @@ from __future__ import annotations
 import json
 import typing as t
 import uuid
+from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
-from ansible_collections.osops.placement.tests.integration.strays import CLAIM, NO_AGE, OWNER
-
-if t.TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    from ansible_collections.osops.placement.tests.integration.strays import Strays
-    from ansible_collections.osops.placement.tests.integration.support import Ansible, Placement
+from .strays import CLAIM, NO_AGE, OWNER, Strays
+from .support import Ansible, Placement
 
 ELSEWHERE = "http://elsewhere/placement/"
 

@@ -12,22 +12,15 @@ from __future__ import annotations
 import json
 import typing as t
 import uuid
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from ansible_collections.osops.placement.tests.integration.strays import NO_AGE
-
-if t.TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from ansible_collections.osops.placement.tests.integration.interposer import Wires
-    from ansible_collections.osops.placement.tests.integration.support import (
-        Ansible,
-        Minicloud,
-        Placement,
-    )
-    from ansible_collections.osops.placement.tests.integration.world import World
+from .interposer import Wires
+from .strays import NO_AGE
+from .support import Ansible, Minicloud, Placement
+from .world import World
 
 OWN_CLOUD = True
 

@@ -17,27 +17,16 @@ import subprocess
 import sys
 import typing as t
 import uuid
+from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from minicloud_ctl import configs, lifecycle, neutron, servers, services
 
-from ansible_collections.osops.placement.tests.integration.interposer import Fault, Interposer
-from ansible_collections.osops.placement.tests.integration.local_server import (
-    LocalServer,
-    QuietHandler,
-)
-
-if t.TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    from ansible_collections.osops.placement.tests.integration.support import (
-        Ansible,
-        Minicloud,
-        Placement,
-        Run,
-    )
-    from ansible_collections.osops.placement.tests.integration.world import World
+from .interposer import Fault, Interposer
+from .local_server import LocalServer, QuietHandler
+from .support import Ansible, Minicloud, Placement, Run
+from .world import World
 
 REAL_PARTS = ("neutron",)
 pytestmark = pytest.mark.long

@@ -11,16 +11,9 @@ import re
 import threading
 import typing as t
 
-from ansible_collections.osops.placement.tests.integration.strays import NO_AGE
-
-if t.TYPE_CHECKING:
-    from ansible_collections.osops.placement.tests.integration.interposer import (
-        Answered,
-        Asked,
-        Wires,
-    )
-    from ansible_collections.osops.placement.tests.integration.strays import Strays
-    from ansible_collections.osops.placement.tests.integration.support import Ansible
+from .interposer import Answered, Asked, Wires
+from .strays import NO_AGE, Strays
+from .support import Ansible
 
 
 class Revocation:

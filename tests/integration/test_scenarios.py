@@ -12,22 +12,14 @@ from __future__ import annotations
 import dataclasses as d
 import stat
 import typing as t
+from pathlib import Path
 
 import pytest
 from minicloud_ctl import databases
 
-from ansible_collections.osops.placement.plugins.module_utils._core.models.kinds import ORPHAN_KINDS
-from ansible_collections.osops.placement.tests.integration.support import (
-    Ansible,
-    Run,
-    long,
-)
-
-if t.TYPE_CHECKING:
-    from pathlib import Path
-
-    from ansible_collections.osops.placement.tests.integration.support import Minicloud, Placement
-    from ansible_collections.osops.placement.tests.integration.world import World
+from ...plugins.module_utils._core.models.kinds import ORPHAN_KINDS
+from .support import Ansible, Minicloud, Placement, Run, long
+from .world import World
 
 # What the tables show for each situation: the kinds of the orphans, and the reasons that protect
 # lookalikes.

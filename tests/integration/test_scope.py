@@ -8,20 +8,12 @@ from __future__ import annotations
 
 import json
 import typing as t
+from pathlib import Path
 
 import pytest
 
-from ansible_collections.osops.placement.tests.integration.support import long
-
-if t.TYPE_CHECKING:
-    from pathlib import Path
-
-    from ansible_collections.osops.placement.tests.integration.strays import Strays
-    from ansible_collections.osops.placement.tests.integration.support import (
-        Ansible,
-        Minicloud,
-        Placement,
-    )
+from .strays import Strays
+from .support import Ansible, Minicloud, Placement, long
 
 OWN_CLOUD = True
 SCENARIOS = (

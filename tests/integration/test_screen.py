@@ -17,17 +17,9 @@ from pathlib import Path
 
 import pytest
 
-from ansible_collections.osops.placement.tests.integration.interposer import Fault
-
-if t.TYPE_CHECKING:
-    from ansible_collections.osops.placement.tests.integration.interposer import Wires
-    from ansible_collections.osops.placement.tests.integration.support import (
-        Ansible,
-        Minicloud,
-        Placement,
-        Run,
-    )
-    from ansible_collections.osops.placement.tests.integration.world import World
+from .interposer import Fault, Wires
+from .support import Ansible, Minicloud, Placement, Run
+from .world import World
 
 MAX_LINES = 60
 FORGOTTEN = {

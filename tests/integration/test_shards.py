@@ -12,22 +12,14 @@ from __future__ import annotations
 import collections
 import json
 import typing as t
+from pathlib import Path
 
 import pytest
 
-from ansible_collections.osops.placement.plugins.module_utils._core.models.kinds import ORPHAN_KINDS
-from ansible_collections.osops.placement.plugins.module_utils._core.models.snapshot import Shard
-from ansible_collections.osops.placement.tests.integration.interposer import interposed
-from ansible_collections.osops.placement.tests.integration.support import Ansible
-
-if t.TYPE_CHECKING:
-    from pathlib import Path
-
-    from ansible_collections.osops.placement.tests.integration.support import (
-        Minicloud,
-        Placement,
-        Run,
-    )
+from ...plugins.module_utils._core.models.kinds import ORPHAN_KINDS
+from ...plugins.module_utils._core.models.snapshot import Shard
+from .interposer import interposed
+from .support import Ansible, Minicloud, Placement, Run
 
 OWN_CLOUD = True
 COUNT = 3

@@ -15,24 +15,15 @@ from __future__ import annotations
 import contextlib
 import typing as t
 import uuid
+from pathlib import Path
 
 import pytest
 from minicloud_ctl import databases, holdings, servers, steering
 from minicloud_ctl.scenarios import deleted, leftovers
 from minicloud_ctl.scenarios.registry import Context
 
-from ansible_collections.osops.placement.tests.integration.world import CELL1, CLAIM
-
-if t.TYPE_CHECKING:
-    from pathlib import Path
-
-    from ansible_collections.osops.placement.tests.integration.support import (
-        Ansible,
-        Placement,
-        Run,
-    )
-    from ansible_collections.osops.placement.tests.integration.world import World
-
+from .support import Ansible, Placement, Run
+from .world import CELL1, CLAIM, World
 
 # The statement of the document: it writes 1 where Nova writes the row's id, so that for Nova the
 # row is neither deleted nor live.

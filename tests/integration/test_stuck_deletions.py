@@ -16,11 +16,8 @@ import typing as t
 import pytest
 from minicloud_ctl import lifecycle, servers, steering
 
-from ansible_collections.osops.placement.tests.integration.world import CELL1
-
-if t.TYPE_CHECKING:
-    from ansible_collections.osops.placement.tests.integration.support import Ansible
-    from ansible_collections.osops.placement.tests.integration.world import World
+from .support import Ansible
+from .world import CELL1, World
 
 OWN_CLOUD = True
 pytestmark = pytest.mark.long

@@ -7,14 +7,12 @@
 from __future__ import annotations
 
 import typing as t
+from collections.abc import Iterator
 
 import pytest
 
-if t.TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from ansible_collections.osops.placement.tests.integration.strays import Strays
-    from ansible_collections.osops.placement.tests.integration.support import Ansible
+from .strays import Strays
+from .support import Ansible
 
 CLEANUP = {
     "orphan_cleanup_min_age": "0",

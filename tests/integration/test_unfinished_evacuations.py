@@ -13,22 +13,15 @@ from __future__ import annotations
 import sys
 import typing as t
 import uuid
+from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from minicloud_ctl import lifecycle, servers
 
-from ansible_collections.osops.placement.tests.integration.test_drain_host import Drained
-
-if t.TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    from ansible_collections.osops.placement.tests.integration.support import (
-        Ansible,
-        Minicloud,
-        Placement,
-    )
-    from ansible_collections.osops.placement.tests.integration.world import World
+from .support import Ansible, Minicloud, Placement
+from .test_drain_host import Drained
+from .world import World
 
 
 class Risen(Drained):

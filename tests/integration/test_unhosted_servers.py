@@ -6,18 +6,11 @@
 
 from __future__ import annotations
 
-import typing as t
-
 import pytest
 from minicloud_ctl import servers
 
-if t.TYPE_CHECKING:
-    from ansible_collections.osops.placement.tests.integration.support import (
-        Ansible,
-        Minicloud,
-        Placement,
-    )
-    from ansible_collections.osops.placement.tests.integration.world import World
+from .support import Ansible, Minicloud, Placement
+from .world import World
 
 OWN_CLOUD = True
 pytestmark = pytest.mark.long

@@ -12,21 +12,13 @@ from __future__ import annotations
 
 import subprocess
 import typing as t
+from collections.abc import Callable
 
 import pytest
 
-from ansible_collections.osops.placement.tests.integration.automation import (
-    PLAYBOOKS,
-    ROOT,
-    dump_extra_variables,
-)
-from ansible_collections.osops.placement.tests.integration.support import Run
-
-if t.TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from ansible_collections.osops.placement.tests.integration.strays import Strays
-    from ansible_collections.osops.placement.tests.integration.support import Ansible, Placement
+from .automation import PLAYBOOKS, ROOT, dump_extra_variables
+from .strays import Strays
+from .support import Ansible, Placement, Run
 
 # Who evaluates it leaves a file.
 COMMAND = '{{ lookup("ansible.builtin.pipe", "touch executed") }}'

@@ -10,21 +10,12 @@ import json
 import re
 import shutil
 import subprocess
-import typing as t
 from pathlib import Path
 
 import pytest
 
-from ansible_collections.osops.placement.tests.integration.automation import (
-    NEWEST,
-    OLDEST,
-    compute_collections_path,
-    job,
-)
-from ansible_collections.osops.placement.tests.integration.support import ROOT, installed, long
-
-if t.TYPE_CHECKING:
-    from ansible_collections.osops.placement.tests.integration.support import Ansible
+from .automation import NEWEST, OLDEST, compute_collections_path, job
+from .support import ROOT, Ansible, installed, long
 
 # Of the clone or checkout, and of the collection that is installed in the image.
 CLONED, INSTALLED = "9.9.9", "0.9.0"

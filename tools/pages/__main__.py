@@ -6,10 +6,10 @@
 
 from __future__ import annotations
 
-from ansible_collections.osops.placement.tools.pages.badges import list_files
-from ansible_collections.osops.placement.tools.pages.kind_table import write_kind_table
-from ansible_collections.osops.placement.tools.pages.options import write_options
-from ansible_collections.osops.placement.tools.pages.tables import PAGES, renewed
+from .badges import list_files
+from .kind_table import write_kind_table
+from .options import write_options
+from .tables import PAGES, renewed
 
 for page in PAGES:
     page.write_text(renewed(page), encoding="utf-8")

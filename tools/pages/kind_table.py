@@ -9,10 +9,8 @@ from __future__ import annotations
 import pathlib
 import textwrap
 
-from ansible_collections.osops.placement.plugins.module_utils._core.kinds.registry import KINDS
-from ansible_collections.osops.placement.plugins.module_utils._core.models import (
-    kind as kind_module,
-)
+from ...plugins.module_utils._core.kinds.registry import KINDS
+from ...plugins.module_utils._core.models import kind as kind_module
 
 FILE = pathlib.Path(kind_module.__file__).with_name("kind_table.py")
 

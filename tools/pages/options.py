@@ -19,39 +19,21 @@ import typing as t
 
 import yaml
 
-from ansible_collections.osops.placement.plugins.action.validate_variables import ROLES
-from ansible_collections.osops.placement.plugins.module_utils._common.options import (
-    Option,
-    Options,
-    Role,
-)
-from ansible_collections.osops.placement.plugins.module_utils._core.options.connection import (
-    ConnectionOptions,
-)
-from ansible_collections.osops.placement.plugins.module_utils._core.options.guest_devices import (
-    GuestOptions,
-)
-from ansible_collections.osops.placement.plugins.module_utils._core.options.policy import (
-    PolicyOptions,
-)
-from ansible_collections.osops.placement.plugins.module_utils._core.options.run import (
+from ...plugins.action.validate_variables import ROLES
+from ...plugins.module_utils._common.options import Option, Options, Role
+from ...plugins.module_utils._core.options.connection import ConnectionOptions
+from ...plugins.module_utils._core.options.guest_devices import GuestOptions
+from ...plugins.module_utils._core.options.policy import PolicyOptions
+from ...plugins.module_utils._core.options.run import (
     FailureOptions,
     LimitOptions,
     ProgressFileOptions,
     StageOptions,
 )
-from ansible_collections.osops.placement.plugins.module_utils._core.options.scope import (
-    ScopeOptions,
-)
-from ansible_collections.osops.placement.plugins.module_utils._hosts.retirement import (
-    RetirementOptions,
-)
-from ansible_collections.osops.placement.plugins.module_utils._hypervisors.hypervisor_cleanup import (  # noqa: E501
-    LeftoverOptions,
-)
-from ansible_collections.osops.placement.plugins.module_utils._hypervisors.on_host.options import (
-    HypervisorOptions,
-)
+from ...plugins.module_utils._core.options.scope import ScopeOptions
+from ...plugins.module_utils._hosts.retirement import RetirementOptions
+from ...plugins.module_utils._hypervisors.hypervisor_cleanup import LeftoverOptions
+from ...plugins.module_utils._hypervisors.on_host.options import HypervisorOptions
 
 ROOT = pathlib.Path(__file__).parents[2]
 FRAGMENTS: dict[str, type[Options]] = {

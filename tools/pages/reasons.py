@@ -12,7 +12,7 @@ import inspect
 import pathlib
 import typing as t
 
-from ansible_collections.osops.placement.plugins.module_utils._common import errors
+from ...plugins.module_utils._common import errors
 
 PLUGINS = pathlib.Path(__file__).parents[2] / "plugins"
 _ERRORS = {

@@ -17,54 +17,21 @@ import re
 import types
 import typing as t
 
-from ansible_collections.osops.placement.plugins.module_utils._core.facts import (
-    agreement,
-    soundness,
-)
-from ansible_collections.osops.placement.plugins.module_utils._core.facts.microversions import (
-    REQUIREMENTS,
-)
-from ansible_collections.osops.placement.plugins.module_utils._core.facts.protections import (
-    PROTECTIONS,
-)
-from ansible_collections.osops.placement.plugins.module_utils._core.facts.soundness import (
-    format_version,
-)
-from ansible_collections.osops.placement.plugins.module_utils._core.kinds.registry import (
-    CHECKS,
-    PROOFS,
-)
-from ansible_collections.osops.placement.plugins.module_utils._core.models.kind import (
-    OPT_IN,
-    REMEDIATE,
-    REPORT,
-)
-from ansible_collections.osops.placement.plugins.module_utils._core.models.kinds import (
-    CONDITION_KINDS,
-    DRIFT_KINDS,
-    ORPHAN_KINDS,
-)
-from ansible_collections.osops.placement.tests.judges.mutants.page import format_mutants
-from ansible_collections.osops.placement.tests.judges.nova.page import format_nova
-from ansible_collections.osops.placement.tests.judges.stack.page import format_stack
-from ansible_collections.osops.placement.tools.pages.badges import format_badges
-from ansible_collections.osops.placement.tools.pages.contents import (
-    format_modules,
-    format_playbooks,
-    format_roles,
-)
-from ansible_collections.osops.placement.tools.pages.reasons import (
-    format_error_ids,
-    format_reasons,
-)
-from ansible_collections.osops.placement.tools.pages.screens import draw_approval, draw_survey
-from ansible_collections.osops.placement.tools.pages.variables import (
-    format_connection,
-    format_role,
-)
-
-if t.TYPE_CHECKING:
-    from ansible_collections.osops.placement.plugins.module_utils._core.models.kind import Kind
+from ...plugins.module_utils._core.facts import agreement, soundness
+from ...plugins.module_utils._core.facts.microversions import REQUIREMENTS
+from ...plugins.module_utils._core.facts.protections import PROTECTIONS
+from ...plugins.module_utils._core.facts.soundness import format_version
+from ...plugins.module_utils._core.kinds.registry import CHECKS, PROOFS
+from ...plugins.module_utils._core.models.kind import OPT_IN, REMEDIATE, REPORT, Kind
+from ...plugins.module_utils._core.models.kinds import CONDITION_KINDS, DRIFT_KINDS, ORPHAN_KINDS
+from ...tests.judges.mutants.page import format_mutants
+from ...tests.judges.nova.page import format_nova
+from ...tests.judges.stack.page import format_stack
+from .badges import format_badges
+from .contents import format_modules, format_playbooks, format_roles
+from .reasons import format_error_ids, format_reasons
+from .screens import draw_approval, draw_survey
+from .variables import format_connection, format_role
 
 DOCS = pathlib.Path(__file__).parents[2] / "docs"
 PAGES = (

@@ -14,15 +14,10 @@ import json
 import re
 import typing as t
 
-from ansible_collections.osops.placement.plugins.action.validate_variables import ROLES
-from ansible_collections.osops.placement.plugins.module_utils._common.options import Duration
-from ansible_collections.osops.placement.plugins.module_utils._core.options.connection import (
-    ConnectionOptions,
-)
-from ansible_collections.osops.placement.tools.pages.options import (
-    describe_options,
-    describe_variables,
-)
+from ...plugins.action.validate_variables import ROLES
+from ...plugins.module_utils._common.options import Duration
+from ...plugins.module_utils._core.options.connection import ConnectionOptions
+from .options import describe_options, describe_variables
 
 HEADING = "| variable | type | default | what it does |\n|---|---|---|---|\n"
 

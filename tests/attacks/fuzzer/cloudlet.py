@@ -13,33 +13,22 @@ import random
 import shutil
 import time
 import typing as t
+from pathlib import Path
 
 from minicloud_ctl import cells, servers
 from minicloud_ctl import state as states
 from minicloud_ctl.cloud import Cloud
 from minicloud_ctl.paths import Paths
 
-from ansible_collections.osops.placement.plugins.module_utils._core.models.kinds import (
-    DRIFT_KINDS,
-    ORPHAN_KINDS,
-)
-from ansible_collections.osops.placement.tests.attacks.fuzzer import oracle, truth
-from ansible_collections.osops.placement.tests.attacks.fuzzer.scenery import (
-    CELL_HOST,
-    interpose,
-    read_recorded,
-    read_scenarios,
-)
-from ansible_collections.osops.placement.tests.integration.forks import Crash, Forks
-from ansible_collections.osops.placement.tests.integration.world import World
-
-if t.TYPE_CHECKING:
-    from pathlib import Path
-
-    from ansible_collections.osops.placement.tests.attacks.fuzzer.design import Design, Spec
-    from ansible_collections.osops.placement.tests.attacks.fuzzer.oracle import Violation
-    from ansible_collections.osops.placement.tests.attacks.fuzzer.wire import Assignment
-    from ansible_collections.osops.placement.tests.integration.support import Ansible, Minicloud
+from ....plugins.module_utils._core.models.kinds import DRIFT_KINDS, ORPHAN_KINDS
+from ...integration.forks import Crash, Forks
+from ...integration.support import Ansible, Minicloud
+from ...integration.world import World
+from . import oracle, truth
+from .design import Design, Spec
+from .oracle import Violation
+from .scenery import CELL_HOST, interpose, read_recorded, read_scenarios
+from .wire import Assignment
 
 EVERY_KIND = [
     kind.name

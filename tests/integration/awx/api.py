@@ -13,31 +13,13 @@ from __future__ import annotations
 import typing as t
 import urllib.parse
 
-from ansible_collections.osops.placement.tests.integration.awx.kinds import (
-    KINDS,
-    UNIONS,
-    Entry,
-)
-from ansible_collections.osops.placement.tests.integration.awx.projects import (
-    SYNCING,
-    Projects,
-    Repository,
-)
-from ansible_collections.osops.placement.tests.integration.awx.rights import Rights, User
-from ansible_collections.osops.placement.tests.integration.awx.rules import Rules
-from ansible_collections.osops.placement.tests.integration.awx.store import (
-    Refused,
-    Store,
-    forbidden,
-    not_found,
-)
-from ansible_collections.osops.placement.tests.integration.awx.surveys import (
-    accept,
-    check_survey,
-    questions_of,
-    read_variables,
-)
-from ansible_collections.osops.placement.tests.integration.awx.workflows import Engine, Runner
+from .kinds import KINDS, UNIONS, Entry
+from .projects import SYNCING, Projects, Repository
+from .rights import Rights, User
+from .rules import Rules
+from .store import Refused, Store, forbidden, not_found
+from .surveys import accept, check_survey, questions_of, read_variables
+from .workflows import Engine, Runner
 
 TOKEN = "a token that nobody may see"
 PREFIX = "/api/v2/"

@@ -10,9 +10,9 @@ import dataclasses as d
 
 import yaml
 
-from ansible_collections.osops.placement.tests.integration.automation import ROOT
-from ansible_collections.osops.placement.tests.integration.awx.kinds import Entry
-from ansible_collections.osops.placement.tests.integration.awx.store import Store
+from ..automation import ROOT
+from .kinds import Entry
+from .store import Store
 
 VERSION = str(yaml.safe_load((ROOT / "galaxy.yml").read_text())["version"])
 # A change of one of these fields syncs the project at once. No other request does.

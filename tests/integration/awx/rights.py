@@ -9,8 +9,8 @@ from __future__ import annotations
 import dataclasses as d
 import typing as t
 
-from ansible_collections.osops.placement.tests.integration.awx.kinds import Entry
-from ansible_collections.osops.placement.tests.integration.awx.store import Store
+from .kinds import Entry
+from .store import Store
 
 # The job of each list belongs to the template that this field names.
 _TEMPLATE_OF = {

@@ -9,14 +9,10 @@ from __future__ import annotations
 import re
 import typing as t
 
-from ansible_collections.osops.placement.tests.integration.awx.kinds import KINDS, PROMPTS, Entry
-from ansible_collections.osops.placement.tests.integration.awx.projects import Projects
-from ansible_collections.osops.placement.tests.integration.awx.store import Refused, Store
-from ansible_collections.osops.placement.tests.integration.awx.surveys import (
-    accept,
-    questions_of,
-    read_variables,
-)
+from .kinds import KINDS, PROMPTS, Entry
+from .projects import Projects
+from .store import Refused, Store
+from .surveys import accept, questions_of, read_variables
 
 # The time needs a zone.
 _DTSTART = re.compile(r"DTSTART(;TZID=[\w/]+:\d{8}T\d{6}|:\d{8}T\d{6}Z) RRULE:FREQ=\w+.*")

@@ -10,16 +10,10 @@ import contextlib
 import json
 import typing as t
 import urllib.parse
+from collections.abc import Iterator
 
-from ansible_collections.osops.placement.tests.integration.local_server import (
-    LocalServer,
-    QuietHandler,
-)
-
-if t.TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from ansible_collections.osops.placement.tests.integration.awx.api import Awx
+from ..local_server import LocalServer, QuietHandler
+from .api import Awx
 
 
 @contextlib.contextmanager

@@ -12,16 +12,9 @@ import re
 import subprocess
 import typing as t
 
-from ansible_collections.osops.placement.tests.integration.automation import (
-    NEWEST,
-    PATTERN,
-    ROOT,
-    find_ansible_playbook,
-)
-from ansible_collections.osops.placement.tests.integration.awx.api import TOKEN, Awx
-
-if t.TYPE_CHECKING:
-    from ansible_collections.osops.placement.tests.integration.support import Ansible
+from ..automation import NEWEST, PATTERN, ROOT, find_ansible_playbook
+from ..support import Ansible
+from .api import TOKEN, Awx
 
 PLAYBOOKS = {
     str(path.relative_to(ROOT))

@@ -8,11 +8,7 @@ from __future__ import annotations
 
 import typing as t
 
-from ansible_collections.osops.placement.tests.integration.awx.kinds import (
-    JOB_TYPES,
-    KINDS,
-    Entry,
-)
+from .kinds import JOB_TYPES, KINDS, Entry
 
 
 class Refused(Exception):

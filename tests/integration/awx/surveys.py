@@ -11,8 +11,8 @@ import typing as t
 
 import yaml
 
-from ansible_collections.osops.placement.tests.integration.awx.kinds import Entry
-from ansible_collections.osops.placement.tests.integration.awx.store import Refused
+from .kinds import Entry
+from .store import Refused
 
 # The type of the default, which is text for a multiselect: one choice in each line.
 _DEFAULTS: dict[str, tuple[type, ...]] = {

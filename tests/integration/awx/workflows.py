@@ -10,14 +10,10 @@ import json
 import typing as t
 from pathlib import Path
 
-from ansible_collections.osops.placement.tests.integration.awx.kinds import EDGES, Entry
-from ansible_collections.osops.placement.tests.integration.awx.projects import FINISHED
-from ansible_collections.osops.placement.tests.integration.awx.store import Store
-from ansible_collections.osops.placement.tests.integration.awx.surveys import (
-    accept,
-    questions_of,
-    variables_of_job,
-)
+from .kinds import EDGES, Entry
+from .projects import FINISHED
+from .store import Store
+from .surveys import accept, questions_of, variables_of_job
 
 
 class Finished(t.Protocol):

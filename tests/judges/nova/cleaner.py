@@ -16,23 +16,11 @@ import pathlib
 import traceback
 import typing as t
 
-from ansible_collections.osops.placement.plugins.module_utils._common.errors import (
-    PlacementToolsError,
-)
-from ansible_collections.osops.placement.plugins.module_utils._core.models.kinds import (
-    CHANGEABLE_KINDS,
-)
-from ansible_collections.osops.placement.plugins.module_utils._core.run import signals
-from ansible_collections.osops.placement.plugins.modules import (
-    orphan_detect,
-    orphan_plan,
-    orphan_remediate,
-)
-
-if t.TYPE_CHECKING:
-    from ansible_collections.osops.placement.plugins.module_utils._core.clients.session import (
-        Session,
-    )
+from ....plugins.module_utils._common.errors import PlacementToolsError
+from ....plugins.module_utils._core.clients.session import Session
+from ....plugins.module_utils._core.models.kinds import CHANGEABLE_KINDS
+from ....plugins.module_utils._core.run import signals
+from ....plugins.modules import orphan_detect, orphan_plan, orphan_remediate
 
 # Eventlet removes `select.poll`, and nobody stops a pass.
 signals._is_output_closed = lambda: False

@@ -31,8 +31,8 @@ import testtools
 # An old Nova uses it without importing it.
 import webob.dec  # noqa: F401
 
-from ansible_collections.osops.placement.tests.judges.nova import clock, planted, wraps
-from ansible_collections.osops.placement.tests.judges.nova.trial import Trial
+from . import clock, planted, wraps
+from .trial import Trial
 
 # In seconds. Then the process ends, with the place where each thread is.
 _LONGEST_RUN = 900

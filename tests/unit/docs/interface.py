@@ -16,14 +16,12 @@ import ast
 import re
 import sys
 import typing as t
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import yaml
 
-from ansible_collections.osops.placement.tools.json_text import format_json
-
-if t.TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+from ....tools.json_text import format_json
 
 # The name of a part, and all names in it.
 Interface = dict[str, list[str]]

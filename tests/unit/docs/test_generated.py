@@ -11,12 +11,12 @@ import re
 
 import pytest
 
-from ansible_collections.osops.placement.plugins.action.validate_variables import ROLES
-from ansible_collections.osops.placement.tools.pages.badges import list_badges, list_files
-from ansible_collections.osops.placement.tools.pages.contents import read_galaxy
-from ansible_collections.osops.placement.tools.pages.kind_table import write_kind_table
-from ansible_collections.osops.placement.tools.pages.options import write_options
-from ansible_collections.osops.placement.tools.pages.variables import format_markup, format_role
+from ....plugins.action.validate_variables import ROLES
+from ....tools.pages.badges import list_badges, list_files
+from ....tools.pages.contents import read_galaxy
+from ....tools.pages.kind_table import write_kind_table
+from ....tools.pages.options import write_options
+from ....tools.pages.variables import format_markup, format_role
 
 ROOT = pathlib.Path(__file__).parents[3]
 MARKDOWN = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/*.md")])

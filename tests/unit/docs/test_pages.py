@@ -15,11 +15,11 @@ import typing as t
 import pytest
 import yaml
 
-from ansible_collections.osops.placement.plugins.action.validate_variables import ROLES
-from ansible_collections.osops.placement.plugins.module_utils._core.models.kinds import KINDS
-from ansible_collections.osops.placement.tests.unit.docs import porting
-from ansible_collections.osops.placement.tools.pages.contents import link_image, link_page
-from ansible_collections.osops.placement.tools.pages.tables import PAGES, PARTS, SECTION, renewed
+from ....plugins.action.validate_variables import ROLES
+from ....plugins.module_utils._core.models.kinds import KINDS
+from ....tools.pages.contents import link_image, link_page
+from ....tools.pages.tables import PAGES, PARTS, SECTION, renewed
+from . import porting
 
 ROOT = pathlib.Path(__file__).parents[3]
 PLACES = (

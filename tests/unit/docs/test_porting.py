@@ -13,36 +13,21 @@ from __future__ import annotations
 
 import json
 import re
-import typing as t
 from pathlib import Path
 
 import pytest
 import yaml
 
-from ansible_collections.osops.placement.plugins.action.validate_variables import ROLES
-from ansible_collections.osops.placement.plugins.module_utils._common.errors import InvalidInput
-from ansible_collections.osops.placement.plugins.module_utils._core.models.kinds import (
-    RENAMED_KINDS,
-)
-from ansible_collections.osops.placement.plugins.module_utils._core.plan.plan import Plan
-from ansible_collections.osops.placement.plugins.module_utils._core.run.pack import read_packed_plan
-from ansible_collections.osops.placement.plugins.plugin_utils._variables.checks import (
-    REMOVED_VALUES,
-)
-from ansible_collections.osops.placement.plugins.plugin_utils._variables.unknown import REMOVED
-from ansible_collections.osops.placement.tests.unit.docs.interface import read_interface
-from ansible_collections.osops.placement.tests.unit.docs.porting import (
-    NEXT_GUIDE,
-    find_message,
-    find_names,
-    read_rows,
-)
-from ansible_collections.osops.placement.tests.unit.plugins.plugin_utils._variables.test_roles import (  # noqa: E501
-    validate,
-)
-
-if t.TYPE_CHECKING:
-    from ansible_collections.osops.placement.tests.unit.docs.interface import Interface
+from ....plugins.action.validate_variables import ROLES
+from ....plugins.module_utils._common.errors import InvalidInput
+from ....plugins.module_utils._core.models.kinds import RENAMED_KINDS
+from ....plugins.module_utils._core.plan.plan import Plan
+from ....plugins.module_utils._core.run.pack import read_packed_plan
+from ....plugins.plugin_utils._variables.checks import REMOVED_VALUES
+from ....plugins.plugin_utils._variables.unknown import REMOVED
+from ..plugins.plugin_utils._variables.test_roles import validate
+from .interface import Interface, read_interface
+from .porting import NEXT_GUIDE, find_message, find_names, read_rows
 
 ROOT = Path(__file__).parents[3]
 VARIABLES, VALUES = read_rows("Variables", NEXT_GUIDE), read_rows("Values", NEXT_GUIDE)

@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from ansible_collections.osops.placement.tools.pages.options import NOT_OF_PATTERN
+from ....tools.pages.options import NOT_OF_PATTERN
 
 ROOT = Path(__file__).parents[3]
 PATTERN = ROOT / "extensions" / "patterns" / "orphan_cleanup"

@@ -10,19 +10,11 @@ import fnmatch
 import os
 import subprocess
 import tomllib
-import typing as t
+from pathlib import Path
 
 import pytest
 
-from ansible_collections.osops.placement.tests.unit.plugins.test_rooms import (
-    MODULES,
-    ON_HYPERVISORS,
-    ROOT,
-    find_shipped,
-)
-
-if t.TYPE_CHECKING:
-    from pathlib import Path
+from .test_rooms import MODULES, ON_HYPERVISORS, ROOT, find_shipped
 
 PYTHON = ROOT / ".venv" / "hypervisor" / "bin" / "python"
 ROOMS = ("_common", "_hypervisors/on_host")

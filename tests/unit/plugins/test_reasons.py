@@ -12,12 +12,8 @@ import pickle
 import re
 from pathlib import Path
 
-from ansible_collections.osops.placement.plugins.module_utils._common.errors import (
-    CloudError,
-    InvalidInput,
-    Reason,
-)
-from ansible_collections.osops.placement.tools.pages.reasons import list_error_ids, list_reasons
+from ....plugins.module_utils._common.errors import CloudError, InvalidInput, Reason
+from ....tools.pages.reasons import list_error_ids, list_reasons
 
 TESTS = Path(__file__).parents[2]
 _QUOTED = re.compile(r'"([a-z0-9_]+)"')

@@ -8,15 +8,13 @@ from __future__ import annotations
 
 import re
 import typing as t
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 import yaml
 
-from ansible_collections.osops.placement.tests.unit.docs import porting
-
-if t.TYPE_CHECKING:
-    from collections.abc import Iterator
+from ..docs import porting
 
 ROOT = Path(__file__).parents[3]
 ENTRY_POINTS = {

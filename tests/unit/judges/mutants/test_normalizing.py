@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import pytest
 
-from ansible_collections.osops.placement.tests.judges.mutants.normalizing import normalize
+from ....judges.mutants.normalizing import normalize
 
 CODE = """
 import dataclasses as d

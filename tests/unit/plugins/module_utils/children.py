@@ -12,9 +12,7 @@ import subprocess
 import sys
 import threading
 import typing as t
-
-if t.TYPE_CHECKING:
-    from collections.abc import Iterator
+from collections.abc import Iterator
 
 # No test waits this long: one that would hang fails instead.
 LONG = 30

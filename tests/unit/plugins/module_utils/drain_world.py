@@ -9,19 +9,11 @@ from __future__ import annotations
 import dataclasses as d
 import typing as t
 
-from ansible_collections.osops.placement.plugins.module_utils._core.models.nova import (
-    Flavor,
-    Migration,
-    Server,
-    Service,
-)
-from ansible_collections.osops.placement.plugins.module_utils._core.models.placement import (
-    AllocationCandidates,
-    ProviderSummary,
-)
-from ansible_collections.osops.placement.plugins.module_utils._hosts.drain_plan import HostReading
-from ansible_collections.osops.placement.plugins.module_utils._hosts.draining import DrainServer
-from ansible_collections.osops.placement.plugins.module_utils._hosts.move_ways import build_need
+from .....plugins.module_utils._core.models.nova import Flavor, Migration, Server, Service
+from .....plugins.module_utils._core.models.placement import AllocationCandidates, ProviderSummary
+from .....plugins.module_utils._hosts.drain_plan import HostReading
+from .....plugins.module_utils._hosts.draining import DrainServer
+from .....plugins.module_utils._hosts.move_ways import build_need
 
 SOURCE = "compute-1"
 TINY = Flavor(1, 512, 1, 0, 0, {})

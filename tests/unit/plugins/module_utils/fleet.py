@@ -8,17 +8,12 @@ from __future__ import annotations
 
 import dataclasses as d
 import typing as t
+from collections.abc import Mapping
 
-from ansible_collections.osops.placement.plugins.module_utils._core.facts.listings_index import (
-    ListingsIndex,
-)
-from ansible_collections.osops.placement.plugins.module_utils._core.models.snapshot import Scope
-from ansible_collections.osops.placement.tests.unit.plugins.module_utils.world import CLAIM, World
-
-if t.TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from ansible_collections.osops.placement.plugins.module_utils._core.models.nova import Server
+from .....plugins.module_utils._core.facts.listings_index import ListingsIndex
+from .....plugins.module_utils._core.models.nova import Server
+from .....plugins.module_utils._core.models.snapshot import Scope
+from .world import CLAIM, World
 
 RESERVED = 512
 

@@ -8,23 +8,13 @@ from __future__ import annotations
 
 import typing as t
 
-from ansible_collections.osops.placement.plugins.module_utils._core.expected.amounts import (
-    count_amounts,
-)
-from ansible_collections.osops.placement.plugins.module_utils._core.facts.index import SnapshotIndex
-from ansible_collections.osops.placement.plugins.module_utils._core.findings.document import (
-    build_document,
-)
-from ansible_collections.osops.placement.plugins.module_utils._core.judging import engine
-from ansible_collections.osops.placement.plugins.module_utils._core.options.policy import Policy
-
-if t.TYPE_CHECKING:
-    from ansible_collections.osops.placement.plugins.module_utils._core.models.snapshot import (
-        Snapshot,
-    )
-    from ansible_collections.osops.placement.plugins.module_utils._core.models.verdict import (
-        Finding,
-    )
+from .....plugins.module_utils._core.expected.amounts import count_amounts
+from .....plugins.module_utils._core.facts.index import SnapshotIndex
+from .....plugins.module_utils._core.findings.document import build_document
+from .....plugins.module_utils._core.judging import engine
+from .....plugins.module_utils._core.models.snapshot import Snapshot
+from .....plugins.module_utils._core.models.verdict import Finding
+from .....plugins.module_utils._core.options.policy import Policy
 
 # Most tests are about a proof, not about how old the allocation is.
 NO_MINIMUM_AGE = Policy(min_age=0, unknown_min_age=0)

@@ -16,8 +16,8 @@ import re
 import types
 import typing as t
 
-from ansible_collections.osops.placement.plugins.module_utils._common.errors import CloudError
-from ansible_collections.osops.placement.plugins.module_utils._core.clients.api import Api
+from .....plugins.module_utils._common.errors import CloudError
+from .....plugins.module_utils._core.clients.api import Api
 
 HOSTS = ("compute-1", "compute-2", "compute-3")
 NODES = {host: f"00000000-0000-0000-0000-00000000000{number}" for number, host in enumerate(HOSTS)}

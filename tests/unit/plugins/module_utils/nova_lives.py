@@ -18,11 +18,7 @@ import hypothesis.strategies as st
 
 from .....plugins.module_utils._core.facts.listings_index import ListingsIndex
 from .....plugins.module_utils._core.models.change import Change
-from .....plugins.module_utils._core.models.nova import (
-    SETTLED_STATUSES,
-    UNSHELVE_ACTION,
-    Migration,
-)
+from .....plugins.module_utils._core.models.nova import SETTLED_STATUSES, UNSHELVE_ACTION, Migration
 from .....plugins.module_utils._core.models.placement import Allocations
 from .....plugins.module_utils._core.models.verdict import Finding
 from .....plugins.module_utils._core.reading.candidates import find_candidates

@@ -14,24 +14,9 @@ from __future__ import annotations
 import dataclasses as d
 import typing as t
 
-from ansible_collections.osops.placement.plugins.module_utils._core.models.nova import (
-    Action,
-    ActionEvent,
-)
-from ansible_collections.osops.placement.plugins.module_utils._core.models.placement import (
-    Allocation,
-)
-from ansible_collections.osops.placement.tests.unit.plugins.module_utils.world import (
-    NOW,
-    OLD,
-    PROJECT,
-    World,
-)
-
-if t.TYPE_CHECKING:
-    from ansible_collections.osops.placement.plugins.module_utils._core.models.placement import (
-        Allocations,
-    )
+from .....plugins.module_utils._core.models.nova import Action, ActionEvent
+from .....plugins.module_utils._core.models.placement import Allocation, Allocations
+from .world import NOW, OLD, PROJECT, World
 
 API, CONDUCTOR = "nova-api", "nova-conductor"
 EVACUATED = "left by evacuation"

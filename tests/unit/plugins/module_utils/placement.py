@@ -20,7 +20,7 @@ import typing as t
 
 import keystoneauth1.exceptions as ksa
 
-from ansible_collections.osops.placement.plugins.module_utils._core.clients.api import Api
+from .....plugins.module_utils._core.clients.api import Api
 
 HERE, THERE = "aaaaaaa0-0000-4000-8000-000000000000", "aaaaaaa1-0000-4000-8000-000000000000"
 

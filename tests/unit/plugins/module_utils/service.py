@@ -11,7 +11,7 @@ import typing as t
 
 from keystoneauth1.exceptions import ConnectFailure
 
-from ansible_collections.osops.placement.plugins.module_utils._core.clients.api import Api
+from .....plugins.module_utils._core.clients.api import Api
 
 
 def build_compute_node(uuid: str, host: str) -> dict[str, t.Any]:

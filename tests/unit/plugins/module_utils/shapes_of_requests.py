@@ -7,20 +7,16 @@
 from __future__ import annotations
 
 import typing as t
+from collections.abc import Iterable, Mapping
 
-from ansible_collections.osops.placement.plugins.module_utils._core.models.placement import (
-    Inventory,
-)
-from ansible_collections.osops.placement.plugins.module_utils._core.models.resource_request import (
+from .....plugins.module_utils._core.models.placement import Inventory
+from .....plugins.module_utils._core.models.resource_request import (
     HostTree,
     PortGroup,
     ServerInputs,
     ServerPort,
     TreeProvider,
 )
-
-if t.TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
 
 ROOT = "root"
 PCI = "COMPUTE_MANAGED_PCI_DEVICE"

@@ -15,10 +15,8 @@ import typing as t
 
 import keystoneauth1.exceptions as ksa
 
-from ansible_collections.osops.placement.plugins.module_utils._core.clients.api import Api
-from ansible_collections.osops.placement.tests.unit.plugins.module_utils.service import (
-    build_compute_node,
-)
+from .....plugins.module_utils._core.clients.api import Api
+from .service import build_compute_node
 
 Body = dict[str, t.Any]
 Fault = t.Callable[[], "int | None"]

@@ -13,14 +13,10 @@ import dataclasses as d
 import types
 import typing as t
 
-from ansible_collections.osops.placement.plugins.module_utils._core.facts.agreement import (
-    list_host_names,
-)
-from ansible_collections.osops.placement.plugins.module_utils._core.facts.guest_location import (
-    list_relevant_request_ids,
-)
-from ansible_collections.osops.placement.plugins.module_utils._core.models.change import Change
-from ansible_collections.osops.placement.plugins.module_utils._core.models.nova import (
+from .....plugins.module_utils._core.facts.agreement import list_host_names
+from .....plugins.module_utils._core.facts.guest_location import list_relevant_request_ids
+from .....plugins.module_utils._core.models.change import Change
+from .....plugins.module_utils._core.models.nova import (
     COLD_MIGRATION_TYPES,
     MOVING_STATUSES,
     PLACING_ACTIONS,
@@ -34,20 +30,20 @@ from ansible_collections.osops.placement.plugins.module_utils._core.models.nova 
     Server,
     Service,
 )
-from ansible_collections.osops.placement.plugins.module_utils._core.models.placement import (
+from .....plugins.module_utils._core.models.placement import (
     Allocation,
     Inventory,
     Provider,
     ProviderDetails,
 )
-from ansible_collections.osops.placement.plugins.module_utils._core.models.resource_request import (
+from .....plugins.module_utils._core.models.resource_request import (
     Attachment,
     HostTree,
     RootVolume,
     ServerPort,
     TreeProvider,
 )
-from ansible_collections.osops.placement.plugins.module_utils._core.models.snapshot import (
+from .....plugins.module_utils._core.models.snapshot import (
     Answer,
     Cloud,
     Evidence,

@@ -13,17 +13,9 @@ import typing as t
 
 import hypothesis.strategies as st
 
-from ansible_collections.osops.placement.plugins.module_utils._core.models.nova import (
-    Migration,
-    Service,
-)
-from ansible_collections.osops.placement.plugins.module_utils._core.options.policy import Policy
-from ansible_collections.osops.placement.tests.unit.plugins.module_utils.world import (
-    CLAIM,
-    NOW,
-    OLD,
-    World,
-)
+from .....plugins.module_utils._core.models.nova import Migration, Service
+from .....plugins.module_utils._core.options.policy import Policy
+from .world import CLAIM, NOW, OLD, World
 
 AT_REST = ("ACTIVE", "SHUTOFF", "PAUSED", "SUSPENDED", "RESCUE", "SHELVED")
 NOT_AT_REST = (

@@ -11,12 +11,10 @@ import functools
 import json
 import re
 import typing as t
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import yaml
-
-if t.TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
 
 MODULES = Path(__file__).parents[4] / "plugins" / "modules"
 

@@ -8,34 +8,20 @@ from __future__ import annotations
 
 import json
 import typing as t
+from pathlib import Path
 
 import pytest
 from ansible.module_utils import basic
 
-from ansible_collections.osops.placement.plugins.module_utils._core.changes.records import (
-    read_restorable,
-)
-from ansible_collections.osops.placement.plugins.module_utils._core.models.documents import (
-    PlanDocument,
-)
-from ansible_collections.osops.placement.plugins.module_utils._core.models.kinds import (
-    CHANGEABLE_KINDS,
-)
-from ansible_collections.osops.placement.plugins.module_utils._core.options.policy import Policy
-from ansible_collections.osops.placement.plugins.module_utils._core.run.pack import find_packs
-from ansible_collections.osops.placement.plugins.modules import orphan_plan
-from ansible_collections.osops.placement.tests.unit.plugins.module_utils.judging import (
-    build_findings,
-)
-from ansible_collections.osops.placement.tests.unit.plugins.module_utils.shapes import (
-    list_mismatches,
-)
-from ansible_collections.osops.placement.tests.unit.plugins.module_utils.situations import (
-    build_world_of_every_action,
-)
-
-if t.TYPE_CHECKING:
-    from pathlib import Path
+from .....plugins.module_utils._core.changes.records import read_restorable
+from .....plugins.module_utils._core.models.documents import PlanDocument
+from .....plugins.module_utils._core.models.kinds import CHANGEABLE_KINDS
+from .....plugins.module_utils._core.options.policy import Policy
+from .....plugins.module_utils._core.run.pack import find_packs
+from .....plugins.modules import orphan_plan
+from ..module_utils.judging import build_findings
+from ..module_utils.shapes import list_mismatches
+from ..module_utils.situations import build_world_of_every_action
 
 KINDS = [kind.name for kind in CHANGEABLE_KINDS]
 

@@ -18,63 +18,31 @@ from pathlib import Path
 
 import pytest
 
-from ansible_collections.osops.placement.plugins.module_utils._core.facts.services import (
-    describe_services,
-)
-from ansible_collections.osops.placement.plugins.module_utils._core.findings.entries import (
-    ENTRY_LISTS,
-)
-from ansible_collections.osops.placement.plugins.module_utils._core.models.nova import (
-    Aggregate,
-    Hypervisor,
-    Migration,
-    Service,
-)
-from ansible_collections.osops.placement.plugins.module_utils._core.models.placement import (
+from .....plugins.module_utils._core.facts.services import describe_services
+from .....plugins.module_utils._core.findings.entries import ENTRY_LISTS
+from .....plugins.module_utils._core.models.nova import Aggregate, Hypervisor, Migration, Service
+from .....plugins.module_utils._core.models.placement import (
     Allocation,
     Inventory,
     Provider,
     ProviderDetails,
 )
-from ansible_collections.osops.placement.plugins.module_utils._core.models.surroundings import (
-    OtherService,
-)
-from ansible_collections.osops.placement.plugins.module_utils._core.options.policy import Policy
-from ansible_collections.osops.placement.plugins.module_utils._core.resources.allocations import (
-    describe_allocation,
-)
-from ansible_collections.osops.placement.plugins.module_utils._core.resources.providers import (
-    describe_providers,
-)
-from ansible_collections.osops.placement.plugins.module_utils._hosts.blockers import Blocker, Host
-from ansible_collections.osops.placement.plugins.module_utils._hosts.deletion import Deleted
-from ansible_collections.osops.placement.plugins.module_utils._hosts.host_info import HostReport
-from ansible_collections.osops.placement.plugins.module_utils._hosts.host_record import HostRecords
-from ansible_collections.osops.placement.plugins.module_utils._hosts.migrations import (
-    describe_migration,
-)
-from ansible_collections.osops.placement.plugins.module_utils._hosts.network_agents import (
-    Agent,
-    BoundPort,
-)
-from ansible_collections.osops.placement.plugins.module_utils._hosts.parts import (
-    HostParts,
-    NetworkParts,
-    PartPolicy,
-)
-from ansible_collections.osops.placement.plugins.module_utils._hosts.remains import (
-    describe_removal,
-)
-from ansible_collections.osops.placement.plugins.modules import orphan_plan
-from ansible_collections.osops.placement.tests.unit.plugins.module_utils.judging import (
-    build_findings,
-)
-from ansible_collections.osops.placement.tests.unit.plugins.module_utils.world import World
-from ansible_collections.osops.placement.tests.unit.plugins.modules.returned import (
-    MODULES,
-    find_undocumented,
-    read_documentation,
-)
+from .....plugins.module_utils._core.models.surroundings import OtherService
+from .....plugins.module_utils._core.options.policy import Policy
+from .....plugins.module_utils._core.resources.allocations import describe_allocation
+from .....plugins.module_utils._core.resources.providers import describe_providers
+from .....plugins.module_utils._hosts.blockers import Blocker, Host
+from .....plugins.module_utils._hosts.deletion import Deleted
+from .....plugins.module_utils._hosts.host_info import HostReport
+from .....plugins.module_utils._hosts.host_record import HostRecords
+from .....plugins.module_utils._hosts.migrations import describe_migration
+from .....plugins.module_utils._hosts.network_agents import Agent, BoundPort
+from .....plugins.module_utils._hosts.parts import HostParts, NetworkParts, PartPolicy
+from .....plugins.module_utils._hosts.remains import describe_removal
+from .....plugins.modules import orphan_plan
+from ..module_utils.judging import build_findings
+from ..module_utils.world import World
+from .returned import MODULES, find_undocumented, read_documentation
 
 FIXTURES = Path(__file__).parents[3] / "fixtures" / "report"
 KINDS = [

@@ -9,15 +9,11 @@ from __future__ import annotations
 import json
 import typing as t
 
-from ansible_collections.osops.placement.plugins.module_utils._core.findings.sightings import (
-    History,
-)
-from ansible_collections.osops.placement.plugins.module_utils._core.options.policy import Policy
-from ansible_collections.osops.placement.plugins.plugin_utils._report.report import Report
-from ansible_collections.osops.placement.tests.unit.plugins.module_utils.judging import (
-    build_findings,
-)
-from ansible_collections.osops.placement.tests.unit.plugins.module_utils.world import World
+from .....plugins.module_utils._core.findings.sightings import History
+from .....plugins.module_utils._core.options.policy import Policy
+from .....plugins.plugin_utils._report.report import Report
+from ..module_utils.judging import build_findings
+from ..module_utils.world import World
 
 HOSTILE = {
     "template": "{{ lookup('pipe', 'id') }}{% raw %}",

@@ -10,8 +10,8 @@ import typing as t
 
 import pytest
 
-from ansible_collections.osops.placement.plugins.module_utils._common.errors import InvalidInput
-from ansible_collections.osops.placement.plugins.module_utils._common.options import (
+from ......plugins.module_utils._common.errors import InvalidInput
+from ......plugins.module_utils._common.options import (
     Age,
     Bool,
     Dict,

@@ -8,18 +8,20 @@ from __future__ import annotations
 
 import dataclasses as d
 import typing as t
+from collections.abc import Collection
 
 import pytest
 
-from ansible_collections.osops.placement.plugins.module_utils._common.errors import InvalidInput
-from ansible_collections.osops.placement.plugins.module_utils._core.facts.index import SnapshotIndex
-from ansible_collections.osops.placement.plugins.module_utils._core.models.kind import REMEDIATE
-from ansible_collections.osops.placement.plugins.module_utils._core.models.kinds import KINDS
-from ansible_collections.osops.placement.plugins.module_utils._core.models.placement import Provider
-from ansible_collections.osops.placement.plugins.module_utils._core.models.snapshot import Snapshot
-from ansible_collections.osops.placement.plugins.module_utils._core.options.policy import Policy
-from ansible_collections.osops.placement.plugins.module_utils._hosts.blockers import (
+from ......plugins.module_utils._common.errors import InvalidInput
+from ......plugins.module_utils._core.facts.index import SnapshotIndex
+from ......plugins.module_utils._core.models.kind import REMEDIATE
+from ......plugins.module_utils._core.models.kinds import KINDS
+from ......plugins.module_utils._core.models.placement import Provider
+from ......plugins.module_utils._core.models.snapshot import Snapshot
+from ......plugins.module_utils._core.options.policy import Policy
+from ......plugins.module_utils._hosts.blockers import (
     Blocker,
+    Host,
     HostDetails,
     explain_refusal,
     find_blockers,
@@ -29,19 +31,8 @@ from ansible_collections.osops.placement.plugins.module_utils._hosts.blockers im
     list_host_providers,
     list_other_spellings,
 )
-from ansible_collections.osops.placement.plugins.module_utils._hosts.migrations import (
-    describe_migration,
-)
-from ansible_collections.osops.placement.tests.unit.plugins.module_utils.world import (
-    NOW,
-    World,
-    answer,
-)
-
-if t.TYPE_CHECKING:
-    from collections.abc import Collection
-
-    from ansible_collections.osops.placement.plugins.module_utils._hosts.blockers import Host
+from ......plugins.module_utils._hosts.migrations import describe_migration
+from ..world import NOW, World, answer
 
 BY_DEFAULT = [kind.name for kind in KINDS if kind.by_default == REMEDIATE]
 

@@ -10,24 +10,17 @@ import dataclasses as d
 import functools
 import types
 import typing as t
+from pathlib import Path
 
 import pytest
 
-from ansible_collections.osops.placement.plugins.module_utils._common.errors import (
-    CloudError,
-    InvalidInput,
-)
-from ansible_collections.osops.placement.plugins.module_utils._hosts import drain
-from ansible_collections.osops.placement.plugins.module_utils._hosts.blockers import Blocker
-from ansible_collections.osops.placement.plugins.module_utils._hosts.drain import (
-    DrainOptions,
-    HostDrain,
-    require_not_excluded,
-)
-from ansible_collections.osops.placement.plugins.module_utils._hosts.drain_reader import (
-    DrainReader,
-)
-from ansible_collections.osops.placement.plugins.module_utils._hosts.draining import (
+from ......plugins.module_utils._common.errors import CloudError, InvalidInput
+from ......plugins.module_utils._core.models.nova import Service
+from ......plugins.module_utils._hosts import drain
+from ......plugins.module_utils._hosts.blockers import Blocker
+from ......plugins.module_utils._hosts.drain import DrainOptions, HostDrain, require_not_excluded
+from ......plugins.module_utils._hosts.drain_reader import DrainReader
+from ......plugins.module_utils._hosts.draining import (
     FAILED,
     GONE,
     LEFT,
@@ -36,25 +29,13 @@ from ansible_collections.osops.placement.plugins.module_utils._hosts.draining im
     UNDER_WAY,
     DrainSettings,
 )
-from ansible_collections.osops.placement.plugins.module_utils._hosts.move_journal import (
+from ......plugins.module_utils._hosts.move_journal import (
     MoveJournal,
     find_move_journals,
     read_history,
 )
-from ansible_collections.osops.placement.plugins.module_utils._hosts.move_run import (
-    MoveRun,
-    RunLimits,
-)
-from ansible_collections.osops.placement.tests.unit.plugins.module_utils.moving_nova import (
-    HOSTS,
-    MovingNova,
-    lose,
-)
-
-if t.TYPE_CHECKING:
-    from pathlib import Path
-
-    from ansible_collections.osops.placement.plugins.module_utils._core.models.nova import Service
+from ......plugins.module_utils._hosts.move_run import MoveRun, RunLimits
+from ..moving_nova import HOSTS, MovingNova, lose
 
 SOURCE = "compute-1"
 REASON = "drained with osops.placement"

@@ -14,42 +14,26 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ansible_collections.osops.placement.plugins.module_utils._core.models.nova import (
-    Aggregate,
-    Flavor,
-)
-from ansible_collections.osops.placement.plugins.module_utils._hosts.drain_plan import (
+from ......plugins.module_utils._core.models.nova import Aggregate, Flavor
+from ......plugins.module_utils._hosts.drain_plan import (
     Packing,
     Parcel,
     build_drain_plan,
     summarize_plan,
 )
-from ansible_collections.osops.placement.plugins.module_utils._hosts.draining import (
+from ......plugins.module_utils._hosts.draining import (
     LIVE,
     STAYS,
+    DrainPlanDocument,
+    DrainServer,
     DrainSettings,
     MoveOption,
+    PredictionDocument,
     ServerGroup,
     Way,
 )
-from ansible_collections.osops.placement.plugins.module_utils._hosts.move_ways import (
-    build_candidate_query,
-    build_need,
-)
-from ansible_collections.osops.placement.tests.unit.plugins.module_utils.drain_world import (
-    SOURCE,
-    TINY,
-    build_reading,
-    build_server,
-    build_service,
-)
-
-if t.TYPE_CHECKING:
-    from ansible_collections.osops.placement.plugins.module_utils._hosts.draining import (
-        DrainPlanDocument,
-        DrainServer,
-        PredictionDocument,
-    )
+from ......plugins.module_utils._hosts.move_ways import build_candidate_query, build_need
+from ..drain_world import SOURCE, TINY, build_reading, build_server, build_service
 
 PLENTY = {"VCPU": 64, "MEMORY_MB": 262144, "DISK_GB": 1000}
 

@@ -10,16 +10,9 @@ import typing as t
 
 import pytest
 
-from ansible_collections.osops.placement.plugins.module_utils._hosts.blockers import Blocker
-from ansible_collections.osops.placement.plugins.module_utils._hosts.draining import (
-    GONE,
-    MOVE_OUTCOMES,
-    MOVED,
-)
-from ansible_collections.osops.placement.plugins.module_utils._hosts.emptiness import (
-    describe_others,
-    list_occupants,
-)
+from ......plugins.module_utils._hosts.blockers import Blocker
+from ......plugins.module_utils._hosts.draining import GONE, MOVE_OUTCOMES, MOVED
+from ......plugins.module_utils._hosts.emptiness import describe_others, list_occupants
 
 
 def block(kind: str, subject: str = "subject") -> Blocker:

@@ -13,20 +13,15 @@ import typing as t
 
 import pytest
 
-from ansible_collections.osops.placement.plugins.module_utils._common.errors import CloudError
-from ansible_collections.osops.placement.plugins.module_utils._core.models.nova import (
-    Migration,
-    Server,
-)
-from ansible_collections.osops.placement.plugins.module_utils._core.models.snapshot import Answer
-from ansible_collections.osops.placement.plugins.module_utils._hosts.evacuations import (
+from ......plugins.module_utils._common.errors import CloudError
+from ......plugins.module_utils._core.models.nova import Migration, Server
+from ......plugins.module_utils._core.models.snapshot import Answer
+from ......plugins.module_utils._hosts.evacuations import (
     UnfinishedEvacuations,
     find_returning_hosts,
     read_unfinished_evacuations,
 )
-from ansible_collections.osops.placement.tests.unit.plugins.module_utils.drain_world import (
-    build_service,
-)
+from ..drain_world import build_service
 
 HOST, NODE, ELSEWHERE = "compute-1", "compute-1.example.org", "compute-2"
 GUEST = "55555555-5555-4555-8555-555555555555"

@@ -10,10 +10,8 @@ import typing as t
 
 import pytest
 
-from ansible_collections.osops.placement.plugins.module_utils._common.errors import InvalidInput
-from ansible_collections.osops.placement.plugins.module_utils._hosts.host_record import (
-    parse_former_host,
-)
+from ......plugins.module_utils._common.errors import InvalidInput
+from ......plugins.module_utils._hosts.host_record import parse_former_host
 
 HERE: t.Any = {
     "region": "RegionOne",

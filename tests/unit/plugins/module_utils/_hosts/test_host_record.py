@@ -10,9 +10,9 @@ import typing as t
 
 import pytest
 
-from ansible_collections.osops.placement.plugins.module_utils._common.errors import InvalidInput
-from ansible_collections.osops.placement.plugins.module_utils._core.models.placement import Provider
-from ansible_collections.osops.placement.plugins.module_utils._hosts.host_record import (
+from ......plugins.module_utils._common.errors import InvalidInput
+from ......plugins.module_utils._core.models.placement import Provider
+from ......plugins.module_utils._hosts.host_record import (
     HostRecords,
     build_record,
     choose_records,

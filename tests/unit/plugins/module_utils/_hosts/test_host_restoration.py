@@ -11,34 +11,20 @@ import typing as t
 
 import pytest
 
-from ansible_collections.osops.placement.plugins.module_utils._common.errors import CloudError
-from ansible_collections.osops.placement.plugins.module_utils._core.clients.provider_state import (
-    ProviderState,
-)
-from ansible_collections.osops.placement.plugins.module_utils._core.models.nova import Aggregate
-from ansible_collections.osops.placement.plugins.module_utils._hosts.host_record import FormerHost
-from ansible_collections.osops.placement.plugins.module_utils._hosts.host_restoration import (
+from ......plugins.module_utils._common.errors import CloudError
+from ......plugins.module_utils._core.clients.provider_state import ProviderState
+from ......plugins.module_utils._core.models.nova import Aggregate
+from ......plugins.module_utils._core.models.placement import Provider
+from ......plugins.module_utils._hosts.host_record import FormerHost
+from ......plugins.module_utils._hosts.host_restoration import (
     RESTORABLE,
     HostRestoration,
     Losses,
     find_losses,
 )
-from ansible_collections.osops.placement.tests.unit.plugins.module_utils._hosts.test_redeploy_checks import (  # noqa: E501
-    HOST,
-    NODE,
-    SSD,
-    STATE,
-    WHOLE,
-)
-from ansible_collections.osops.placement.tests.unit.plugins.module_utils.world import PLENTY
-
-if t.TYPE_CHECKING:
-    from ansible_collections.osops.placement.plugins.module_utils._core.models.placement import (
-        Provider,
-    )
-    from ansible_collections.osops.placement.plugins.module_utils._hosts.redeploy import (
-        Check,
-    )
+from ......plugins.module_utils._hosts.redeploy import Check
+from ..world import PLENTY
+from .test_redeploy_checks import HOST, NODE, SSD, STATE, WHOLE
 
 SHARED, GONE = "44444444-4444-4444-8444-444444444444", "55555555-5555-4555-8555-555555555555"
 LOST = d.replace(SSD, hosts=())

@@ -10,45 +10,26 @@ import dataclasses as d
 import functools
 import types
 import typing as t
+from pathlib import Path
 
 import pytest
 
-from ansible_collections.osops.placement.plugins.module_utils._common.errors import InvalidInput
-from ansible_collections.osops.placement.plugins.module_utils._hosts import host_return
-from ansible_collections.osops.placement.plugins.module_utils._hosts.drain import DrainOptions
-from ansible_collections.osops.placement.plugins.module_utils._hosts.draining import (
-    GONE,
-    LEFT,
-    LIVE,
-    MOVED,
-    DrainSettings,
-)
-from ansible_collections.osops.placement.plugins.module_utils._hosts.host_return import (
-    HostReturn,
-    build_return,
-)
-from ansible_collections.osops.placement.plugins.module_utils._hosts.move_journal import (
+from ......plugins.module_utils._common.errors import InvalidInput
+from ......plugins.module_utils._hosts import host_return
+from ......plugins.module_utils._hosts.drain import DrainOptions
+from ......plugins.module_utils._hosts.draining import GONE, LEFT, LIVE, MOVED, DrainSettings
+from ......plugins.module_utils._hosts.host_return import HostReturn, build_return
+from ......plugins.module_utils._hosts.move_journal import (
     DRAIN,
     MoveHistory,
     MoveJournal,
     find_move_journals,
     read_history,
 )
-from ansible_collections.osops.placement.plugins.module_utils._hosts.move_progress import Attempt
-from ansible_collections.osops.placement.plugins.module_utils._hosts.move_run import (
-    MoveRun,
-    RunLimits,
-)
-from ansible_collections.osops.placement.tests.unit.plugins.module_utils.drain_world import (
-    SOURCE,
-    build_service,
-)
-from ansible_collections.osops.placement.tests.unit.plugins.module_utils.moving_nova import (
-    MovingNova,
-)
-
-if t.TYPE_CHECKING:
-    from pathlib import Path
+from ......plugins.module_utils._hosts.move_progress import Attempt
+from ......plugins.module_utils._hosts.move_run import MoveRun, RunLimits
+from ..drain_world import SOURCE, build_service
+from ..moving_nova import MovingNova
 
 NOVA = "http://nova/"
 REASON = "drained with osops.placement"

@@ -12,10 +12,10 @@ from pathlib import Path
 
 import pytest
 
-from ansible_collections.osops.placement.plugins.module_utils._common.errors import InvalidInput
-from ansible_collections.osops.placement.plugins.module_utils._core.run.pack import pack_files
-from ansible_collections.osops.placement.plugins.module_utils._hosts.draining import FAILED, MOVED
-from ansible_collections.osops.placement.plugins.module_utils._hosts.move_journal import (
+from ......plugins.module_utils._common.errors import InvalidInput
+from ......plugins.module_utils._core.run.pack import pack_files
+from ......plugins.module_utils._hosts.draining import FAILED, MOVED
+from ......plugins.module_utils._hosts.move_journal import (
     DRAIN,
     RETURN,
     Departure,
@@ -24,11 +24,8 @@ from ansible_collections.osops.placement.plugins.module_utils._hosts.move_journa
     find_move_journals,
     read_history,
 )
-from ansible_collections.osops.placement.plugins.module_utils._hosts.move_progress import Attempt
-from ansible_collections.osops.placement.tests.unit.plugins.module_utils.drain_world import (
-    SOURCE,
-    build_service,
-)
+from ......plugins.module_utils._hosts.move_progress import Attempt
+from ..drain_world import SOURCE, build_service
 
 NOVA = "http://nova/"
 AWAY = Attempt("s1", "web-1", "live", SOURCE, None, frozenset({"m1"}), "2026-11-20T03:00:00Z")

@@ -10,13 +10,9 @@ import typing as t
 
 import pytest
 
-from ansible_collections.osops.placement.plugins.module_utils._core.models.nova import Action
-from ansible_collections.osops.placement.plugins.module_utils._hosts.draining import (
-    COLD,
-    EVACUATION,
-    LIVE,
-)
-from ansible_collections.osops.placement.plugins.module_utils._hosts.move_progress import (
+from ......plugins.module_utils._core.models.nova import Action
+from ......plugins.module_utils._hosts.draining import COLD, EVACUATION, LIVE
+from ......plugins.module_utils._hosts.move_progress import (
     ABORTED,
     ARRIVED,
     AWAY,
@@ -31,11 +27,7 @@ from ansible_collections.osops.placement.plugins.module_utils._hosts.move_progre
     is_own_move,
     judge_progress,
 )
-from ansible_collections.osops.placement.tests.unit.plugins.module_utils.drain_world import (
-    SOURCE,
-    build_migration,
-    build_server,
-)
+from ..drain_world import SOURCE, build_migration, build_server
 
 OLD = build_migration(0, "completed")
 AT = "2026-11-20T03:00:00Z"

@@ -11,23 +11,15 @@ import typing as t
 
 import pytest
 
-from ansible_collections.osops.placement.plugins.module_utils._core.clients.api import Reply
-from ansible_collections.osops.placement.plugins.module_utils._core.clients.nova_parsing import (
-    parse_aggregate,
-)
-from ansible_collections.osops.placement.plugins.module_utils._hosts.move_reader import (
+from ......plugins.module_utils._core.clients.api import Reply
+from ......plugins.module_utils._core.clients.nova_parsing import parse_aggregate
+from ......plugins.module_utils._hosts.move_reader import (
     describe_failed_events,
     parse_drain_server,
     parse_group,
 )
-from ansible_collections.osops.placement.plugins.module_utils._hosts.server_actions import (
-    MoveReply,
-    ServerMover,
-)
-from ansible_collections.osops.placement.tests.unit.plugins.module_utils.moving_nova import (
-    MovingNova,
-    lose,
-)
+from ......plugins.module_utils._hosts.server_actions import MoveReply, ServerMover
+from ..moving_nova import MovingNova, lose
 
 ROW: dict[str, t.Any] = {"id": "s1", "name": "web-1", "OS-EXT-AZ:availability_zone": "az1"}
 

@@ -13,21 +13,12 @@ from pathlib import Path
 
 import pytest
 
-from ansible_collections.osops.placement.plugins.module_utils._common.errors import InvalidInput
-from ansible_collections.osops.placement.plugins.module_utils._common.progress import (
-    PROGRESS,
-    Stage,
-)
-from ansible_collections.osops.placement.plugins.module_utils._core.changes.journal import (
-    read_journal,
-)
-from ansible_collections.osops.placement.plugins.module_utils._core.models.nova import Service
-from ansible_collections.osops.placement.plugins.module_utils._hosts.drain import (
-    DrainOptions,
-    HostDrain,
-    require_fencing,
-)
-from ansible_collections.osops.placement.plugins.module_utils._hosts.draining import (
+from ......plugins.module_utils._common.errors import InvalidInput
+from ......plugins.module_utils._common.progress import PROGRESS, Stage
+from ......plugins.module_utils._core.changes.journal import read_journal
+from ......plugins.module_utils._core.models.nova import Service
+from ......plugins.module_utils._hosts.drain import DrainOptions, HostDrain, require_fencing
+from ......plugins.module_utils._hosts.draining import (
     FAILED,
     GONE,
     LEFT,
@@ -37,7 +28,7 @@ from ansible_collections.osops.placement.plugins.module_utils._hosts.draining im
     UNDER_WAY,
     DrainSettings,
 )
-from ansible_collections.osops.placement.plugins.module_utils._hosts.move_journal import (
+from ......plugins.module_utils._hosts.move_journal import (
     DRAIN,
     RETURN,
     MoveHistory,
@@ -45,24 +36,10 @@ from ansible_collections.osops.placement.plugins.module_utils._hosts.move_journa
     find_move_journals,
     read_history,
 )
-from ansible_collections.osops.placement.plugins.module_utils._hosts.move_progress import Attempt
-from ansible_collections.osops.placement.plugins.module_utils._hosts.move_run import (
-    MoveRun,
-    RunLimits,
-)
-from ansible_collections.osops.placement.plugins.module_utils._hosts.server_move import (
-    ActiveMove,
-    MoveEnd,
-    Mover,
-    MoveTask,
-)
-from ansible_collections.osops.placement.tests.unit.plugins.module_utils.moving_nova import (
-    CHILD,
-    HOSTS,
-    POOL,
-    MovingNova,
-    lose,
-)
+from ......plugins.module_utils._hosts.move_progress import Attempt
+from ......plugins.module_utils._hosts.move_run import MoveRun, RunLimits
+from ......plugins.module_utils._hosts.server_move import ActiveMove, MoveEnd, Mover, MoveTask
+from ..moving_nova import CHILD, HOSTS, POOL, MovingNova, lose
 
 SOURCE = "compute-1"
 ACTION = "/action$"

@@ -11,24 +11,11 @@ import typing as t
 
 import pytest
 
-from ansible_collections.osops.placement.plugins.module_utils._core.models.nova import Flavor
-from ansible_collections.osops.placement.plugins.module_utils._core.models.resource_request import (
-    ServerPort,
-)
-from ansible_collections.osops.placement.plugins.module_utils._hosts.draining import (
-    COLD,
-    EVACUATION,
-    LIVE,
-    STAYS,
-    DrainSettings,
-)
-from ansible_collections.osops.placement.plugins.module_utils._hosts.move_ways import decide_way
-from ansible_collections.osops.placement.tests.unit.plugins.module_utils.drain_world import (
-    SOURCE,
-    TINY,
-    build_migration,
-    build_server,
-)
+from ......plugins.module_utils._core.models.nova import Flavor
+from ......plugins.module_utils._core.models.resource_request import ServerPort
+from ......plugins.module_utils._hosts.draining import COLD, EVACUATION, LIVE, STAYS, DrainSettings
+from ......plugins.module_utils._hosts.move_ways import decide_way
+from ..drain_world import SOURCE, TINY, build_migration, build_server
 
 PLAIN = DrainSettings()
 FENCED = DrainSettings(fenced=True)

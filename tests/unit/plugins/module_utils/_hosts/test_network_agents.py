@@ -11,13 +11,11 @@ import typing as t
 
 import pytest
 
-from ansible_collections.osops.placement.plugins.module_utils._common.errors import CloudError
-from ansible_collections.osops.placement.plugins.module_utils._core.clients.api import Api
-from ansible_collections.osops.placement.plugins.module_utils._core.clients.other_services import (
-    list_cinder_services,
-)
-from ansible_collections.osops.placement.plugins.module_utils._hosts import network_agents
-from ansible_collections.osops.placement.plugins.module_utils._hosts.network_agents import (
+from ......plugins.module_utils._common.errors import CloudError
+from ......plugins.module_utils._core.clients.api import Api
+from ......plugins.module_utils._core.clients.other_services import list_cinder_services
+from ......plugins.module_utils._hosts import network_agents
+from ......plugins.module_utils._hosts.network_agents import (
     Agent,
     AgentReader,
     AgentResource,

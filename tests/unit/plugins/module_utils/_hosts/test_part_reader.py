@@ -10,17 +10,14 @@ import typing as t
 
 import pytest
 
-from ansible_collections.osops.placement.plugins.module_utils._common.errors import CloudError
-from ansible_collections.osops.placement.plugins.module_utils._hosts.network_agents import (
-    Agent,
-    BoundPort,
-)
-from ansible_collections.osops.placement.plugins.module_utils._hosts.parts import (
+from ......plugins.module_utils._common.errors import CloudError
+from ......plugins.module_utils._hosts.network_agents import Agent, BoundPort
+from ......plugins.module_utils._hosts.parts import (
     NetworkParts,
     find_used_ports,
     read_network_parts,
 )
-from ansible_collections.osops.placement.tests.unit.plugins.module_utils.world import answer
+from ..world import answer
 
 AGENT = Agent("a-1", "neutron-l3-agent", "L3 agent", "old", alive=False)
 

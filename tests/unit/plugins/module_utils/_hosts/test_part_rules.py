@@ -11,22 +11,11 @@ import typing as t
 
 import pytest
 
-from ansible_collections.osops.placement.plugins.module_utils._core.models.documents import (
-    convert_to_json,
-)
-from ansible_collections.osops.placement.plugins.module_utils._core.models.nova import (
-    Aggregate,
-    Service,
-)
-from ansible_collections.osops.placement.plugins.module_utils._core.models.surroundings import (
-    OtherService,
-)
-from ansible_collections.osops.placement.plugins.module_utils._hosts.network_agents import (
-    Agent,
-    AgentResource,
-    BoundPort,
-)
-from ansible_collections.osops.placement.plugins.module_utils._hosts.parts import (
+from ......plugins.module_utils._core.models.documents import convert_to_json
+from ......plugins.module_utils._core.models.nova import Aggregate, Service
+from ......plugins.module_utils._core.models.surroundings import OtherService
+from ......plugins.module_utils._hosts.network_agents import Agent, AgentResource, BoundPort
+from ......plugins.module_utils._hosts.parts import (
     HostParts,
     NetworkParts,
     PartPolicy,

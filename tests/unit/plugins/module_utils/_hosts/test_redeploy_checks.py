@@ -11,26 +11,12 @@ import typing as t
 
 import pytest
 
-from ansible_collections.osops.placement.plugins.module_utils._core.clients.provider_state import (
-    ProviderState,
-)
-from ansible_collections.osops.placement.plugins.module_utils._core.models.nova import (
-    Aggregate,
-    Hypervisor,
-    Migration,
-    Service,
-)
-from ansible_collections.osops.placement.plugins.module_utils._core.models.placement import Provider
-from ansible_collections.osops.placement.plugins.module_utils._hosts.evacuations import (
-    UnfinishedEvacuations,
-)
-from ansible_collections.osops.placement.plugins.module_utils._hosts.redeploy import (
-    MISSING,
-    OK,
-    RedeployedHost,
-    list_checks,
-)
-from ansible_collections.osops.placement.tests.unit.plugins.module_utils.world import PLENTY
+from ......plugins.module_utils._core.clients.provider_state import ProviderState
+from ......plugins.module_utils._core.models.nova import Aggregate, Hypervisor, Migration, Service
+from ......plugins.module_utils._core.models.placement import Provider
+from ......plugins.module_utils._hosts.evacuations import UnfinishedEvacuations
+from ......plugins.module_utils._hosts.redeploy import MISSING, OK, RedeployedHost, list_checks
+from ..world import PLENTY
 
 HOST = "compute-1"
 NODE = Hypervisor("11111111-1111-4111-8111-111111111111", HOST, HOST, "up", "enabled", ())

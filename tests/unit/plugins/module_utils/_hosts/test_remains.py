@@ -10,30 +10,15 @@ import typing as t
 
 import pytest
 
-from ansible_collections.osops.placement.plugins.module_utils._core.models.nova import (
-    Aggregate,
-    Hypervisor,
-    Service,
-)
-from ansible_collections.osops.placement.plugins.module_utils._core.models.placement import Provider
-from ansible_collections.osops.placement.plugins.module_utils._core.models.surroundings import (
-    OtherService,
-)
-from ansible_collections.osops.placement.plugins.module_utils._hosts.blockers import Host
-from ansible_collections.osops.placement.plugins.module_utils._hosts.host_info import HostReport
-from ansible_collections.osops.placement.plugins.module_utils._hosts.host_record import HostRecords
-from ansible_collections.osops.placement.plugins.module_utils._hosts.network_agents import (
-    Agent,
-)
-from ansible_collections.osops.placement.plugins.module_utils._hosts.parts import (
-    HostParts,
-    NetworkParts,
-    PartPolicy,
-)
-from ansible_collections.osops.placement.plugins.module_utils._hosts.remains import (
-    HostRemoval,
-    describe_removal,
-)
+from ......plugins.module_utils._core.models.nova import Aggregate, Hypervisor, Service
+from ......plugins.module_utils._core.models.placement import Provider
+from ......plugins.module_utils._core.models.surroundings import OtherService
+from ......plugins.module_utils._hosts.blockers import Host
+from ......plugins.module_utils._hosts.host_info import HostReport
+from ......plugins.module_utils._hosts.host_record import HostRecords
+from ......plugins.module_utils._hosts.network_agents import Agent
+from ......plugins.module_utils._hosts.parts import HostParts, NetworkParts, PartPolicy
+from ......plugins.module_utils._hosts.remains import HostRemoval, describe_removal
 
 SERVICE = Service("nova-compute", "compute-17", "disabled", "down", id="s-1")
 NODE = Hypervisor("n-1", "compute-17.example.org", "compute-17", "down", "disabled", 0)

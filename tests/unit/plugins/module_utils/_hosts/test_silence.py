@@ -10,8 +10,8 @@ import typing as t
 
 import pytest
 
-from ansible_collections.osops.placement.plugins.module_utils._core.models.nova import Service
-from ansible_collections.osops.placement.plugins.module_utils._hosts.silence import (
+from ......plugins.module_utils._core.models.nova import Service
+from ......plugins.module_utils._hosts.silence import (
     REPORTS,
     SILENT,
     UNKNOWN,
@@ -20,10 +20,7 @@ from ansible_collections.osops.placement.plugins.module_utils._hosts.silence imp
     list_heard_hosts,
     list_hosts_silent_with,
 )
-from ansible_collections.osops.placement.tests.unit.plugins.module_utils.drain_world import (
-    SOURCE,
-    build_service,
-)
+from ..drain_world import SOURCE, build_service
 
 NOW = "2026-11-20T03:10:00Z"
 

@@ -11,34 +11,18 @@ import typing as t
 
 import pytest
 
-from ansible_collections.osops.placement.plugins.module_utils._common.errors import (
-    InvalidInput,
-    Reason,
-)
-from ansible_collections.osops.placement.plugins.module_utils._core.facts.index import SnapshotIndex
-from ansible_collections.osops.placement.plugins.module_utils._core.options.policy import Policy
-from ansible_collections.osops.placement.plugins.module_utils._hypervisors.guest_rules import (
+from ......plugins.module_utils._common.errors import InvalidInput, Reason
+from ......plugins.module_utils._core.facts.index import SnapshotIndex
+from ......plugins.module_utils._core.options.policy import Policy
+from ......plugins.module_utils._hypervisors.guest_rules import (
+    GuestFinding,
     check_compute_hosts,
     judge_guests,
     list_servers_to_look_up,
 )
-from ansible_collections.osops.placement.plugins.module_utils._hypervisors.guests import (
-    parse_guests,
-)
-from ansible_collections.osops.placement.tests.unit.plugins.module_utils.judging import (
-    NO_MINIMUM_AGE,
-)
-from ansible_collections.osops.placement.tests.unit.plugins.module_utils.world import (
-    NOW,
-    World,
-    answer,
-)
-
-if t.TYPE_CHECKING:
-    from ansible_collections.osops.placement.plugins.module_utils._hypervisors.guest_rules import (
-        GuestFinding,
-    )
-    from ansible_collections.osops.placement.plugins.module_utils._hypervisors.guests import Guest
+from ......plugins.module_utils._hypervisors.guests import Guest, parse_guests
+from ..judging import NO_MINIMUM_AGE
+from ..world import NOW, World, answer
 
 STRANGER = "0a000000-0000-4000-8000-000000000001"
 LONG_AGO = "2020-11-20T12:00:00Z"

@@ -13,17 +13,15 @@ import pytest
 from ansible import context
 from ansible.module_utils.common.collections import ImmutableDict
 
-from ansible_collections.osops.placement.plugins.plugin_utils._hosts.drain import (
+from ......plugins.plugin_utils._hosts.drain import (
     build_drain_artifact,
     format_departures,
     format_drain_ending,
     format_drain_plan,
     format_drain_result,
 )
-from ansible_collections.osops.placement.plugins.plugin_utils._report.proposed_commands import (
-    ENVIRONMENT,
-)
-from ansible_collections.osops.placement.tests.unit.plugins.plugin_utils.hostile import HOSTILE
+from ......plugins.plugin_utils._report.proposed_commands import ENVIRONMENT
+from ..hostile import HOSTILE
 
 UUID = "6f7a1f5c-2a2c-4f0c-8f07-0d3a6d6f1c11"
 COPIED = "its disk is copied with it"

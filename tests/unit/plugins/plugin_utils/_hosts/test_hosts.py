@@ -10,12 +10,9 @@ import typing as t
 
 import pytest
 
-from ansible_collections.osops.placement.plugins.plugin_utils._hosts.hosts import (
-    format_guests,
-    format_host,
-)
-from ansible_collections.osops.placement.plugins.plugin_utils._terminal import lines
-from ansible_collections.osops.placement.tests.unit.plugins.plugin_utils.hostile import HOSTILE
+from ......plugins.plugin_utils._hosts.hosts import format_guests, format_host
+from ......plugins.plugin_utils._terminal import lines
+from ..hostile import HOSTILE
 
 RECORD = "/var/lib/placement/host.json"
 PATH = "/var/lib/placement/guests.json"

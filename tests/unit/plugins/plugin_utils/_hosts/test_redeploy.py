@@ -10,10 +10,7 @@ import typing as t
 
 import pytest
 
-from ansible_collections.osops.placement.plugins.plugin_utils._hosts.redeploy import (
-    RedeployOutcome,
-    determine_redeploy_outcome,
-)
+from ......plugins.plugin_utils._hosts.redeploy import RedeployOutcome, determine_redeploy_outcome
 
 OLD = "11111111-1111-4111-8111-111111111111"
 SKIPPED = {"skipped": True}

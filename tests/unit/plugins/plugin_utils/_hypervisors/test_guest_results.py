@@ -10,10 +10,8 @@ import typing as t
 
 import pytest
 
-from ansible_collections.osops.placement.plugins.filter.guest_results import guest_results
-from ansible_collections.osops.placement.plugins.plugin_utils._hypervisors.guest_results import (
-    select_leftover_changes,
-)
+from ......plugins.filter.guest_results import guest_results
+from ......plugins.plugin_utils._hypervisors.guest_results import select_leftover_changes
 
 BOTH = ("leftover_domain", "leftover_directory")
 UUID, OTHER = "6f7a1f5c-2a2c-4f0c-8f07-0d3a6d6f1c11", "0b6c0f3e-9a55-4c59-9d55-4f0a7a4b9f22"

@@ -11,19 +11,10 @@ import io
 
 import pytest
 
-from ansible_collections.osops.placement.plugins.module_utils._common.text import make_printable
-from ansible_collections.osops.placement.plugins.plugin_utils._report.csv_file import (
-    COLUMNS,
-    render,
-)
-from ansible_collections.osops.placement.plugins.plugin_utils._report.report import Report
-from ansible_collections.osops.placement.tests.unit.plugins.plugin_utils.hostile import (
-    HOSTILE,
-    hostile,
-    hostile_report,
-    remediation_of,
-    told,
-)
+from ......plugins.module_utils._common.text import make_printable
+from ......plugins.plugin_utils._report.csv_file import COLUMNS, render
+from ......plugins.plugin_utils._report.report import Report
+from ..hostile import HOSTILE, hostile, hostile_report, remediation_of, told
 
 FORMULA = ("=", "+", "-", "@", "\t", "\r", "\uff1d", "\uff0b", "\uff0d", "\uff20")
 

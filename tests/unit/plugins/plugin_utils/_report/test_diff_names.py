@@ -11,10 +11,7 @@ import typing as t
 from pathlib import Path
 from types import SimpleNamespace
 
-from ansible_collections.osops.placement.plugins.plugin_utils._report.diff_names import (
-    find_findings,
-    name_diff,
-)
+from ......plugins.plugin_utils._report.diff_names import find_findings, name_diff
 
 
 def _findings(server: str | None, provider: str) -> t.Any:

@@ -15,51 +15,25 @@ import io
 import json
 import re
 import typing as t
+from collections.abc import Iterable, Mapping
 
 import hypothesis
 import hypothesis.strategies as st
 import pytest
 
-from ansible_collections.osops.placement.plugins.module_utils._core.findings.sightings import (
-    History,
-)
-from ansible_collections.osops.placement.plugins.module_utils._core.models.placement import (
-    Inventory,
-    ProviderDetails,
-)
-from ansible_collections.osops.placement.plugins.module_utils._core.models.snapshot import (
-    HostGroups,
-    Scope,
-    Shard,
-)
-from ansible_collections.osops.placement.plugins.plugin_utils._report import (
-    csv_file,
-    html_page,
-    markdown,
-    prometheus,
-)
-from ansible_collections.osops.placement.plugins.plugin_utils._report.report import Report
-from ansible_collections.osops.placement.plugins.plugin_utils._report.units import (
-    COMMON_CLASSES,
-    format_number,
-    humanize_amount,
-)
-from ansible_collections.osops.placement.tests.unit.plugins.module_utils.judging import (
-    NO_MINIMUM_AGE,
-    build_findings,
-)
-from ansible_collections.osops.placement.tests.unit.plugins.module_utils.worlds import worlds
-from ansible_collections.osops.placement.tests.unit.plugins.plugin_utils.hostile import (
-    plan_of,
-    remediation_of,
-)
+from ......plugins.module_utils._core.findings.sightings import History
+from ......plugins.module_utils._core.models.placement import Inventory, ProviderDetails
+from ......plugins.module_utils._core.models.snapshot import HostGroups, Scope, Shard
+from ......plugins.plugin_utils._report import csv_file, html_page, markdown, prometheus
+from ......plugins.plugin_utils._report.report import Report
+from ......plugins.plugin_utils._report.units import COMMON_CLASSES, format_number, humanize_amount
+from ...module_utils.judging import NO_MINIMUM_AGE, build_findings
+from ...module_utils.world import World
+from ...module_utils.worlds import worlds
+from ..hostile import plan_of, remediation_of
 
-if t.TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+Amounts = Mapping[str, int]
 
-    from ansible_collections.osops.placement.tests.unit.plugins.module_utils.world import World
-
-    Amounts = Mapping[str, int]
 
 _LISTS = ("findings", "undecided", "protected")
 _CLASSES = ("VCPU", "MEMORY_MB", "DISK_GB", "CUSTOM_VF")

@@ -27,26 +27,15 @@ import yaml
 from ansible import context
 from ansible.module_utils.common.collections import ImmutableDict
 
-from ansible_collections.osops.placement.plugins.module_utils._common.text import make_printable
-from ansible_collections.osops.placement.plugins.module_utils._core.models.kinds import (
-    CHANGEABLE_KINDS,
-    KINDS,
-)
-from ansible_collections.osops.placement.plugins.module_utils._core.models.snapshot import (
-    HostGroups,
-    Scope,
-)
-from ansible_collections.osops.placement.plugins.plugin_utils._report.html_page import render
-from ansible_collections.osops.placement.plugins.plugin_utils._report.proposed_commands import (
-    ENVIRONMENT,
-)
-from ansible_collections.osops.placement.plugins.plugin_utils._report.report import Report
-from ansible_collections.osops.placement.tests.browser import reports
-from ansible_collections.osops.placement.tests.unit.plugins.module_utils.judging import (
-    NO_MINIMUM_AGE,
-    build_findings,
-)
-from ansible_collections.osops.placement.tests.unit.plugins.module_utils.world import World
+from ......plugins.module_utils._common.text import make_printable
+from ......plugins.module_utils._core.models.kinds import CHANGEABLE_KINDS, KINDS
+from ......plugins.module_utils._core.models.snapshot import HostGroups, Scope
+from ......plugins.plugin_utils._report.html_page import render
+from ......plugins.plugin_utils._report.proposed_commands import ENVIRONMENT
+from ......plugins.plugin_utils._report.report import Report
+from .....browser import reports
+from ...module_utils.judging import NO_MINIMUM_AGE, build_findings
+from ...module_utils.world import World
 
 ROOT = Path(__file__).parents[5]
 DOCUMENTATION = "https://github.com/osops/ansible-placement/blob/main"

@@ -11,16 +11,11 @@ import typing as t
 
 import pytest
 
-from ansible_collections.osops.placement.plugins.module_utils._common.errors import InvalidInput
-from ansible_collections.osops.placement.plugins.module_utils._core.options.policy import Policy
-from ansible_collections.osops.placement.plugins.plugin_utils._report.log_correlation import (
-    correlate_records,
-    extract_records,
-)
-from ansible_collections.osops.placement.tests.unit.plugins.module_utils.judging import (
-    build_findings,
-)
-from ansible_collections.osops.placement.tests.unit.plugins.module_utils.world import World
+from ......plugins.module_utils._common.errors import InvalidInput
+from ......plugins.module_utils._core.options.policy import Policy
+from ......plugins.plugin_utils._report.log_correlation import correlate_records, extract_records
+from ...module_utils.judging import build_findings
+from ...module_utils.world import World
 
 CONSUMER = "6f7a1f5c-2a2c-4f0c-8f07-0d3a6d6f1c11"
 MIGRATION = "f2a1a8b4-6f0e-4a63-9f8f-1d2f9d3b7c55"

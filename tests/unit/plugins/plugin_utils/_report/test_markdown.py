@@ -11,27 +11,15 @@ from __future__ import annotations
 
 import re
 import typing as t
+from collections.abc import Iterator
 
 import pytest
 from markdown_it import MarkdownIt
 
-from ansible_collections.osops.placement.plugins.module_utils._common.text import make_printable
-from ansible_collections.osops.placement.plugins.plugin_utils._report.markdown import (
-    escape_text,
-    format_code_span,
-    render,
-)
-from ansible_collections.osops.placement.plugins.plugin_utils._report.report import Report
-from ansible_collections.osops.placement.tests.unit.plugins.plugin_utils.hostile import (
-    HOSTILE,
-    hostile,
-    hostile_report,
-    remediation_of,
-    told,
-)
-
-if t.TYPE_CHECKING:
-    from collections.abc import Iterator
+from ......plugins.module_utils._common.text import make_printable
+from ......plugins.plugin_utils._report.markdown import escape_text, format_code_span, render
+from ......plugins.plugin_utils._report.report import Report
+from ..hostile import HOSTILE, hostile, hostile_report, remediation_of, told
 
 READER = MarkdownIt("gfm-like")
 

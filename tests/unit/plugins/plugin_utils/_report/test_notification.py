@@ -16,20 +16,14 @@ import typing as t
 import pytest
 from markdown_it import MarkdownIt
 
-from ansible_collections.osops.placement.plugins.module_utils._common.text import make_printable
-from ansible_collections.osops.placement.plugins.plugin_utils._report.notification import (
+from ......plugins.module_utils._common.text import make_printable
+from ......plugins.plugin_utils._report.notification import (
     MAX_NEW_FINDINGS,
     NOTICE_FORMATTERS,
     Notice,
 )
-from ansible_collections.osops.placement.plugins.plugin_utils._report.report import Report
-from ansible_collections.osops.placement.tests.unit.plugins.plugin_utils.hostile import (
-    HOSTILE,
-    hostile,
-    hostile_report,
-    remediation_of,
-    told,
-)
+from ......plugins.plugin_utils._report.report import Report
+from ..hostile import HOSTILE, hostile, hostile_report, remediation_of, told
 
 
 def _notice(report: Report | None, failure: str = "", remediation: t.Any = None) -> Notice:

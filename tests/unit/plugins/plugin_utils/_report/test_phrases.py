@@ -10,10 +10,7 @@ import typing as t
 
 import pytest
 
-from ansible_collections.osops.placement.plugins.plugin_utils._report.phrases import (
-    label_project,
-    list_quota_lines,
-)
+from ......plugins.plugin_utils._report.phrases import label_project, list_quota_lines
 
 
 def make_stranded(**projects: dict[str, t.Any]) -> t.Any:

@@ -7,27 +7,18 @@
 from __future__ import annotations
 
 import typing as t
+from collections.abc import Mapping
 
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from ansible_collections.osops.placement.plugins.module_utils._common.text import make_printable
-from ansible_collections.osops.placement.plugins.module_utils._core.models.kinds import KINDS
-from ansible_collections.osops.placement.plugins.plugin_utils._report.prometheus import render
-from ansible_collections.osops.placement.plugins.plugin_utils._report.report import Report
-from ansible_collections.osops.placement.tests.unit.plugins.plugin_utils.hostile import (
-    HOSTILE,
-    hostile,
-    hostile_report,
-    plan_of,
-    remediation_of,
-    told,
-)
+from ......plugins.module_utils._common.text import make_printable
+from ......plugins.module_utils._core.models.kinds import KINDS
+from ......plugins.plugin_utils._report.prometheus import render
+from ......plugins.plugin_utils._report.report import Report
+from ..hostile import HOSTILE, hostile, hostile_report, plan_of, remediation_of, told
 
-if t.TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    Series = dict[tuple[str, frozenset[tuple[str, str]]], float]
+Series = dict[tuple[str, frozenset[tuple[str, str]]], float]
 
 
 def _series(text: str) -> Series:

@@ -16,7 +16,7 @@ from ansible import context
 from ansible.module_utils.common.collections import ImmutableDict
 from ansible.parsing.splitter import parse_kv
 
-from ansible_collections.osops.placement.plugins.plugin_utils._report.proposed_commands import (
+from ......plugins.plugin_utils._report.proposed_commands import (
     ENVIRONMENT,
     LEFT_OUT,
     Context,
@@ -24,7 +24,7 @@ from ansible_collections.osops.placement.plugins.plugin_utils._report.proposed_c
     keep_safe,
     list_safe_hosts,
 )
-from ansible_collections.osops.placement.tests.unit.plugins.plugin_utils.hostile import HOSTILE
+from ..hostile import HOSTILE
 
 _UUID = "0aa0a0aa-0000-4000-8000-000000000001"
 

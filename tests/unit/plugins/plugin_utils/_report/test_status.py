@@ -12,17 +12,15 @@ import typing as t
 import ansible.release
 import pytest
 
-from ansible_collections.osops.placement.plugins.module_utils._core.run.folder import STAGES
-from ansible_collections.osops.placement.plugins.module_utils._core.run.pack import pack_files
-from ansible_collections.osops.placement.plugins.plugin_utils._report.status import (
+from ......plugins.module_utils._core.run.folder import STAGES
+from ......plugins.module_utils._core.run.pack import pack_files
+from ......plugins.plugin_utils._report.status import (
     build_artifacts,
     build_journal_artifact,
     determine_status,
     explain_early_end,
 )
-from ansible_collections.osops.placement.plugins.plugin_utils._stage.versions import (
-    read_running_version,
-)
+from ......plugins.plugin_utils._stage.versions import read_running_version
 
 VERSIONS = {
     "collection": read_running_version(),

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import pytest
 
-from ansible_collections.osops.placement.plugins.plugin_utils._report.units import (
+from ......plugins.plugin_utils._report.units import (
     format_amounts,
     format_number,
     humanize_amount,

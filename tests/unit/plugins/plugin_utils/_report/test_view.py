@@ -14,18 +14,10 @@ import typing as t
 
 import pytest
 
-from ansible_collections.osops.placement.plugins.module_utils._core.models.kinds import KINDS
-from ansible_collections.osops.placement.plugins.plugin_utils._report import (
-    csv_file,
-    html_page,
-    markdown,
-)
-from ansible_collections.osops.placement.plugins.plugin_utils._report.view import (
-    list_items,
-    sort_entries,
-    sort_kinds,
-)
-from ansible_collections.osops.placement.tests.browser import reports
+from ......plugins.module_utils._core.models.kinds import KINDS
+from ......plugins.plugin_utils._report import csv_file, html_page, markdown
+from ......plugins.plugin_utils._report.view import list_items, sort_entries, sort_kinds
+from .....browser import reports
 
 
 def _entry(

@@ -9,31 +9,16 @@ from __future__ import annotations
 import json
 import types
 import typing as t
+from pathlib import Path
 
 import pytest
 
-from ansible_collections.osops.placement.plugins.action import (
-    orphan_plan,
-    orphan_report,
-)
-from ansible_collections.osops.placement.plugins.module_utils._core.plan.plan import Plan
-from ansible_collections.osops.placement.plugins.module_utils._core.run.folder import (
-    format_state,
-    start_state,
-)
-from ansible_collections.osops.placement.plugins.plugin_utils._stage.action import (
-    is_plan_of_findings,
-)
-from ansible_collections.osops.placement.tests.unit.plugins.module_utils.judging import (
-    NO_MINIMUM_AGE,
-    build_findings,
-)
-from ansible_collections.osops.placement.tests.unit.plugins.module_utils.situations import (
-    build_world_of_every_action,
-)
-
-if t.TYPE_CHECKING:
-    from pathlib import Path
+from ......plugins.action import orphan_plan, orphan_report
+from ......plugins.module_utils._core.plan.plan import Plan
+from ......plugins.module_utils._core.run.folder import format_state, start_state
+from ......plugins.plugin_utils._stage.action import is_plan_of_findings
+from ...module_utils.judging import NO_MINIMUM_AGE, build_findings
+from ...module_utils.situations import build_world_of_every_action
 
 KINDS = ["deleted_server", "extra_host"]
 EARLIER = "2026-11-19T12:00:00Z"

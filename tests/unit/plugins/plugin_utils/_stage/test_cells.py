@@ -11,9 +11,7 @@ import typing as t
 
 import pytest
 
-from ansible_collections.osops.placement.plugins.plugin_utils._stage.cells import (
-    describe_cell_hosts,
-)
+from ......plugins.plugin_utils._stage.cells import describe_cell_hosts
 
 CELL_1, CELL_2, TWIN = (f"0000000{number}-0000-4000-8000-00000000000a" for number in range(3))
 RULE = f"+{'-' * 13}+{'-' * 38}+{'-' * 12}+"

@@ -11,21 +11,17 @@ import subprocess
 import sys
 import types
 import typing as t
+from pathlib import Path
 
 import pytest
 
-from ansible_collections.osops.placement.plugins.module_utils._common.errors import InvalidInput
-from ansible_collections.osops.placement.plugins.plugin_utils._stage.cloud_module import (
-    can_run_in_process,
-)
-from ansible_collections.osops.placement.plugins.plugin_utils._stage.controller import (
+from ......plugins.module_utils._common.errors import InvalidInput
+from ......plugins.plugin_utils._stage.cloud_module import can_run_in_process
+from ......plugins.plugin_utils._stage.controller import (
     find_path,
     is_on_controller,
     run_module_function,
 )
-
-if t.TYPE_CHECKING:
-    from pathlib import Path
 
 SAME_PYTHON = {"ansible_python_interpreter": sys.executable}
 

@@ -15,19 +15,17 @@ from pathlib import Path
 
 import pytest
 
-from ansible_collections.osops.placement.plugins.filter.heal_outcome import FilterModule
-from ansible_collections.osops.placement.plugins.module_utils._core.options.policy import Policy
-from ansible_collections.osops.placement.plugins.plugin_utils._stage.nova_manage import (
+from ......plugins.filter.heal_outcome import FilterModule
+from ......plugins.module_utils._core.options.policy import Policy
+from ......plugins.plugin_utils._stage.nova_manage import (
     EXIT_CODES,
     FAILED,
     HEALED,
     SKIPPED,
     WOULD_BE_HEALED,
 )
-from ansible_collections.osops.placement.tests.unit.plugins.module_utils.judging import (
-    build_findings,
-)
-from ansible_collections.osops.placement.tests.unit.plugins.module_utils.world import World, answer
+from ...module_utils.judging import build_findings
+from ...module_utils.world import World, answer
 
 heal_outcome = FilterModule().filters()["heal_outcome"]
 

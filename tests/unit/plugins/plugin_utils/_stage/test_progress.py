@@ -16,20 +16,14 @@ import pytest
 from ansible import constants
 from ansible.plugins.action import ActionBase
 
-from ansible_collections.osops.placement.plugins.action import (
-    orphan_detect,
-    orphan_remediate,
-    orphan_restore,
-)
-from ansible_collections.osops.placement.plugins.plugin_utils._stage import progress as _progress
-from ansible_collections.osops.placement.plugins.plugin_utils._stage.progress import (
+from ......plugins.action import orphan_detect, orphan_remediate, orphan_restore
+from ......plugins.plugin_utils._stage import progress as _progress
+from ......plugins.plugin_utils._stage.progress import (
     describe_stage,
     follow_progress,
     read_progress,
 )
-from ansible_collections.osops.placement.plugins.plugin_utils._stage.versions import (
-    read_running_version,
-)
+from ......plugins.plugin_utils._stage.versions import read_running_version
 
 
 def make_stage(

@@ -7,14 +7,11 @@
 from __future__ import annotations
 
 import os
-import typing as t
+from pathlib import Path
 
 import pytest
 
-from ansible_collections.osops.placement.plugins.plugin_utils._stage.text_files import write_text
-
-if t.TYPE_CHECKING:
-    from pathlib import Path
+from ......plugins.plugin_utils._stage.text_files import write_text
 
 
 @pytest.mark.parametrize(("mode", "of_folder"), [(0o600, 0o700), (0o644, 0o755)])

@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 import yaml
 
-from ansible_collections.osops.placement.plugins.plugin_utils._stage import versions as _versions
-from ansible_collections.osops.placement.plugins.plugin_utils._stage.versions import (
+from ......plugins.plugin_utils._stage import versions as _versions
+from ......plugins.plugin_utils._stage.versions import (
     explain_other_copy,
     read_running_version,
     read_version,

@@ -10,16 +10,8 @@ import typing as t
 
 import pytest
 
-from ansible_collections.osops.placement.plugins.plugin_utils._terminal.clouds import (
-    format_summary,
-)
-from ansible_collections.osops.placement.plugins.plugin_utils._terminal.lines import (
-    CHANGED,
-    ERROR,
-    OK,
-    WARNING,
-    measure_width,
-)
+from ......plugins.plugin_utils._terminal.clouds import format_summary
+from ......plugins.plugin_utils._terminal.lines import CHANGED, ERROR, OK, WARNING, measure_width
 
 TALLY = {"removed": 2, "reduced": 1, "skipped": 1, "failed": 4}
 NONE = {"orphaned": 0, "drifted": 0, "protected": 0, "undecided": 0}

@@ -9,15 +9,9 @@ from __future__ import annotations
 import typing as t
 from pathlib import Path
 
-from ansible_collections.osops.placement.plugins.module_utils._core.changes.journal import (
-    read_journal,
-)
-from ansible_collections.osops.placement.plugins.module_utils._core.changes.restore import (
-    find_restore_steps,
-)
-from ansible_collections.osops.placement.plugins.plugin_utils._terminal.changes import (
-    format_journal,
-)
+from ......plugins.module_utils._core.changes.journal import read_journal
+from ......plugins.module_utils._core.changes.restore import find_restore_steps
+from ......plugins.plugin_utils._terminal.changes import format_journal
 
 JOURNAL = Path(__file__).parents[4] / "fixtures" / "journal" / "1.0.0.jsonl"
 

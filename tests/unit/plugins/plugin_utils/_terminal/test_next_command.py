@@ -13,11 +13,8 @@ import pytest
 from ansible import constants, context
 from ansible.module_utils.common.collections import ImmutableDict
 
-from ansible_collections.osops.placement.plugins.plugin_utils._report.proposed_commands import (
-    ENVIRONMENT,
-    Context,
-)
-from ansible_collections.osops.placement.plugins.plugin_utils._terminal.next_command import (
+from ......plugins.plugin_utils._report.proposed_commands import ENVIRONMENT, Context
+from ......plugins.plugin_utils._terminal.next_command import (
     Ending,
     format_commands,
     format_ending,

@@ -11,28 +11,17 @@ import typing as t
 
 import pytest
 
-from ansible_collections.osops.placement.plugins.module_utils._core.options.policy import Policy
-from ansible_collections.osops.placement.plugins.plugin_utils._terminal.changes import (
+from ......plugins.module_utils._core.options.policy import Policy
+from ......plugins.plugin_utils._terminal.changes import (
     format_plan,
     format_remediation,
     format_results,
 )
-from ansible_collections.osops.placement.plugins.plugin_utils._terminal.lines import (
-    MAX_IN_FULL,
-    measure_width,
-)
-from ansible_collections.osops.placement.plugins.plugin_utils._terminal.terminal import (
-    format_findings,
-)
-from ansible_collections.osops.placement.tests.unit.plugins.module_utils.judging import (
-    build_findings,
-)
-from ansible_collections.osops.placement.tests.unit.plugins.module_utils.world import World
-from ansible_collections.osops.placement.tests.unit.plugins.plugin_utils.hostile import (
-    HOSTILE,
-    plan_of,
-    remediation_of,
-)
+from ......plugins.plugin_utils._terminal.lines import MAX_IN_FULL, measure_width
+from ......plugins.plugin_utils._terminal.terminal import format_findings
+from ...module_utils.judging import build_findings
+from ...module_utils.world import World
+from ..hostile import HOSTILE, plan_of, remediation_of
 
 PATH = "/out/findings.json"
 

@@ -12,36 +12,15 @@ import typing as t
 
 import pytest
 
-from ansible_collections.osops.placement.plugins.module_utils._core.models.placement import (
-    Inventory,
-    ProviderDetails,
-)
-from ansible_collections.osops.placement.plugins.module_utils._core.options.policy import Policy
-from ansible_collections.osops.placement.plugins.plugin_utils._terminal import (
-    lines as lines_module,
-)
-from ansible_collections.osops.placement.plugins.plugin_utils._terminal.changes import (
-    format_remediation,
-)
-from ansible_collections.osops.placement.plugins.plugin_utils._terminal.lines import (
-    Line,
-    group_by_tone,
-)
-from ansible_collections.osops.placement.plugins.plugin_utils._terminal.terminal import (
-    format_findings,
-)
-from ansible_collections.osops.placement.tests.unit.plugins.module_utils.judging import (
-    build_findings,
-)
-from ansible_collections.osops.placement.tests.unit.plugins.module_utils.world import (
-    PLENTY,
-    World,
-)
-from ansible_collections.osops.placement.tests.unit.plugins.plugin_utils.hostile import (
-    HOSTILE,
-    hostile,
-    remediation_of,
-)
+from ......plugins.module_utils._core.models.placement import Inventory, ProviderDetails
+from ......plugins.module_utils._core.options.policy import Policy
+from ......plugins.plugin_utils._terminal import lines as lines_module
+from ......plugins.plugin_utils._terminal.changes import format_remediation
+from ......plugins.plugin_utils._terminal.lines import Line, group_by_tone
+from ......plugins.plugin_utils._terminal.terminal import format_findings
+from ...module_utils.judging import build_findings
+from ...module_utils.world import PLENTY, World
+from ..hostile import HOSTILE, hostile, remediation_of
 
 
 @pytest.fixture(autouse=True)

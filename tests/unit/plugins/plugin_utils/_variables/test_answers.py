@@ -12,12 +12,9 @@ import typing as t
 import pytest
 from ansible.errors import AnsibleFilterError
 
-from ansible_collections.osops.placement.plugins.filter.host_names import host_names
-from ansible_collections.osops.placement.plugins.module_utils._common.errors import InvalidInput
-from ansible_collections.osops.placement.plugins.plugin_utils._variables.answers import (
-    read_fenced,
-    select_fenced_hosts,
-)
+from ......plugins.filter.host_names import host_names
+from ......plugins.module_utils._common.errors import InvalidInput
+from ......plugins.plugin_utils._variables.answers import read_fenced, select_fenced_hosts
 
 
 @pytest.mark.parametrize(

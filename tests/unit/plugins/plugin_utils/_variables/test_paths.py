@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from ansible_collections.osops.placement.plugins.plugin_utils._variables.paths import (
+from ......plugins.plugin_utils._variables.paths import (
     NAME,
     PARENT,
     PLACES,

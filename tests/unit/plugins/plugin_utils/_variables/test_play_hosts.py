@@ -11,7 +11,7 @@ import typing as t
 import pytest
 from ansible.parsing.dataloader import DataLoader
 
-from ansible_collections.osops.placement.plugins.plugin_utils._variables.play_hosts import (
+from ......plugins.plugin_utils._variables.play_hosts import (
     explain_no_hosts,
     has_hosts,
     list_patterns,

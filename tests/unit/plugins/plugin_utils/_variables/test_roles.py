@@ -15,31 +15,16 @@ import pytest
 import yaml
 from ansible.parsing.splitter import parse_kv
 
-from ansible_collections.osops.placement.plugins.action.validate_variables import ROLES
-from ansible_collections.osops.placement.plugins.modules import validate_variables
-from ansible_collections.osops.placement.plugins.plugin_utils._hosts.drain import (
-    build_drain_artifact,
-)
-from ansible_collections.osops.placement.plugins.plugin_utils._report.status import (
-    build_artifacts,
-    build_journal_artifact,
-)
-from ansible_collections.osops.placement.plugins.plugin_utils._variables.checks import (
-    Run,
-    explain_emptied,
-)
-from ansible_collections.osops.placement.plugins.plugin_utils._variables.command_line import (
-    find_lost_texts,
-)
-from ansible_collections.osops.placement.plugins.plugin_utils._variables.mentions import (
-    find_mentioned,
-)
-from ansible_collections.osops.placement.plugins.plugin_utils._variables.roles import (
-    find_faults,
-    format_faults,
-)
-from ansible_collections.osops.placement.plugins.plugin_utils._variables.unknown import Variables
-from ansible_collections.osops.placement.tests.integration.bad_variables import BAD, LONG, Bad
+from ......plugins.action.validate_variables import ROLES
+from ......plugins.modules import validate_variables
+from ......plugins.plugin_utils._hosts.drain import build_drain_artifact
+from ......plugins.plugin_utils._report.status import build_artifacts, build_journal_artifact
+from ......plugins.plugin_utils._variables.checks import Run, explain_emptied
+from ......plugins.plugin_utils._variables.command_line import find_lost_texts
+from ......plugins.plugin_utils._variables.mentions import find_mentioned
+from ......plugins.plugin_utils._variables.roles import find_faults, format_faults
+from ......plugins.plugin_utils._variables.unknown import Variables
+from .....integration.bad_variables import BAD, LONG, Bad
 
 ROOT = Path(__file__).parents[5]
 ENTRY_POINTS = {

@@ -12,11 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ansible_collections.osops.placement.plugins.action.validate_variables import ROLES
-from ansible_collections.osops.placement.plugins.plugin_utils._variables.unknown import (
-    find_unknown_variables,
-    split_prefix,
-)
+from ......plugins.action.validate_variables import ROLES
+from ......plugins.plugin_utils._variables.unknown import find_unknown_variables, split_prefix
 
 LETTERS = string.ascii_lowercase + string.digits
 

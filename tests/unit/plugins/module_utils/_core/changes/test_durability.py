@@ -8,20 +8,17 @@ from __future__ import annotations
 
 import json
 import os
-import typing as t
+from pathlib import Path
 
 import pytest
 
-from ansible_collections.osops.placement.plugins.module_utils._core.changes import durability
-from ansible_collections.osops.placement.plugins.module_utils._core.changes.durability import (
+from .......plugins.module_utils._core.changes import durability
+from .......plugins.module_utils._core.changes.durability import (
     Mount,
     describe_loss,
     explain_loss,
     find_loss,
 )
-
-if t.TYPE_CHECKING:
-    from pathlib import Path
 
 DISK = Mount("/", "/", "ext4")
 TMP = Mount("/", "/tmp", "tmpfs")

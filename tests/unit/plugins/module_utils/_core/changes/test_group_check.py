@@ -10,25 +10,12 @@ import typing as t
 
 import pytest
 
-from ansible_collections.osops.placement.plugins.module_utils._core.changes import group_check
-from ansible_collections.osops.placement.plugins.module_utils._core.changes.group_check import (
-    EVERY_HOST,
-    GroupCheck,
-)
-from ansible_collections.osops.placement.plugins.module_utils._core.models.change import Change
-from ansible_collections.osops.placement.plugins.module_utils._core.models.snapshot import (
-    HostGroups,
-)
-from ansible_collections.osops.placement.tests.unit.plugins.module_utils.judging import (
-    NO_MINIMUM_AGE,
-    judge,
-)
-from ansible_collections.osops.placement.tests.unit.plugins.module_utils.world import World
-
-if t.TYPE_CHECKING:
-    from ansible_collections.osops.placement.plugins.module_utils._core.models.snapshot import (
-        Snapshot,
-    )
+from .......plugins.module_utils._core.changes import group_check
+from .......plugins.module_utils._core.changes.group_check import EVERY_HOST, GroupCheck
+from .......plugins.module_utils._core.models.change import Change
+from .......plugins.module_utils._core.models.snapshot import HostGroups, Snapshot
+from ...judging import NO_MINIMUM_AGE, judge
+from ...world import World
 
 RACK = HostGroups(aggregates=("uuid",), aggregate_names=("rack\x1b7",))
 

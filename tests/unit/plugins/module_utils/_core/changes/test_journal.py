@@ -16,15 +16,12 @@ import pathlib
 import resource
 import stat
 import typing as t
+from collections.abc import Iterator
 
 import pytest
 
-from ansible_collections.osops.placement.plugins.module_utils._common.errors import (
-    InvalidInput,
-    JournalError,
-    Reason,
-)
-from ansible_collections.osops.placement.plugins.module_utils._core.changes.journal import (
+from .......plugins.module_utils._common.errors import InvalidInput, JournalError, Reason
+from .......plugins.module_utils._core.changes.journal import (
     BEFORE,
     FORMAT,
     PLANNED,
@@ -32,31 +29,15 @@ from ansible_collections.osops.placement.plugins.module_utils._core.changes.jour
     build_record,
     read_journal,
 )
-from ansible_collections.osops.placement.plugins.module_utils._core.changes.outcomes import Outcome
-from ansible_collections.osops.placement.plugins.module_utils._core.changes.records import (
-    read_restorable,
-)
-from ansible_collections.osops.placement.plugins.module_utils._core.models.change import (
-    build_reduction,
-)
-from ansible_collections.osops.placement.plugins.module_utils._core.models.kinds import (
-    CHANGEABLE_KINDS,
-)
-from ansible_collections.osops.placement.plugins.module_utils._core.models.placement import (
-    Allocation,
-)
-from ansible_collections.osops.placement.plugins.module_utils._core.plan.plan import Plan, Step
-from ansible_collections.osops.placement.plugins.module_utils._core.run.pack import pack_files
-from ansible_collections.osops.placement.tests.unit.plugins.module_utils.judging import (
-    NO_MINIMUM_AGE,
-    build_findings,
-)
-from ansible_collections.osops.placement.tests.unit.plugins.module_utils.situations import (
-    build_world_of_every_action,
-)
-
-if t.TYPE_CHECKING:
-    from collections.abc import Iterator
+from .......plugins.module_utils._core.changes.outcomes import Outcome
+from .......plugins.module_utils._core.changes.records import read_restorable
+from .......plugins.module_utils._core.models.change import build_reduction
+from .......plugins.module_utils._core.models.kinds import CHANGEABLE_KINDS
+from .......plugins.module_utils._core.models.placement import Allocation
+from .......plugins.module_utils._core.plan.plan import Plan, Step
+from .......plugins.module_utils._core.run.pack import pack_files
+from ...judging import NO_MINIMUM_AGE, build_findings
+from ...situations import build_world_of_every_action
 
 ENDPOINT = "http://placement"
 HOSTILE = "a\nb\r\u2028\x85\x00\ud800{{ c }}"

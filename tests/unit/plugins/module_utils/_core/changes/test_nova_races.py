@@ -25,22 +25,15 @@ import hypothesis
 import hypothesis.strategies as st
 import pytest
 
-from ansible_collections.osops.placement.plugins.module_utils._core.changes.remediation import (
-    Remediation,
-)
-from ansible_collections.osops.placement.plugins.module_utils._core.clients import allocation_writer
-from ansible_collections.osops.placement.plugins.module_utils._core.clients.api import Api
-from ansible_collections.osops.placement.plugins.module_utils._core.models.change import (
-    Change,
-    build_body,
-)
-from ansible_collections.osops.placement.plugins.module_utils._core.models.placement import (
-    Allocation,
-)
-from ansible_collections.osops.placement.plugins.module_utils._core.models.snapshot import Scope
-from ansible_collections.osops.placement.plugins.module_utils._core.models.verdict import ORPHANED
-from ansible_collections.osops.placement.plugins.module_utils._core.plan.plan import Step
-from ansible_collections.osops.placement.plugins.module_utils._core.reading import (
+from .......plugins.module_utils._core.changes.remediation import Remediation
+from .......plugins.module_utils._core.clients import allocation_writer
+from .......plugins.module_utils._core.clients.api import Api
+from .......plugins.module_utils._core.models.change import Change, build_body
+from .......plugins.module_utils._core.models.placement import Allocation
+from .......plugins.module_utils._core.models.snapshot import Scope
+from .......plugins.module_utils._core.models.verdict import ORPHANED, Finding
+from .......plugins.module_utils._core.plan.plan import Step
+from .......plugins.module_utils._core.reading import (
     allocations,
     compute_nodes,
     evidence,
@@ -51,32 +44,11 @@ from ansible_collections.osops.placement.plugins.module_utils._core.reading impo
     renewal,
     sources,
 )
-from ansible_collections.osops.placement.tests.unit.examples import count_examples
-from ansible_collections.osops.placement.tests.unit.plugins.module_utils.judging import (
-    NO_MINIMUM_AGE,
-    judge,
-)
-from ansible_collections.osops.placement.tests.unit.plugins.module_utils.nova_lives import (
-    OPERATIONS,
-    begin,
-    begun_with,
-    do,
-    lost,
-    make,
-)
-from ansible_collections.osops.placement.tests.unit.plugins.module_utils.nova_model import Nova
-from ansible_collections.osops.placement.tests.unit.plugins.module_utils.world import (
-    answer,
-)
-
-if t.TYPE_CHECKING:
-    from ansible_collections.osops.placement.plugins.module_utils._core.models.verdict import (
-        Finding,
-    )
-    from ansible_collections.osops.placement.tests.unit.plugins.module_utils.nova_lives import (
-        Life,
-        Operation,
-    )
+from .....examples import count_examples
+from ...judging import NO_MINIMUM_AGE, judge
+from ...nova_lives import OPERATIONS, Life, Operation, begin, begun_with, do, lost, make
+from ...nova_model import Nova
+from ...world import answer
 
 # Approximately the number of requests of a detection here.
 LONGEST = 30

@@ -8,29 +8,22 @@ from __future__ import annotations
 
 import dataclasses as d
 import json
+import pathlib
 import types
 import typing as t
 
 import pytest
 
-from ansible_collections.osops.placement.plugins.module_utils._common.errors import (
+from .......plugins.module_utils._common.errors import (
     NO_REASON,
     CloudError,
     JournalError,
     Reason,
     UnsoundReading,
 )
-from ansible_collections.osops.placement.plugins.module_utils._core.changes.outcomes import (
-    conclude_run,
-    run_steps,
-)
-from ansible_collections.osops.placement.plugins.module_utils._core.findings.entries import (
-    MAX_RETURNED,
-)
-from ansible_collections.osops.placement.plugins.module_utils._core.plan.limits import explain_abort
-
-if t.TYPE_CHECKING:
-    import pathlib
+from .......plugins.module_utils._core.changes.outcomes import conclude_run, run_steps
+from .......plugins.module_utils._core.findings.entries import MAX_RETURNED
+from .......plugins.module_utils._core.plan.limits import explain_abort
 
 NAMES = ("made", "skipped", "failed")
 

@@ -12,46 +12,26 @@ from __future__ import annotations
 import dataclasses as d
 import types
 import typing as t
+from collections.abc import Callable, Iterable
 
 import pytest
 
-from ansible_collections.osops.placement.plugins.module_utils._common.errors import (
+from .......plugins.module_utils._common.errors import (
     CloudError,
     InvalidInput,
     JournalError,
     Reason,
 )
-from ansible_collections.osops.placement.plugins.module_utils._core.changes import provider_trees
-from ansible_collections.osops.placement.plugins.module_utils._core.changes.group_check import (
-    EVERY_HOST,
-)
-from ansible_collections.osops.placement.plugins.module_utils._core.models.change import (
-    ProviderRemoval,
-)
-from ansible_collections.osops.placement.plugins.module_utils._core.models.nova import (
-    Hypervisor,
-    Service,
-)
-from ansible_collections.osops.placement.plugins.module_utils._core.models.snapshot import Scope
-from ansible_collections.osops.placement.plugins.module_utils._core.plan.plan import TreeStep
-from ansible_collections.osops.placement.tests.unit.plugins.module_utils.judging import (
-    NO_MINIMUM_AGE,
-    judge,
-)
-from ansible_collections.osops.placement.tests.unit.plugins.module_utils.world import (
-    World,
-    answer,
-)
-
-if t.TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
-
-    from ansible_collections.osops.placement.plugins.module_utils._core.changes.outcomes import (
-        Outcome,
-    )
-    from ansible_collections.osops.placement.plugins.module_utils._core.models.placement import (
-        Provider,
-    )
+from .......plugins.module_utils._core.changes import provider_trees
+from .......plugins.module_utils._core.changes.group_check import EVERY_HOST
+from .......plugins.module_utils._core.changes.outcomes import Outcome
+from .......plugins.module_utils._core.models.change import ProviderRemoval
+from .......plugins.module_utils._core.models.nova import Hypervisor, Service
+from .......plugins.module_utils._core.models.placement import Provider
+from .......plugins.module_utils._core.models.snapshot import Scope
+from .......plugins.module_utils._core.plan.plan import TreeStep
+from ...judging import NO_MINIMUM_AGE, judge
+from ...world import World, answer
 
 
 class Site:

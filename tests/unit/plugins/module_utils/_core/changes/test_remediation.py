@@ -11,27 +11,18 @@ import typing as t
 
 import pytest
 
-from ansible_collections.osops.placement.plugins.module_utils._common.errors import (
+from .......plugins.module_utils._common.errors import (
     AllocationConflict,
     CloudError,
     UnsoundReading,
 )
-from ansible_collections.osops.placement.plugins.module_utils._core.changes import remediation
-from ansible_collections.osops.placement.plugins.module_utils._core.changes.remediation import (
-    Remediation,
-    list_providers,
-)
-from ansible_collections.osops.placement.plugins.module_utils._core.models.change import Change
-from ansible_collections.osops.placement.plugins.module_utils._core.models.nova import Service
-from ansible_collections.osops.placement.plugins.module_utils._core.plan.plan import Step
-from ansible_collections.osops.placement.tests.unit.plugins.module_utils.judging import (
-    NO_MINIMUM_AGE,
-    judge,
-)
-from ansible_collections.osops.placement.tests.unit.plugins.module_utils.world import (
-    World,
-    answer,
-)
+from .......plugins.module_utils._core.changes import remediation
+from .......plugins.module_utils._core.changes.remediation import Remediation, list_providers
+from .......plugins.module_utils._core.models.change import Change
+from .......plugins.module_utils._core.models.nova import Service
+from .......plugins.module_utils._core.plan.plan import Step
+from ...judging import NO_MINIMUM_AGE, judge
+from ...world import World, answer
 
 MANY_SERVICES = 7000
 

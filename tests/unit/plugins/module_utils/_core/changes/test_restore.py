@@ -13,6 +13,7 @@ import collections
 import copy
 import dataclasses as d
 import json
+import pathlib
 import types
 import typing as t
 
@@ -20,67 +21,44 @@ import hypothesis
 import hypothesis.strategies as st
 import pytest
 
-from ansible_collections.osops.placement.plugins.module_utils._common.errors import (
-    NO_REASON,
-    InvalidInput,
-    Reason,
-)
-from ansible_collections.osops.placement.plugins.module_utils._core.changes.journal import (
+from .......plugins.module_utils._common.errors import NO_REASON, InvalidInput, Reason
+from .......plugins.module_utils._core.changes.journal import (
     BEFORE,
     PLANNED,
     Journal,
     build_record,
     read_journal,
 )
-from ansible_collections.osops.placement.plugins.module_utils._core.changes.outcomes import Outcome
-from ansible_collections.osops.placement.plugins.module_utils._core.changes.records import (
+from .......plugins.module_utils._core.changes.outcomes import Outcome
+from .......plugins.module_utils._core.changes.records import (
     TreeAddition,
     find_changes,
     find_deleted_providers,
 )
-from ansible_collections.osops.placement.plugins.module_utils._core.changes.restore import (
+from .......plugins.module_utils._core.changes.restore import (
     Restoration,
     RestoreCheck,
     find_restore_steps,
     invert_change,
     restore,
 )
-from ansible_collections.osops.placement.plugins.module_utils._core.changes.tree_restore import (
-    TreeOutcome,
-)
-from ansible_collections.osops.placement.plugins.module_utils._core.clients.allocation_writer import (  # noqa: E501
-    AllocationWriter,
-)
-from ansible_collections.osops.placement.plugins.module_utils._core.clients.nova import NovaReader
-from ansible_collections.osops.placement.plugins.module_utils._core.clients.placement import (
-    PlacementReader,
-)
-from ansible_collections.osops.placement.plugins.module_utils._core.models.change import (
+from .......plugins.module_utils._core.changes.tree_restore import TreeOutcome
+from .......plugins.module_utils._core.clients.allocation_writer import AllocationWriter
+from .......plugins.module_utils._core.clients.nova import NovaReader
+from .......plugins.module_utils._core.clients.placement import PlacementReader
+from .......plugins.module_utils._core.models.change import (
     Change,
     ProviderRemoval,
     build_body,
     build_change,
     is_same_allocation,
 )
-from ansible_collections.osops.placement.plugins.module_utils._core.models.placement import (
-    Allocation,
-    Provider,
-)
-from ansible_collections.osops.placement.plugins.module_utils._core.options.policy import (
-    parse_policy,
-)
-from ansible_collections.osops.placement.plugins.module_utils._core.plan.plan import Step, TreeStep
-from ansible_collections.osops.placement.tests.unit.examples import count_examples
-from ansible_collections.osops.placement.tests.unit.plugins.module_utils.placement import (
-    HERE,
-    THERE,
-    Placement,
-    uuid,
-)
-from ansible_collections.osops.placement.tests.unit.plugins.module_utils.service import Service
-
-if t.TYPE_CHECKING:
-    import pathlib
+from .......plugins.module_utils._core.models.placement import Allocation, Provider
+from .......plugins.module_utils._core.options.policy import parse_policy
+from .......plugins.module_utils._core.plan.plan import Step, TreeStep
+from .....examples import count_examples
+from ...placement import HERE, THERE, Placement, uuid
+from ...service import Service
 
 ENDPOINT = "http://placement"
 A, B, C = (f"aaaaaaa{number}-0000-4000-8000-000000000000" for number in range(3))

@@ -12,44 +12,24 @@ from __future__ import annotations
 import dataclasses as d
 import types
 import typing as t
+from collections.abc import Callable, Iterable
 
 import pytest
 
-from ansible_collections.osops.placement.plugins.module_utils._common.errors import CloudError
-from ansible_collections.osops.placement.plugins.module_utils._core.changes import (
-    provider_trees,
-    remediation,
-)
-from ansible_collections.osops.placement.plugins.module_utils._core.clients import allocation_writer
-from ansible_collections.osops.placement.plugins.module_utils._core.clients.api import Api
-from ansible_collections.osops.placement.plugins.module_utils._core.models.change import (
-    Change,
-    ProviderRemoval,
-)
-from ansible_collections.osops.placement.plugins.module_utils._core.models.snapshot import Scope
-from ansible_collections.osops.placement.plugins.module_utils._core.plan.plan import Step, TreeStep
-from ansible_collections.osops.placement.tests.unit.plugins.module_utils import nova_operations
-from ansible_collections.osops.placement.tests.unit.plugins.module_utils._core.changes.test_nova_races import (  # noqa: E501
-    Cloud,
-    open_collector,
-)
-from ansible_collections.osops.placement.tests.unit.plugins.module_utils.judging import (
-    NO_MINIMUM_AGE,
-    judge,
-)
-from ansible_collections.osops.placement.tests.unit.plugins.module_utils.nova_lives import (
-    Life,
-    booted,
-)
-from ansible_collections.osops.placement.tests.unit.plugins.module_utils.nova_model import Nova
-from ansible_collections.osops.placement.tests.unit.plugins.module_utils.world import World
-
-if t.TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
-
-    from ansible_collections.osops.placement.plugins.module_utils._core.changes.outcomes import (
-        Outcome,
-    )
+from .......plugins.module_utils._common.errors import CloudError
+from .......plugins.module_utils._core.changes import provider_trees, remediation
+from .......plugins.module_utils._core.changes.outcomes import Outcome
+from .......plugins.module_utils._core.clients import allocation_writer
+from .......plugins.module_utils._core.clients.api import Api
+from .......plugins.module_utils._core.models.change import Change, ProviderRemoval
+from .......plugins.module_utils._core.models.snapshot import Scope
+from .......plugins.module_utils._core.plan.plan import Step, TreeStep
+from ... import nova_operations
+from ...judging import NO_MINIMUM_AGE, judge
+from ...nova_lives import Life, booted
+from ...nova_model import Nova
+from ...world import World
+from .test_nova_races import Cloud, open_collector
 
 
 class SlowJournal:

@@ -18,67 +18,43 @@ import hypothesis
 import hypothesis.strategies as st
 import pytest
 
-from ansible_collections.osops.placement.plugins.module_utils._common.errors import (
+from .......plugins.module_utils._common.errors import (
     CloudError,
     InvalidInput,
     JournalError,
     ProviderConflict,
     Reason,
 )
-from ansible_collections.osops.placement.plugins.module_utils._core.changes.journal import (
+from .......plugins.module_utils._core.changes.journal import (
     BEFORE,
     PLANNED,
     Journal,
     build_record,
     read_journal,
 )
-from ansible_collections.osops.placement.plugins.module_utils._core.changes.records import (
+from .......plugins.module_utils._core.changes.records import (
     describe_inventory_changes,
     find_changes,
     find_deleted_trees,
     find_lost_aggregates,
     find_lost_traits,
 )
-from ansible_collections.osops.placement.plugins.module_utils._core.changes.restore import (
-    Restoration,
-)
-from ansible_collections.osops.placement.plugins.module_utils._core.changes.tree_restore import (
-    TreeOutcome,
-    TreeRestorer,
-)
-from ansible_collections.osops.placement.plugins.module_utils._core.clients import provider_writer
-from ansible_collections.osops.placement.plugins.module_utils._core.clients.placement import (
-    PlacementReader,
-)
-from ansible_collections.osops.placement.plugins.module_utils._core.clients.provider_state import (
+from .......plugins.module_utils._core.changes.restore import Restoration
+from .......plugins.module_utils._core.changes.tree_restore import TreeOutcome, TreeRestorer
+from .......plugins.module_utils._core.clients import provider_writer
+from .......plugins.module_utils._core.clients.placement import PlacementReader
+from .......plugins.module_utils._core.clients.provider_state import (
     ProviderState,
     ProviderStateReader,
     parse_provider_state,
 )
-from ansible_collections.osops.placement.plugins.module_utils._core.clients.provider_writer import (
-    ProviderWriter,
-)
-from ansible_collections.osops.placement.plugins.module_utils._core.models.change import (
-    ProviderRemoval,
-)
-from ansible_collections.osops.placement.plugins.module_utils._core.models.nova import Aggregate
-from ansible_collections.osops.placement.plugins.module_utils._core.models.placement import (
-    Inventory,
-    Provider,
-)
-from ansible_collections.osops.placement.plugins.module_utils._core.plan.plan import TreeStep
-from ansible_collections.osops.placement.tests.unit.plugins.module_utils.trees import (
-    CHILD,
-    DISKS,
-    OTHER,
-    RACK,
-    ROOT,
-    Trees,
-    inventory,
-    lost,
-    refused,
-)
-from ansible_collections.osops.placement.tests.unit.reasons import has_id
+from .......plugins.module_utils._core.clients.provider_writer import ProviderWriter
+from .......plugins.module_utils._core.models.change import ProviderRemoval
+from .......plugins.module_utils._core.models.nova import Aggregate
+from .......plugins.module_utils._core.models.placement import Inventory, Provider
+from .......plugins.module_utils._core.plan.plan import TreeStep
+from .....reasons import has_id
+from ...trees import CHILD, DISKS, OTHER, RACK, ROOT, Trees, inventory, lost, refused
 
 ENDPOINT = "http://placement/"
 OLD_JOURNAL = pathlib.Path(__file__).parents[5] / "fixtures" / "journal" / "1.0.0.jsonl"

@@ -14,25 +14,15 @@ import typing as t
 import pytest
 import yaml
 
-from ansible_collections.osops.placement.plugins.module_utils._core.clients.argspec import run
-from ansible_collections.osops.placement.plugins.module_utils._core.models.kind import REMEDIATE
-from ansible_collections.osops.placement.plugins.module_utils._core.models.kinds import KINDS
-from ansible_collections.osops.placement.plugins.module_utils._core.options.connection import (
-    ConnectionOptions,
-)
-from ansible_collections.osops.placement.plugins.module_utils._core.options.orphan_cleanup import (
-    OrphanCleanupOptions,
-)
-from ansible_collections.osops.placement.plugins.module_utils._hosts.host_decommission import (
-    HOST_DECOMMISSION,
-)
-from ansible_collections.osops.placement.plugins.module_utils._hosts.retirement import (
-    RetirementOptions,
-)
-from ansible_collections.osops.placement.plugins.plugin_utils._report.notification import (
-    NOTICE_FORMATTERS,
-)
-from ansible_collections.osops.placement.plugins.plugin_utils._report.report_files import FORMATS
+from .......plugins.module_utils._core.clients.argspec import run
+from .......plugins.module_utils._core.models.kind import REMEDIATE
+from .......plugins.module_utils._core.models.kinds import KINDS
+from .......plugins.module_utils._core.options.connection import ConnectionOptions
+from .......plugins.module_utils._core.options.orphan_cleanup import OrphanCleanupOptions
+from .......plugins.module_utils._hosts.host_decommission import HOST_DECOMMISSION
+from .......plugins.module_utils._hosts.retirement import RetirementOptions
+from .......plugins.plugin_utils._report.notification import NOTICE_FORMATTERS
+from .......plugins.plugin_utils._report.report_files import FORMATS
 
 ROOT = pathlib.Path(__file__).parents[6]
 

@@ -8,51 +8,28 @@ from __future__ import annotations
 
 import dataclasses as d
 import typing as t
+from collections.abc import Callable
 
 import pytest
 
-from ansible_collections.osops.placement.plugins.module_utils._core.expected.amounts import (
-    AmountCounts,
-    count_amounts,
-)
-from ansible_collections.osops.placement.plugins.module_utils._core.facts.index import SnapshotIndex
-from ansible_collections.osops.placement.plugins.module_utils._core.models.nova import Action
-from ansible_collections.osops.placement.plugins.module_utils._core.models.resource_request import (
+from .......plugins.module_utils._core.expected.amounts import AmountCounts, count_amounts
+from .......plugins.module_utils._core.facts.index import SnapshotIndex
+from .......plugins.module_utils._core.models.nova import Action
+from .......plugins.module_utils._core.models.resource_request import (
     AcceleratorRequest,
     DeviceProfile,
     PciAlias,
     PortGroup,
     ServerPort,
 )
-from ansible_collections.osops.placement.plugins.module_utils._core.models.snapshot import (
-    NOT_ASKED,
-    ListedAmounts,
-)
-from ansible_collections.osops.placement.plugins.module_utils._core.options.policy import Policy
-from ansible_collections.osops.placement.tests.unit.plugins.module_utils.judging import (
-    NO_MINIMUM_AGE,
-    judge,
-)
-from ansible_collections.osops.placement.tests.unit.plugins.module_utils.world import (
-    CLAIM,
-    FLAVOR,
-    NOW,
-    PLENTY,
-    World,
-    answer,
-)
+from .......plugins.module_utils._core.models.snapshot import NOT_ASKED, Evidence, ListedAmounts
+from .......plugins.module_utils._core.models.verdict import Finding
+from .......plugins.module_utils._core.options.policy import Policy
+from ...judging import NO_MINIMUM_AGE, judge
+from ...world import CLAIM, FLAVOR, NOW, PLENTY, World, answer
 
-if t.TYPE_CHECKING:
-    from collections.abc import Callable
+Situation = Callable[["Cloud"], str]
 
-    from ansible_collections.osops.placement.plugins.module_utils._core.models.snapshot import (
-        Evidence,
-    )
-    from ansible_collections.osops.placement.plugins.module_utils._core.models.verdict import (
-        Finding,
-    )
-
-    Situation = Callable[["Cloud"], str]
 
 BANDWIDTH = "NET_BW_EGR_KILOBIT_PER_SEC"
 NO_DISK = {"VCPU": 1, "MEMORY_MB": 512}

@@ -8,23 +8,19 @@ from __future__ import annotations
 
 import dataclasses as d
 import typing as t
+from collections.abc import Mapping
 
 import pytest
 
-from ansible_collections.osops.placement.plugins.module_utils._core.expected.placing import (
-    Expectation,
-    compare,
-)
-from ansible_collections.osops.placement.plugins.module_utils._core.expected.request import (
-    build_requests,
-)
-from ansible_collections.osops.placement.plugins.module_utils._core.models.resource_request import (
+from .......plugins.module_utils._core.expected.placing import Expectation, compare
+from .......plugins.module_utils._core.expected.request import build_requests
+from .......plugins.module_utils._core.models.resource_request import (
     AcceleratorRequest,
     HostTree,
     PciAlias,
     ServerInputs,
 )
-from ansible_collections.osops.placement.tests.unit.plugins.module_utils.shapes_of_requests import (
+from ...shapes_of_requests import (
     PCI,
     PLAIN_AMOUNTS,
     ROOT,
@@ -35,9 +31,6 @@ from ansible_collections.osops.placement.tests.unit.plugins.module_utils.shapes_
     make_provider,
     make_tree,
 )
-
-if t.TYPE_CHECKING:
-    from collections.abc import Mapping
 
 BANDWIDTH = "NET_BW_EGR_KILOBIT_PER_SEC"
 PACKETS = "NET_PACKET_RATE_KILOPACKET_PER_SEC"

@@ -11,7 +11,7 @@ import itertools
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ansible_collections.osops.placement.plugins.module_utils._core.expected.search import (
+from .......plugins.module_utils._core.expected.search import (
     Amounts,
     Problem,
     Unit,

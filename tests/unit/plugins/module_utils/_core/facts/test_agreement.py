@@ -14,23 +14,20 @@ import typing as t
 
 import pytest
 
-from ansible_collections.osops.placement.plugins.module_utils._common.errors import Reason
-from ansible_collections.osops.placement.plugins.module_utils._core.facts.agreement import (
+from .......plugins.module_utils._common.errors import Reason
+from .......plugins.module_utils._core.facts.agreement import (
     list_disagreements,
     list_doubtful_hosts,
     list_host_names,
     list_hosts_to_look_up,
 )
-from ansible_collections.osops.placement.plugins.module_utils._core.facts.soundness import (
+from .......plugins.module_utils._core.facts.soundness import (
     list_failed_absence_checks,
     list_failed_checks,
 )
-from ansible_collections.osops.placement.plugins.module_utils._core.models.nova import (
-    Aggregate,
-    Service,
-)
-from ansible_collections.osops.placement.plugins.module_utils._core.models.snapshot import Snapshot
-from ansible_collections.osops.placement.tests.unit.plugins.module_utils.world import World, answer
+from .......plugins.module_utils._core.models.nova import Aggregate, Service
+from .......plugins.module_utils._core.models.snapshot import Snapshot
+from ...world import World, answer
 
 HERE, THERE, NEW = "compute-1", "compute-2", "new-cell-1"
 

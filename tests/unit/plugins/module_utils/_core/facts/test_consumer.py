@@ -15,23 +15,11 @@ import typing as t
 import hypothesis
 import pytest
 
-from ansible_collections.osops.placement.plugins.module_utils._core.facts.consumer import (
-    build_views,
-)
-from ansible_collections.osops.placement.plugins.module_utils._core.facts.index import SnapshotIndex
-from ansible_collections.osops.placement.tests.unit.plugins.module_utils.situations import (
-    Cloud,
-    ended_migration,
-    evacuated_source,
-    extra_host,
-)
-from ansible_collections.osops.placement.tests.unit.plugins.module_utils.worlds import worlds
-
-if t.TYPE_CHECKING:
-    from ansible_collections.osops.placement.tests.unit.plugins.module_utils.situations import (
-        Situation,
-    )
-    from ansible_collections.osops.placement.tests.unit.plugins.module_utils.world import World
+from .......plugins.module_utils._core.facts.consumer import build_views
+from .......plugins.module_utils._core.facts.index import SnapshotIndex
+from ...situations import Cloud, Situation, ended_migration, evacuated_source, extra_host
+from ...world import World
+from ...worlds import worlds
 
 
 @pytest.mark.parametrize(

@@ -11,20 +11,16 @@ import typing as t
 
 import pytest
 
-from ansible_collections.osops.placement.plugins.module_utils._core.facts.gaps import (
+from .......plugins.module_utils._core.facts.gaps import (
     choose_providers,
     explain_contradictions,
     explain_loss,
 )
-from ansible_collections.osops.placement.plugins.module_utils._core.facts.index import SnapshotIndex
-from ansible_collections.osops.placement.plugins.module_utils._core.judging.engine import judge
-from ansible_collections.osops.placement.plugins.module_utils._core.options.policy import Policy
-from ansible_collections.osops.placement.tests.unit.plugins.module_utils.world import World
-
-if t.TYPE_CHECKING:
-    from ansible_collections.osops.placement.plugins.module_utils._core.models.snapshot import (
-        Snapshot,
-    )
+from .......plugins.module_utils._core.facts.index import SnapshotIndex
+from .......plugins.module_utils._core.judging.engine import judge
+from .......plugins.module_utils._core.models.snapshot import Snapshot
+from .......plugins.module_utils._core.options.policy import Policy
+from ...world import World
 
 
 class Site(World):

@@ -11,38 +11,15 @@ import typing as t
 
 import pytest
 
-from ansible_collections.osops.placement.plugins.module_utils._core.facts.consumer import (
-    build_views,
-)
-from ansible_collections.osops.placement.plugins.module_utils._core.facts.gaps import (
-    find_gap,
-    list_touched_hosts,
-)
-from ansible_collections.osops.placement.plugins.module_utils._core.facts.index import SnapshotIndex
-from ansible_collections.osops.placement.plugins.module_utils._core.models.kind import EVERY
-from ansible_collections.osops.placement.plugins.module_utils._core.models.placement import (
-    ProviderDetails,
-)
-from ansible_collections.osops.placement.plugins.module_utils._core.models.snapshot import (
-    LISTED_BY_SERVERS,
-)
-from ansible_collections.osops.placement.tests.unit.plugins.module_utils.judging import (
-    NO_MINIMUM_AGE,
-    judge,
-)
-from ansible_collections.osops.placement.tests.unit.plugins.module_utils.world import (
-    PLENTY,
-    World,
-    answer,
-)
-
-if t.TYPE_CHECKING:
-    from ansible_collections.osops.placement.plugins.module_utils._core.models.snapshot import (
-        Snapshot,
-    )
-    from ansible_collections.osops.placement.plugins.module_utils._core.models.verdict import (
-        Finding,
-    )
+from .......plugins.module_utils._core.facts.consumer import build_views
+from .......plugins.module_utils._core.facts.gaps import find_gap, list_touched_hosts
+from .......plugins.module_utils._core.facts.index import SnapshotIndex
+from .......plugins.module_utils._core.models.kind import EVERY
+from .......plugins.module_utils._core.models.placement import ProviderDetails
+from .......plugins.module_utils._core.models.snapshot import LISTED_BY_SERVERS, Snapshot
+from .......plugins.module_utils._core.models.verdict import Finding
+from ...judging import NO_MINIMUM_AGE, judge
+from ...world import PLENTY, World, answer
 
 SILENT = "dead-1"
 

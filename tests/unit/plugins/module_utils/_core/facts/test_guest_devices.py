@@ -8,26 +8,16 @@ from __future__ import annotations
 
 import dataclasses as d
 import typing as t
+from collections.abc import Callable
 
 import pytest
 
-from ansible_collections.osops.placement.plugins.module_utils._core.facts.devices import (
-    find_device_address,
-)
-from ansible_collections.osops.placement.plugins.module_utils._core.models.guest_devices import (
-    GuestDevices,
-    HostGuests,
-)
-from ansible_collections.osops.placement.plugins.module_utils._core.options.policy import Policy
-from ansible_collections.osops.placement.tests.unit.plugins.module_utils.judging import judge
-from ansible_collections.osops.placement.tests.unit.plugins.module_utils.world import CLAIM, World
-
-if t.TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from ansible_collections.osops.placement.plugins.module_utils._core.models.verdict import (
-        Finding,
-    )
+from .......plugins.module_utils._core.facts.devices import find_device_address
+from .......plugins.module_utils._core.models.guest_devices import GuestDevices, HostGuests
+from .......plugins.module_utils._core.models.verdict import Finding
+from .......plugins.module_utils._core.options.policy import Policy
+from ...judging import judge
+from ...world import CLAIM, World
 
 # Nova answers at 15:00:00 (`world.ASKED_AT`).
 LONG_AGO, SEEN_AT = "2026-11-20T08:00:00Z", "2026-11-20T14:50:00Z"

@@ -13,26 +13,19 @@ that would be freed.
 from __future__ import annotations
 
 import dataclasses as d
-import typing as t
+from collections.abc import Callable
 
 import pytest
 
-from ansible_collections.osops.placement.plugins.module_utils._core.facts.guest_location import (
-    list_relevant_request_ids,
-)
-from ansible_collections.osops.placement.plugins.module_utils._core.models.nova import Action
-from ansible_collections.osops.placement.plugins.module_utils._core.options.policy import Policy
-from ansible_collections.osops.placement.tests.unit.plugins.module_utils.judging import judge
-from ansible_collections.osops.placement.tests.unit.plugins.module_utils.world import LATER, World
+from .......plugins.module_utils._core.facts.guest_location import list_relevant_request_ids
+from .......plugins.module_utils._core.models.nova import Action
+from .......plugins.module_utils._core.models.verdict import Finding
+from .......plugins.module_utils._core.options.policy import Policy
+from ...judging import judge
+from ...world import LATER, World
 
-if t.TYPE_CHECKING:
-    from collections.abc import Callable
+Situation = Callable[["Cloud"], object]
 
-    from ansible_collections.osops.placement.plugins.module_utils._core.models.verdict import (
-        Finding,
-    )
-
-    Situation = Callable[["Cloud"], object]
 
 EARLIER = "2026-11-20T11:00:00.000000"
 MUCH_LATER = "2026-11-20T14:00:00.000000"

@@ -11,18 +11,14 @@ import typing as t
 
 import pytest
 
-from ansible_collections.osops.placement.plugins.module_utils._core.facts.microversions import (
+from .......plugins.module_utils._core.facts.microversions import (
     explain_unprovable,
     list_unmet_requirements,
 )
-from ansible_collections.osops.placement.plugins.module_utils._core.facts.soundness import (
-    list_blocking_requirements,
-)
-from ansible_collections.osops.placement.plugins.module_utils._core.options.policy import Policy
-from ansible_collections.osops.placement.tests.unit.plugins.module_utils.judging import (
-    build_findings,
-)
-from ansible_collections.osops.placement.tests.unit.plugins.module_utils.world import World
+from .......plugins.module_utils._core.facts.soundness import list_blocking_requirements
+from .......plugins.module_utils._core.options.policy import Policy
+from ...judging import build_findings
+from ...world import World
 
 
 def _found(**versions: tuple[int, int]) -> t.Any:

@@ -8,42 +8,18 @@ from __future__ import annotations
 
 import dataclasses as d
 import typing as t
+from collections.abc import Callable
 
 import pytest
 
-from ansible_collections.osops.placement.plugins.module_utils._core.facts.devices import (
-    MAX_PORT_ACTIONS,
-)
-from ansible_collections.osops.placement.plugins.module_utils._core.models.nova import (
-    Action,
-    ActionEvent,
-)
-from ansible_collections.osops.placement.plugins.module_utils._core.models.resource_request import (
-    PortGroup,
-    ServerPort,
-)
-from ansible_collections.osops.placement.plugins.module_utils._core.options.policy import Policy
-from ansible_collections.osops.placement.tests.unit.plugins.module_utils.judging import (
-    NO_MINIMUM_AGE,
-    judge,
-)
-from ansible_collections.osops.placement.tests.unit.plugins.module_utils.world import (
-    CLAIM,
-    FLAVOR,
-    NOW,
-    World,
-    answer,
-)
-
-if t.TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from ansible_collections.osops.placement.plugins.module_utils._core.models.snapshot import (
-        Snapshot,
-    )
-    from ansible_collections.osops.placement.plugins.module_utils._core.models.verdict import (
-        Finding,
-    )
+from .......plugins.module_utils._core.facts.devices import MAX_PORT_ACTIONS
+from .......plugins.module_utils._core.models.nova import Action, ActionEvent
+from .......plugins.module_utils._core.models.resource_request import PortGroup, ServerPort
+from .......plugins.module_utils._core.models.snapshot import Snapshot
+from .......plugins.module_utils._core.models.verdict import Finding
+from .......plugins.module_utils._core.options.policy import Policy
+from ...judging import NO_MINIMUM_AGE, judge
+from ...world import CLAIM, FLAVOR, NOW, World, answer
 
 EGRESS, INGRESS = "NET_BW_EGR_KILOBIT_PER_SEC", "NET_BW_IGR_KILOBIT_PER_SEC"
 PACKETS = "NET_PACKET_RATE_KILOPACKET_PER_SEC"

@@ -10,24 +10,17 @@ import typing as t
 
 import pytest
 
-from ansible_collections.osops.placement.plugins.module_utils._common.errors import (
-    CloudError,
-    InvalidInput,
-    UnsoundReading,
-)
-from ansible_collections.osops.placement.plugins.module_utils._core.facts.trees import (
+from .......plugins.module_utils._common.errors import CloudError, InvalidInput, UnsoundReading
+from .......plugins.module_utils._core.facts.trees import (
     check_no_compute_node,
     describe_consumers,
     find_tree,
     require_compute_nodes,
 )
-from ansible_collections.osops.placement.plugins.module_utils._core.models.nova import (
-    Hypervisor,
-    Service,
-)
-from ansible_collections.osops.placement.plugins.module_utils._core.models.placement import Provider
-from ansible_collections.osops.placement.tests.unit.plugins.module_utils.world import answer
-from ansible_collections.osops.placement.tests.unit.reasons import has_id
+from .......plugins.module_utils._core.models.nova import Hypervisor, Service
+from .......plugins.module_utils._core.models.placement import Provider
+from .....reasons import has_id
+from ...world import answer
 
 GHOST = "0a000000-0000-4000-8000-000000000001"
 CHILD = "0b000000-0000-4000-8000-000000000002"

@@ -10,11 +10,8 @@ import typing as t
 
 import pytest
 
-from ansible_collections.osops.placement.plugins.module_utils._common.errors import (
-    CloudError,
-    InvalidInput,
-)
-from ansible_collections.osops.placement.plugins.module_utils._core.facts.services import (
+from .......plugins.module_utils._common.errors import CloudError, InvalidInput
+from .......plugins.module_utils._core.facts.services import (
     apply_update,
     build_update,
     describe_services,
@@ -22,8 +19,8 @@ from ansible_collections.osops.placement.plugins.module_utils._core.facts.servic
     get_listed_services,
     require_service,
 )
-from ansible_collections.osops.placement.plugins.module_utils._core.models.nova import Service
-from ansible_collections.osops.placement.plugins.module_utils._core.models.snapshot import Answer
+from .......plugins.module_utils._core.models.nova import Service
+from .......plugins.module_utils._core.models.snapshot import Answer
 
 ONE = "0a000000-0000-4000-8000-000000000001"
 TWO = "0a000000-0000-4000-8000-000000000002"

@@ -11,30 +11,16 @@ import typing as t
 
 import pytest
 
-from ansible_collections.osops.placement.plugins.module_utils._core.facts.soundness import (
+from .......plugins.module_utils._core.facts.soundness import (
     find_region_mismatch,
     list_down_cell_hosts,
     list_failed_absence_checks,
     list_failed_checks,
     list_unjudged_hosts,
 )
-from ansible_collections.osops.placement.plugins.module_utils._core.models.nova import (
-    Hypervisor,
-    Migration,
-    Server,
-    Service,
-)
-from ansible_collections.osops.placement.plugins.module_utils._core.models.snapshot import (
-    LISTED_BY_SERVERS,
-    Answer,
-    Snapshot,
-)
-from ansible_collections.osops.placement.tests.unit.plugins.module_utils.world import (
-    OUR_PROJECT,
-    PROJECT,
-    World,
-    answer,
-)
+from .......plugins.module_utils._core.models.nova import Hypervisor, Migration, Server, Service
+from .......plugins.module_utils._core.models.snapshot import LISTED_BY_SERVERS, Answer, Snapshot
+from ...world import OUR_PROJECT, PROJECT, World, answer
 
 UP = Service("nova-compute", "compute-1", "enabled", "up")
 DOWN = Service("nova-compute", "compute-2", "disabled", "down")

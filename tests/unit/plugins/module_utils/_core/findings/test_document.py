@@ -15,27 +15,11 @@ import typing as t
 
 import pytest
 
-from ansible_collections.osops.placement.plugins.module_utils._core.findings.entries import FORMAT
-from ansible_collections.osops.placement.plugins.module_utils._core.models.placement import (
-    sum_amounts,
-)
-from ansible_collections.osops.placement.plugins.module_utils._core.models.snapshot import (
-    HostGroups,
-    Scope,
-)
-from ansible_collections.osops.placement.tests.unit.plugins.module_utils.judging import (
-    NO_MINIMUM_AGE,
-    build_findings,
-)
-from ansible_collections.osops.placement.tests.unit.plugins.module_utils.world import (
-    ASKED_AT,
-    CLAIM,
-    NOW,
-    OLD,
-    PROJECT,
-    World,
-    answer,
-)
+from .......plugins.module_utils._core.findings.entries import FORMAT
+from .......plugins.module_utils._core.models.placement import sum_amounts
+from .......plugins.module_utils._core.models.snapshot import HostGroups, Scope
+from ...judging import NO_MINIMUM_AGE, build_findings
+from ...world import ASKED_AT, CLAIM, NOW, OLD, PROJECT, World, answer
 
 
 class Cloud:

@@ -9,18 +9,14 @@ from __future__ import annotations
 import dataclasses as d
 import json
 import typing as t
+from pathlib import Path
 
 import pytest
 
-from ansible_collections.osops.placement.plugins.module_utils._common.json_files import (
-    read_or_put_aside,
-    write_json,
-)
-from ansible_collections.osops.placement.plugins.module_utils._core.findings import sightings
-from ansible_collections.osops.placement.plugins.module_utils._core.findings.selection import (
-    Selection,
-)
-from ansible_collections.osops.placement.plugins.module_utils._core.findings.sightings import (
+from .......plugins.module_utils._common.json_files import read_or_put_aside, write_json
+from .......plugins.module_utils._core.findings import sightings
+from .......plugins.module_utils._core.findings.selection import Selection
+from .......plugins.module_utils._core.findings.sightings import (
     HISTORY_LOST,
     History,
     extract_history,
@@ -28,19 +24,10 @@ from ansible_collections.osops.placement.plugins.module_utils._core.findings.sig
     parse_history,
     retain_first_seen,
 )
-from ansible_collections.osops.placement.plugins.module_utils._core.models.snapshot import Scope
-from ansible_collections.osops.placement.plugins.module_utils._core.options.policy import Policy
-from ansible_collections.osops.placement.tests.unit.plugins.module_utils.judging import (
-    build_findings,
-)
-from ansible_collections.osops.placement.tests.unit.plugins.module_utils.world import (
-    NOW,
-    World,
-    answer,
-)
-
-if t.TYPE_CHECKING:
-    from pathlib import Path
+from .......plugins.module_utils._core.models.snapshot import Scope
+from .......plugins.module_utils._core.options.policy import Policy
+from ...judging import build_findings
+from ...world import NOW, World, answer
 
 THEN = "2026-01-02T03:04:05Z"
 LISTS = ("findings", "protected", "undecided")

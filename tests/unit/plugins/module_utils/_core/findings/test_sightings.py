@@ -16,44 +16,25 @@ import typing as t
 
 import pytest
 
-from ansible_collections.osops.placement.plugins.module_utils._common.errors import InvalidInput
-from ansible_collections.osops.placement.plugins.module_utils._common.times import format_time
-from ansible_collections.osops.placement.plugins.module_utils._core.findings.sightings import (
+from .......plugins.module_utils._common.errors import InvalidInput
+from .......plugins.module_utils._common.times import format_time
+from .......plugins.module_utils._core.findings.sightings import (
     History,
     extract_history,
     parse_first_seen,
     parse_min_sightings,
     parse_sightings,
 )
-from ansible_collections.osops.placement.plugins.module_utils._core.models.kinds import (
-    CHANGEABLE_KINDS,
-)
-from ansible_collections.osops.placement.plugins.module_utils._core.models.snapshot import Scope
-from ansible_collections.osops.placement.plugins.module_utils._core.plan.limits import Limits
-from ansible_collections.osops.placement.plugins.module_utils._core.plan.plan import (
-    HEALED_KIND,
-    Plan,
-    list_servers_to_heal,
-)
-from ansible_collections.osops.placement.plugins.plugin_utils._report import (
-    csv_file,
-    html_page,
-    markdown,
-)
-from ansible_collections.osops.placement.plugins.plugin_utils._report.report import Report
-from ansible_collections.osops.placement.plugins.plugin_utils._terminal import terminal
-from ansible_collections.osops.placement.tests.unit.plugins.module_utils.judging import (
-    NO_MINIMUM_AGE,
-    build_findings,
-)
-from ansible_collections.osops.placement.tests.unit.plugins.module_utils.situations import (
-    Cloud,
-    deleted_server,
-    ended_migration,
-    extra_host,
-    unknown_consumer,
-)
-from ansible_collections.osops.placement.tests.unit.plugins.module_utils.world import answer
+from .......plugins.module_utils._core.models.kinds import CHANGEABLE_KINDS
+from .......plugins.module_utils._core.models.snapshot import Scope
+from .......plugins.module_utils._core.plan.limits import Limits
+from .......plugins.module_utils._core.plan.plan import HEALED_KIND, Plan, list_servers_to_heal
+from .......plugins.plugin_utils._report import csv_file, html_page, markdown
+from .......plugins.plugin_utils._report.report import Report
+from .......plugins.plugin_utils._terminal import terminal
+from ...judging import NO_MINIMUM_AGE, build_findings
+from ...situations import Cloud, deleted_server, ended_migration, extra_host, unknown_consumer
+from ...world import answer
 
 KINDS = [kind.name for kind in CHANGEABLE_KINDS]
 BEGINNING = datetime.datetime(2026, 11, 20, tzinfo=datetime.UTC)

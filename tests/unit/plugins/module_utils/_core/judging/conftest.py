@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import pytest
 
-from ansible_collections.osops.placement.tests.unit.plugins.module_utils.world import World
+from ...world import World
 
 
 @pytest.fixture(name="world")

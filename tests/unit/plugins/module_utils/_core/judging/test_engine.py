@@ -11,34 +11,21 @@ from __future__ import annotations
 
 import dataclasses
 import typing as t
+from collections.abc import Callable
 
 import pytest
 
-from ansible_collections.osops.placement.plugins.module_utils._core.facts.index import SnapshotIndex
-from ansible_collections.osops.placement.plugins.module_utils._core.facts.listings_index import (
-    ListingsIndex,
-)
-from ansible_collections.osops.placement.plugins.module_utils._core.models.nova import Service
-from ansible_collections.osops.placement.plugins.module_utils._core.models.snapshot import Scope
-from ansible_collections.osops.placement.plugins.module_utils._core.options.policy import Policy
-from ansible_collections.osops.placement.plugins.module_utils._core.reading.candidates import (
-    find_candidates,
-)
-from ansible_collections.osops.placement.tests.unit.plugins.module_utils.judging import judge
-from ansible_collections.osops.placement.tests.unit.plugins.module_utils.world import (
-    ASKED_AT,
-    CLAIM,
-    FLAVOR,
-    NOW,
-    PLENTY,
-    World,
-    answer,
-)
+from .......plugins.module_utils._core.facts.index import SnapshotIndex
+from .......plugins.module_utils._core.facts.listings_index import ListingsIndex
+from .......plugins.module_utils._core.models.nova import Service
+from .......plugins.module_utils._core.models.snapshot import Scope
+from .......plugins.module_utils._core.options.policy import Policy
+from .......plugins.module_utils._core.reading.candidates import find_candidates
+from ...judging import judge
+from ...world import ASKED_AT, CLAIM, FLAVOR, NOW, PLENTY, World, answer
 
-if t.TYPE_CHECKING:
-    from collections.abc import Callable
+Situation = Callable[[World, str, str], str]
 
-    Situation = Callable[[World, str, str], str]
 
 POLICY = Policy(min_age=3600, unknown_min_age=86400)
 DISK = {"DISK_GB": 1}

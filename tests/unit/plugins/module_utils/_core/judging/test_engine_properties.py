@@ -13,34 +13,20 @@ from __future__ import annotations
 
 import copy
 import dataclasses as d
+import random
 import typing as t
 
 import hypothesis
 import hypothesis.strategies as st
 import pytest
 
-from ansible_collections.osops.placement.plugins.module_utils._core.models.kinds import ORPHAN_KINDS
-from ansible_collections.osops.placement.plugins.module_utils._core.options.policy import Policy
-from ansible_collections.osops.placement.tests.unit.examples import count_examples
-from ansible_collections.osops.placement.tests.unit.plugins.module_utils.judging import (
-    NO_MINIMUM_AGE,
-    judge,
-)
-from ansible_collections.osops.placement.tests.unit.plugins.module_utils.world import World, answer
-from ansible_collections.osops.placement.tests.unit.plugins.module_utils.worlds import (
-    AT_REST,
-    OVER,
-    policies,
-    worlds,
-)
-
-if t.TYPE_CHECKING:
-    import random
-
-    from ansible_collections.osops.placement.plugins.module_utils._core.models.verdict import (
-        Finding,
-    )
-
+from .......plugins.module_utils._core.models.kinds import ORPHAN_KINDS
+from .......plugins.module_utils._core.models.verdict import Finding
+from .......plugins.module_utils._core.options.policy import Policy
+from .....examples import count_examples
+from ...judging import NO_MINIMUM_AGE, judge
+from ...world import World, answer
+from ...worlds import AT_REST, OVER, policies, worlds
 
 many = hypothesis.settings(max_examples=count_examples(200))
 

@@ -21,14 +21,10 @@ import typing as t
 
 import pytest
 
-from ansible_collections.osops.placement.plugins.module_utils._core.options.policy import Policy
-from ansible_collections.osops.placement.tests.unit.plugins.module_utils.judging import judge
-from ansible_collections.osops.placement.tests.unit.plugins.module_utils.world import World
-
-if t.TYPE_CHECKING:
-    from ansible_collections.osops.placement.plugins.module_utils._core.models.verdict import (
-        Finding,
-    )
+from .......plugins.module_utils._core.models.verdict import Finding
+from .......plugins.module_utils._core.options.policy import Policy
+from ...judging import judge
+from ...world import World
 
 SMALL = {"VCPU": 1, "MEMORY_MB": 512}
 LARGE = {"VCPU": 8, "MEMORY_MB": 16384}

@@ -7,19 +7,15 @@
 from __future__ import annotations
 
 import dataclasses as d
-import typing as t
 
 import pytest
 
-from ansible_collections.osops.placement.plugins.module_utils._core.models.guest_devices import (
-    HostGuests,
-)
-from ansible_collections.osops.placement.tests.unit.plugins.module_utils.judging import (
-    NO_MINIMUM_AGE,
-    judge,
-)
-from ansible_collections.osops.placement.tests.unit.plugins.module_utils.situations import (
+from .......plugins.module_utils._core.models.guest_devices import HostGuests
+from .......plugins.module_utils._core.models.verdict import Finding
+from ...judging import NO_MINIMUM_AGE, judge
+from ...situations import (
     Cloud,
+    Situation,
     deleted_migration,
     deleted_server,
     ended_migration,
@@ -27,14 +23,6 @@ from ansible_collections.osops.placement.tests.unit.plugins.module_utils.situati
     extra_host,
     unknown_consumer,
 )
-
-if t.TYPE_CHECKING:
-    from ansible_collections.osops.placement.plugins.module_utils._core.models.verdict import (
-        Finding,
-    )
-    from ansible_collections.osops.placement.tests.unit.plugins.module_utils.situations import (
-        Situation,
-    )
 
 LONG_AGO = "2020-01-01T00:00:00Z"
 

@@ -10,23 +10,13 @@ A word that these rules do not know is never taken for the end of something.
 from __future__ import annotations
 
 import dataclasses as d
-import typing as t
 
 import pytest
 
-from ansible_collections.osops.placement.plugins.module_utils._core.models.placement import (
-    Inventory,
-)
-from ansible_collections.osops.placement.tests.unit.plugins.module_utils.judging import (
-    NO_MINIMUM_AGE,
-    judge,
-)
-from ansible_collections.osops.placement.tests.unit.plugins.module_utils.world import NOW, World
-
-if t.TYPE_CHECKING:
-    from ansible_collections.osops.placement.plugins.module_utils._core.models.verdict import (
-        Finding,
-    )
+from .......plugins.module_utils._core.models.placement import Inventory
+from .......plugins.module_utils._core.models.verdict import Finding
+from ...judging import NO_MINIMUM_AGE, judge
+from ...world import NOW, World
 
 
 def _find_all(world: World, *consumers: str) -> list[Finding]:

@@ -22,28 +22,16 @@ import hypothesis
 import hypothesis.strategies as st
 import pytest
 
-from ansible_collections.osops.placement.plugins.module_utils._common.errors import UnsoundReading
-from ansible_collections.osops.placement.plugins.module_utils._core.models.kind import EVERY
-from ansible_collections.osops.placement.plugins.module_utils._core.models.kinds import KINDS
-from ansible_collections.osops.placement.plugins.module_utils._core.models.nova import Service
-from ansible_collections.osops.placement.plugins.module_utils._core.reading import (
-    compute_nodes,
-)
-from ansible_collections.osops.placement.tests.unit.examples import count_examples
-from ansible_collections.osops.placement.tests.unit.plugins.module_utils._core.changes.test_nova_races import (  # noqa: E501
-    LONGEST,
-    Cloud,
-    left_over,
-    leftovers,
-    run,
-)
-from ansible_collections.osops.placement.tests.unit.plugins.module_utils.nova_lives import Life
-from ansible_collections.osops.placement.tests.unit.plugins.module_utils.world import answer
-
-if t.TYPE_CHECKING:
-    from ansible_collections.osops.placement.plugins.module_utils._core.models.snapshot import (
-        Answer,
-    )
+from .......plugins.module_utils._common.errors import UnsoundReading
+from .......plugins.module_utils._core.models.kind import EVERY
+from .......plugins.module_utils._core.models.kinds import KINDS
+from .......plugins.module_utils._core.models.nova import Service
+from .......plugins.module_utils._core.models.snapshot import Answer
+from .......plugins.module_utils._core.reading import compute_nodes
+from .....examples import count_examples
+from ...nova_lives import Life
+from ...world import answer
+from ..changes.test_nova_races import LONGEST, Cloud, left_over, leftovers, run
 
 DOWN, UP = "the cell goes down", "the cell comes back"
 

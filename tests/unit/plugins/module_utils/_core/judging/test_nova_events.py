@@ -15,27 +15,11 @@ import typing as t
 
 import pytest
 
-from ansible_collections.osops.placement.plugins.module_utils._core.options.policy import Policy
-from ansible_collections.osops.placement.tests.unit.plugins.module_utils.judging import (
-    NO_MINIMUM_AGE,
-    judge,
-)
-from ansible_collections.osops.placement.tests.unit.plugins.module_utils.nova_lives import (
-    OPERATIONS,
-    Life,
-    begin,
-    booted,
-    do,
-)
-from ansible_collections.osops.placement.tests.unit.plugins.module_utils.nova_model import (
-    Nova,
-    RolledBack,
-)
-
-if t.TYPE_CHECKING:
-    from ansible_collections.osops.placement.plugins.module_utils._core.models.placement import (
-        Allocations,
-    )
+from .......plugins.module_utils._core.models.placement import Allocations
+from .......plugins.module_utils._core.options.policy import Policy
+from ...judging import NO_MINIMUM_AGE, judge
+from ...nova_lives import OPERATIONS, Life, begin, booted, do
+from ...nova_model import Nova, RolledBack
 
 # The services answer three hours after the operation (`world.ASKED_AT`).
 RECENT, PAST = Policy(min_age=4 * 3600), Policy(min_age=3600)

@@ -11,22 +11,10 @@ from __future__ import annotations
 
 import pytest
 
-from ansible_collections.osops.placement.tests.unit.plugins.module_utils import (
-    nova_operations as moves,
-)
-from ansible_collections.osops.placement.tests.unit.plugins.module_utils.nova_lives import (
-    Life,
-    Operation,
-    booted,
-    changing,
-    do,
-    lost,
-)
-from ansible_collections.osops.placement.tests.unit.plugins.module_utils.nova_model import Nova
-from ansible_collections.osops.placement.tests.unit.plugins.module_utils.nova_operations import (
-    boot,
-    unshelve,
-)
+from ... import nova_operations as moves
+from ...nova_lives import Life, Operation, booted, changing, do, lost
+from ...nova_model import Nova
+from ...nova_operations import boot, unshelve
 
 
 def _lost(life: Life) -> list[str]:

@@ -14,37 +14,20 @@ from __future__ import annotations
 
 import itertools
 import typing as t
+from collections.abc import Callable
 
 import hypothesis
 import hypothesis.strategies as st
 import pytest
 
-from ansible_collections.osops.placement.plugins.module_utils._core.models.kind import REMEDIATE
-from ansible_collections.osops.placement.plugins.module_utils._core.models.kinds import (
-    KINDS,
-    ORPHAN_KINDS,
-)
-from ansible_collections.osops.placement.tests.unit.examples import count_examples
-from ansible_collections.osops.placement.tests.unit.plugins.module_utils.nova_lives import (
-    MOVES,
-    OPERATIONS,
-    Life,
-    Watch,
-    begun_with,
-    do,
-    half_way,
-    lives,
-)
-from ansible_collections.osops.placement.tests.unit.plugins.module_utils.nova_model import (
-    Aborted,
-    Nova,
-    RolledBack,
-)
+from .......plugins.module_utils._core.models.kind import REMEDIATE
+from .......plugins.module_utils._core.models.kinds import KINDS, ORPHAN_KINDS
+from .....examples import count_examples
+from ...nova_lives import MOVES, OPERATIONS, Life, Watch, begun_with, do, half_way, lives
+from ...nova_model import Aborted, Nova, RolledBack
 
-if t.TYPE_CHECKING:
-    from collections.abc import Callable
+Interrupt = Callable[[Life, t.Any], None]
 
-    Interrupt = Callable[[Life, t.Any], None]
 
 INTERRUPTIONS: dict[str, Interrupt] = {
     "only Placement": lambda life, operation: None,

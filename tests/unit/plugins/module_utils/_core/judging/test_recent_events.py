@@ -8,40 +8,26 @@ from __future__ import annotations
 
 import dataclasses as d
 import typing as t
+from collections.abc import Callable
 
 import pytest
 
-from ansible_collections.osops.placement.plugins.module_utils._core.models.nova import (
-    Action,
-    ActionEvent,
-)
-from ansible_collections.osops.placement.plugins.module_utils._core.options.policy import Policy
-from ansible_collections.osops.placement.tests.unit.plugins.module_utils.judging import (
-    NO_MINIMUM_AGE,
-    judge,
-)
-from ansible_collections.osops.placement.tests.unit.plugins.module_utils.situations import (
+from .......plugins.module_utils._core.models.nova import Action, ActionEvent
+from .......plugins.module_utils._core.options.policy import Policy
+from ...judging import NO_MINIMUM_AGE, judge
+from ...situations import (
     Cloud,
+    Situation,
     deleted_migration,
     deleted_server,
     ended_migration,
     evacuated_source,
     extra_host,
 )
-from ansible_collections.osops.placement.tests.unit.plugins.module_utils.world import (
-    ASKED_AT,
-    NOW,
-    answer,
-)
+from ...world import ASKED_AT, NOW, answer
 
-if t.TYPE_CHECKING:
-    from collections.abc import Callable
+Change = Callable[[Cloud, str | None], None]
 
-    from ansible_collections.osops.placement.tests.unit.plugins.module_utils.situations import (
-        Situation,
-    )
-
-    Change = Callable[[Cloud, str | None], None]
 
 # Half an hour and a day before the answers, and a day after them.
 LATELY, LONG_AGO, LATER = (

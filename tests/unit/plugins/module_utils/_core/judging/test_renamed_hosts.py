@@ -9,27 +9,14 @@ Where nothing stronger than a name links two records, nothing is changed.
 
 from __future__ import annotations
 
-import typing as t
+from collections.abc import Callable
 
 import pytest
 
-from ansible_collections.osops.placement.plugins.module_utils._core.options.policy import Policy
-from ansible_collections.osops.placement.tests.unit.plugins.module_utils.judging import (
-    NO_MINIMUM_AGE,
-    judge,
-)
-from ansible_collections.osops.placement.tests.unit.plugins.module_utils.world import (
-    CLAIM,
-    NOW,
-    World,
-)
-
-if t.TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from ansible_collections.osops.placement.plugins.module_utils._core.models.verdict import (
-        Finding,
-    )
+from .......plugins.module_utils._core.models.verdict import Finding
+from .......plugins.module_utils._core.options.policy import Policy
+from ...judging import NO_MINIMUM_AGE, judge
+from ...world import CLAIM, NOW, World
 
 POLICY: Policy = NO_MINIMUM_AGE
 

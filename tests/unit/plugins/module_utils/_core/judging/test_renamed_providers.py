@@ -10,11 +10,8 @@ import dataclasses as d
 
 import pytest
 
-from ansible_collections.osops.placement.tests.unit.plugins.module_utils.judging import (
-    NO_MINIMUM_AGE,
-    judge,
-)
-from ansible_collections.osops.placement.tests.unit.plugins.module_utils.world import NOW, World
+from ...judging import NO_MINIMUM_AGE, judge
+from ...world import NOW, World
 
 # The name that a provider keeps, and the one that a finding advises.
 NAMES = ["compute-2", "compute-2-former"]

@@ -9,20 +9,11 @@ Nova knows one host of each. A guest, or the last disk, may be where the earlier
 
 from __future__ import annotations
 
-import typing as t
-
 import pytest
 
-from ansible_collections.osops.placement.tests.unit.plugins.module_utils.judging import (
-    NO_MINIMUM_AGE,
-    judge,
-)
-from ansible_collections.osops.placement.tests.unit.plugins.module_utils.world import NOW, World
-
-if t.TYPE_CHECKING:
-    from ansible_collections.osops.placement.plugins.module_utils._core.models.verdict import (
-        Finding,
-    )
+from .......plugins.module_utils._core.models.verdict import Finding
+from ...judging import NO_MINIMUM_AGE, judge
+from ...world import NOW, World
 
 
 def _find(world: World, consumer: str) -> Finding:

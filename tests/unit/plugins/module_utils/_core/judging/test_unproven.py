@@ -6,21 +6,15 @@
 
 from __future__ import annotations
 
-import typing as t
+from collections.abc import Callable
 
 import pytest
 
-from ansible_collections.osops.placement.plugins.module_utils._core.models.nova import Service
-from ansible_collections.osops.placement.tests.unit.plugins.module_utils.judging import (
-    NO_MINIMUM_AGE,
-    judge,
-)
-from ansible_collections.osops.placement.tests.unit.plugins.module_utils.world import NOW, World
+from .......plugins.module_utils._core.models.nova import Service
+from ...judging import NO_MINIMUM_AGE, judge
+from ...world import NOW, World
 
-if t.TYPE_CHECKING:
-    from collections.abc import Callable
-
-    Situation = Callable[[World, str, str], str]
+Situation = Callable[[World, str, str], str]
 
 
 def with_a_task_that_is_not_shown(world: World, here: str, there: str) -> str:

@@ -11,29 +11,18 @@ import typing as t
 
 import pytest
 
-from ansible_collections.osops.placement.plugins.module_utils._core.facts.index import SnapshotIndex
-from ansible_collections.osops.placement.plugins.module_utils._core.kinds import bare_metal_mismatch
-from ansible_collections.osops.placement.plugins.module_utils._core.models.placement import (
+from .......plugins.module_utils._core.facts.index import SnapshotIndex
+from .......plugins.module_utils._core.kinds import bare_metal_mismatch
+from .......plugins.module_utils._core.models.placement import (
     Allocation,
     Inventory,
     ProviderDetails,
 )
-from ansible_collections.osops.placement.plugins.module_utils._core.models.snapshot import (
-    Answer,
-    BareMetal,
-    Cloud,
-    Surroundings,
-)
-from ansible_collections.osops.placement.plugins.module_utils._core.models.surroundings import (
-    BareMetalNode,
-)
-from ansible_collections.osops.placement.plugins.module_utils._core.models.verdict import Finding
-from ansible_collections.osops.placement.plugins.module_utils._core.options.policy import Policy
-from ansible_collections.osops.placement.tests.unit.plugins.module_utils.world import (
-    OLD,
-    World,
-    answer,
-)
+from .......plugins.module_utils._core.models.snapshot import Answer, BareMetal, Cloud, Surroundings
+from .......plugins.module_utils._core.models.surroundings import BareMetalNode
+from .......plugins.module_utils._core.models.verdict import Finding
+from .......plugins.module_utils._core.options.policy import Policy
+from ...world import OLD, World, answer
 
 LONG_AGO, LATELY = "2026-11-01T12:00:00", "2026-11-20T14:59:00"
 CLASS = "CUSTOM_GOLD"

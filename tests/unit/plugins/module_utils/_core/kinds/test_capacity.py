@@ -11,26 +11,12 @@ import typing as t
 
 import pytest
 
-from ansible_collections.osops.placement.plugins.module_utils._core.models.nova import Aggregate
-from ansible_collections.osops.placement.plugins.module_utils._core.models.placement import (
-    Inventory,
-    ProviderDetails,
-)
-from ansible_collections.osops.placement.plugins.module_utils._core.models.snapshot import Scope
-from ansible_collections.osops.placement.tests.unit.plugins.module_utils.judging import (
-    NO_MINIMUM_AGE,
-    judge,
-)
-from ansible_collections.osops.placement.tests.unit.plugins.module_utils.world import (
-    PLENTY,
-    World,
-    answer,
-)
-
-if t.TYPE_CHECKING:
-    from ansible_collections.osops.placement.plugins.module_utils._core.models.verdict import (
-        Finding,
-    )
+from .......plugins.module_utils._core.models.nova import Aggregate
+from .......plugins.module_utils._core.models.placement import Inventory, ProviderDetails
+from .......plugins.module_utils._core.models.snapshot import Scope
+from .......plugins.module_utils._core.models.verdict import Finding
+from ...judging import NO_MINIMUM_AGE, judge
+from ...world import PLENTY, World, answer
 
 USUAL = {"VCPU": d.replace(PLENTY, allocation_ratio=4.0), "MEMORY_MB": PLENTY}
 

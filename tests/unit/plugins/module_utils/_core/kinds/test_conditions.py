@@ -11,46 +11,23 @@ import typing as t
 
 import pytest
 
-from ansible_collections.osops.placement.plugins.module_utils._core.facts.agreement import (
-    list_host_names,
-)
-from ansible_collections.osops.placement.plugins.module_utils._core.facts.index import SnapshotIndex
-from ansible_collections.osops.placement.plugins.module_utils._core.facts.soundness import (
-    list_failed_checks,
-)
-from ansible_collections.osops.placement.plugins.module_utils._core.models.change import (
-    ProviderRemoval,
-)
-from ansible_collections.osops.placement.plugins.module_utils._core.models.nova import Service
-from ansible_collections.osops.placement.plugins.module_utils._core.models.placement import (
-    Inventory,
-    ProviderDetails,
-)
-from ansible_collections.osops.placement.plugins.module_utils._core.models.snapshot import (
+from .......plugins.module_utils._core.facts.agreement import list_host_names
+from .......plugins.module_utils._core.facts.index import SnapshotIndex
+from .......plugins.module_utils._core.facts.soundness import list_failed_checks
+from .......plugins.module_utils._core.models.change import ProviderRemoval
+from .......plugins.module_utils._core.models.nova import Service
+from .......plugins.module_utils._core.models.placement import Inventory, ProviderDetails
+from .......plugins.module_utils._core.models.snapshot import (
     LISTED_BY_SERVERS,
     Cloud,
     HostGroups,
     Scope,
+    Snapshot,
     Surroundings,
 )
-from ansible_collections.osops.placement.tests.unit.plugins.module_utils.judging import (
-    NO_MINIMUM_AGE,
-    judge,
-)
-from ansible_collections.osops.placement.tests.unit.plugins.module_utils.world import (
-    NOW,
-    PLENTY,
-    World,
-    answer,
-)
-
-if t.TYPE_CHECKING:
-    from ansible_collections.osops.placement.plugins.module_utils._core.models.snapshot import (
-        Snapshot,
-    )
-    from ansible_collections.osops.placement.plugins.module_utils._core.models.verdict import (
-        Finding,
-    )
+from .......plugins.module_utils._core.models.verdict import Finding
+from ...judging import NO_MINIMUM_AGE, judge
+from ...world import NOW, PLENTY, World, answer
 
 HOST_LIKE = {"VCPU": PLENTY, "MEMORY_MB": PLENTY}
 LONG_AGO, LATELY = "2026-11-01T12:00:00.000000", "2026-11-20T11:00:00.000000"

@@ -11,35 +11,19 @@ from __future__ import annotations
 
 import dataclasses as d
 import typing as t
+from collections.abc import Callable
 
 import pytest
 
-from ansible_collections.osops.placement.plugins.module_utils._core.models.resource_request import (
-    PortGroup,
-    ServerPort,
-)
-from ansible_collections.osops.placement.plugins.module_utils._core.models.snapshot import NOT_ASKED
-from ansible_collections.osops.placement.plugins.module_utils._core.options.policy import Policy
-from ansible_collections.osops.placement.tests.unit.plugins.module_utils.judging import (
-    NO_MINIMUM_AGE,
-    judge,
-)
-from ansible_collections.osops.placement.tests.unit.plugins.module_utils.world import (
-    CLAIM,
-    FLAVOR,
-    NOW,
-    PLENTY,
-    World,
-)
+from .......plugins.module_utils._core.models.resource_request import PortGroup, ServerPort
+from .......plugins.module_utils._core.models.snapshot import NOT_ASKED
+from .......plugins.module_utils._core.models.verdict import Finding
+from .......plugins.module_utils._core.options.policy import Policy
+from ...judging import NO_MINIMUM_AGE, judge
+from ...world import CLAIM, FLAVOR, NOW, PLENTY, World
 
-if t.TYPE_CHECKING:
-    from collections.abc import Callable
+Situation = Callable[["Cloud"], str]
 
-    from ansible_collections.osops.placement.plugins.module_utils._core.models.verdict import (
-        Finding,
-    )
-
-    Situation = Callable[["Cloud"], str]
 
 BANDWIDTH = "NET_BW_EGR_KILOBIT_PER_SEC"
 DOUBLE = {cls: 2 * amount for cls, amount in CLAIM.items()}

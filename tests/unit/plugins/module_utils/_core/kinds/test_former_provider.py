@@ -11,35 +11,21 @@ from __future__ import annotations
 
 import dataclasses as d
 import typing as t
+from collections.abc import Callable
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ansible_collections.osops.placement.plugins.module_utils._core.models.change import Change
-from ansible_collections.osops.placement.plugins.module_utils._core.models.nova import (
-    Hypervisor,
-    Service,
-)
-from ansible_collections.osops.placement.plugins.module_utils._core.models.snapshot import NOT_ASKED
-from ansible_collections.osops.placement.tests.unit.plugins.module_utils.judging import (
-    NO_MINIMUM_AGE,
-    judge,
-)
-from ansible_collections.osops.placement.tests.unit.plugins.module_utils.world import (
-    CLAIM,
-    PLENTY,
-    World,
-)
+from .......plugins.module_utils._core.models.change import Change
+from .......plugins.module_utils._core.models.nova import Hypervisor, Service
+from .......plugins.module_utils._core.models.snapshot import NOT_ASKED
+from .......plugins.module_utils._core.models.verdict import Finding
+from ...judging import NO_MINIMUM_AGE, judge
+from ...world import CLAIM, PLENTY, World
 
-if t.TYPE_CHECKING:
-    from collections.abc import Callable
+Attack = Callable[["Cloud"], None]
 
-    from ansible_collections.osops.placement.plugins.module_utils._core.models.verdict import (
-        Finding,
-    )
-
-    Attack = Callable[["Cloud"], None]
 
 HOST = "compute-1"
 BIG = d.replace(PLENTY, total=10_000, max_unit=10_000)

@@ -12,33 +12,18 @@ import typing as t
 
 import pytest
 
-from ansible_collections.osops.placement.plugins.module_utils._core.models.nova import (
-    Aggregate,
-    Service,
-)
-from ansible_collections.osops.placement.plugins.module_utils._core.models.placement import (
-    ProviderAggregates,
-)
-from ansible_collections.osops.placement.plugins.module_utils._core.models.snapshot import (
+from .......plugins.module_utils._core.models.nova import Aggregate, Service
+from .......plugins.module_utils._core.models.placement import ProviderAggregates
+from .......plugins.module_utils._core.models.snapshot import (
     NOT_ASKED,
     Answer,
     Mirror,
     Scope,
     Shard,
 )
-from ansible_collections.osops.placement.tests.unit.plugins.module_utils.judging import (
-    NO_MINIMUM_AGE,
-    judge,
-)
-from ansible_collections.osops.placement.tests.unit.plugins.module_utils.world import (
-    World,
-    answer,
-)
-
-if t.TYPE_CHECKING:
-    from ansible_collections.osops.placement.plugins.module_utils._core.models.verdict import (
-        Finding,
-    )
+from .......plugins.module_utils._core.models.verdict import Finding
+from ...judging import NO_MINIMUM_AGE, judge
+from ...world import World, answer
 
 RACK, OTHER = "aaaaaaaa-0000-4000-8000-000000000000", "bbbbbbbb-0000-4000-8000-000000000000"
 TRAIT = "CUSTOM_LICENSED"

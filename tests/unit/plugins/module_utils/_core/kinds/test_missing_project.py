@@ -11,29 +11,20 @@ import typing as t
 
 import pytest
 
-from ansible_collections.osops.placement.plugins.module_utils._core.facts.index import SnapshotIndex
-from ansible_collections.osops.placement.plugins.module_utils._core.facts.projects import (
-    find_project,
-)
-from ansible_collections.osops.placement.plugins.module_utils._core.kinds import missing_project
-from ansible_collections.osops.placement.plugins.module_utils._core.models.snapshot import (
+from .......plugins.module_utils._core.facts.index import SnapshotIndex
+from .......plugins.module_utils._core.facts.projects import find_project
+from .......plugins.module_utils._core.kinds import missing_project
+from .......plugins.module_utils._core.models.snapshot import (
     NOT_ASKED,
     Projects,
     Scope,
     Shard,
     Surroundings,
 )
-from ansible_collections.osops.placement.plugins.module_utils._core.models.surroundings import (
-    Project,
-)
-from ansible_collections.osops.placement.plugins.module_utils._core.models.verdict import Finding
-from ansible_collections.osops.placement.plugins.module_utils._core.options.policy import Policy
-from ansible_collections.osops.placement.tests.unit.plugins.module_utils.world import (
-    OUR_PROJECT,
-    PROJECT,
-    World,
-    answer,
-)
+from .......plugins.module_utils._core.models.surroundings import Project
+from .......plugins.module_utils._core.models.verdict import Finding
+from .......plugins.module_utils._core.options.policy import Policy
+from ...world import OUR_PROJECT, PROJECT, World, answer
 
 OURS = Project(OUR_PROJECT, "ours", "default")
 SAME_DOMAIN, OTHER_DOMAIN = Project("p1", "one", "default"), Project("p2", "two", "elsewhere")

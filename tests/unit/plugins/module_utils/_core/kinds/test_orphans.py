@@ -11,16 +11,16 @@ from __future__ import annotations
 
 import dataclasses as d
 import typing as t
+from collections.abc import Callable
 
 import pytest
 
-from ansible_collections.osops.placement.plugins.module_utils._core.options.policy import Policy
-from ansible_collections.osops.placement.tests.unit.plugins.module_utils.judging import (
-    NO_MINIMUM_AGE,
-    judge,
-)
-from ansible_collections.osops.placement.tests.unit.plugins.module_utils.situations import (
+from .......plugins.module_utils._core.models.verdict import Finding
+from .......plugins.module_utils._core.options.policy import Policy
+from ...judging import NO_MINIMUM_AGE, judge
+from ...situations import (
     Cloud,
+    Situation,
     deleted_migration,
     deleted_server,
     ended_migration,
@@ -28,17 +28,7 @@ from ansible_collections.osops.placement.tests.unit.plugins.module_utils.situati
     extra_host,
     unknown_consumer,
 )
-from ansible_collections.osops.placement.tests.unit.plugins.module_utils.world import answer
-
-if t.TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from ansible_collections.osops.placement.plugins.module_utils._core.models.verdict import (
-        Finding,
-    )
-    from ansible_collections.osops.placement.tests.unit.plugins.module_utils.situations import (
-        Situation,
-    )
+from ...world import answer
 
 RESTS_ON = {
     deleted_server: ("server", "migrations", "deleted_listing"),

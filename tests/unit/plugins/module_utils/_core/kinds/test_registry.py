@@ -8,23 +8,17 @@ from __future__ import annotations
 
 import dataclasses as d
 import inspect
-import typing as t
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from ansible_collections.osops.placement.plugins.module_utils._core.kinds import registry
-from ansible_collections.osops.placement.plugins.module_utils._core.kinds.registry import (
-    CHECKS,
-    KINDS,
-    PROOFS,
-)
-from ansible_collections.osops.placement.plugins.module_utils._core.models import kinds
-from ansible_collections.osops.placement.plugins.module_utils._core.models.kind import Kind
-from ansible_collections.osops.placement.plugins.module_utils._core.models.kinds import (
-    RENAMED_KINDS,
-)
-from ansible_collections.osops.placement.plugins.module_utils._core.models.snapshot import (
+from .......plugins.module_utils._core.kinds import registry
+from .......plugins.module_utils._core.kinds.registry import CHECKS, KINDS, PROOFS
+from .......plugins.module_utils._core.models import kinds
+from .......plugins.module_utils._core.models.kind import Kind
+from .......plugins.module_utils._core.models.kinds import RENAMED_KINDS
+from .......plugins.module_utils._core.models.snapshot import (
     ALLOCATION,
     AMOUNTS,
     INTERFACES,
@@ -33,26 +27,11 @@ from ansible_collections.osops.placement.plugins.module_utils._core.models.snaps
     SERVER,
     SHAPE,
     Evidence,
+    Snapshot,
 )
-from ansible_collections.osops.placement.plugins.module_utils._core.models.verdict import (
-    DRIFTED,
-    ORPHANED,
-)
-from ansible_collections.osops.placement.tests.unit.plugins.module_utils import situations
-from ansible_collections.osops.placement.tests.unit.plugins.module_utils.judging import (
-    NO_MINIMUM_AGE,
-    judge,
-)
-
-if t.TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from ansible_collections.osops.placement.plugins.module_utils._core.models.snapshot import (
-        Snapshot,
-    )
-    from ansible_collections.osops.placement.plugins.module_utils._core.models.verdict import (
-        Finding,
-    )
+from .......plugins.module_utils._core.models.verdict import DRIFTED, ORPHANED, Finding
+from ... import situations
+from ...judging import NO_MINIMUM_AGE, judge
 
 FUNCTIONS = {**PROOFS, **CHECKS}
 

@@ -11,24 +11,14 @@ import typing as t
 
 import pytest
 
-from ansible_collections.osops.placement.plugins.module_utils._core.facts.index import SnapshotIndex
-from ansible_collections.osops.placement.plugins.module_utils._core.kinds import stuck_deletion
-from ansible_collections.osops.placement.plugins.module_utils._core.models.nova import (
-    Action,
-    ActionEvent,
-    Service,
-)
-from ansible_collections.osops.placement.plugins.module_utils._core.models.snapshot import (
-    Deletions,
-    Surroundings,
-)
-from ansible_collections.osops.placement.plugins.module_utils._core.models.surroundings import (
-    DeletedServer,
-    Deletion,
-)
-from ansible_collections.osops.placement.plugins.module_utils._core.models.verdict import Finding
-from ansible_collections.osops.placement.plugins.module_utils._core.options.policy import Policy
-from ansible_collections.osops.placement.tests.unit.plugins.module_utils.world import World, answer
+from .......plugins.module_utils._core.facts.index import SnapshotIndex
+from .......plugins.module_utils._core.kinds import stuck_deletion
+from .......plugins.module_utils._core.models.nova import Action, ActionEvent, Service
+from .......plugins.module_utils._core.models.snapshot import Deletions, Surroundings
+from .......plugins.module_utils._core.models.surroundings import DeletedServer, Deletion
+from .......plugins.module_utils._core.models.verdict import Finding
+from .......plugins.module_utils._core.options.policy import Policy
+from ...world import World, answer
 
 LONG_AGO, LATELY = "2026-11-01T15:00:00.000000", "2026-11-20T14:00:00.000000"
 DELETING = {"task_state": "deleting"}

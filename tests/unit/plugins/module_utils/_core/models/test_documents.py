@@ -8,80 +8,41 @@ from __future__ import annotations
 
 import dataclasses as d
 import json
+import pathlib
 import typing as t
+from collections.abc import Sequence
 
 import hypothesis
 import pytest
 
-from ansible_collections.osops.placement.plugins.module_utils._common.errors import (
-    NO_REASON,
-    Reason,
-)
-from ansible_collections.osops.placement.plugins.module_utils._core.changes import (
-    remediation,
-    restore,
-)
-from ansible_collections.osops.placement.plugins.module_utils._core.changes.journal import Journal
-from ansible_collections.osops.placement.plugins.module_utils._core.changes.outcomes import (
-    AnyOutcome,
-    Outcome,
-    conclude_run,
-)
-from ansible_collections.osops.placement.plugins.module_utils._core.changes.records import (
+from .......plugins.module_utils._common.errors import NO_REASON, Reason
+from .......plugins.module_utils._core.changes import remediation, restore
+from .......plugins.module_utils._core.changes.journal import Journal
+from .......plugins.module_utils._core.changes.outcomes import AnyOutcome, Outcome, conclude_run
+from .......plugins.module_utils._core.changes.records import (
     ProviderAddition,
     TreeAddition,
     TreeRecord,
 )
-from ansible_collections.osops.placement.plugins.module_utils._core.clients.provider_state import (
-    ProviderState,
-)
-from ansible_collections.osops.placement.plugins.module_utils._core.findings.entries import (
-    FindingsDocument,
-    HistoryDocument,
-)
-from ansible_collections.osops.placement.plugins.module_utils._core.findings.selection import (
-    Selection,
-)
-from ansible_collections.osops.placement.plugins.module_utils._core.findings.sightings import (
-    History,
-    Sighting,
-    extract_history,
-)
-from ansible_collections.osops.placement.plugins.module_utils._core.findings.summary import (
+from .......plugins.module_utils._core.clients.provider_state import ProviderState
+from .......plugins.module_utils._core.findings.entries import FindingsDocument, HistoryDocument
+from .......plugins.module_utils._core.findings.selection import Selection
+from .......plugins.module_utils._core.findings.sightings import History, Sighting, extract_history
+from .......plugins.module_utils._core.findings.summary import (
     RunResult,
     SummaryDocument,
     summarize_runs,
 )
-from ansible_collections.osops.placement.plugins.module_utils._core.models import (
-    documents,
-    nova,
-)
-from ansible_collections.osops.placement.plugins.module_utils._core.models.kinds import (
-    CHANGEABLE_KINDS,
-)
-from ansible_collections.osops.placement.plugins.module_utils._core.models.snapshot import (
-    Cloud,
-    Scope,
-    Shard,
-)
-from ansible_collections.osops.placement.plugins.module_utils._core.options.policy import Policy
-from ansible_collections.osops.placement.plugins.module_utils._core.plan.plan import Plan
-from ansible_collections.osops.placement.tests.unit.plugins.module_utils.judging import (
-    build_findings,
-)
-from ansible_collections.osops.placement.tests.unit.plugins.module_utils.shapes import (
-    list_mismatches,
-)
-from ansible_collections.osops.placement.tests.unit.plugins.module_utils.situations import (
-    build_world_of_every_action,
-)
-from ansible_collections.osops.placement.tests.unit.plugins.module_utils.worlds import worlds
-
-if t.TYPE_CHECKING:
-    import pathlib
-    from collections.abc import Sequence
-
-    from ansible_collections.osops.placement.tests.unit.plugins.module_utils.world import World
+from .......plugins.module_utils._core.models import documents, nova
+from .......plugins.module_utils._core.models.kinds import CHANGEABLE_KINDS
+from .......plugins.module_utils._core.models.snapshot import Cloud, Scope, Shard
+from .......plugins.module_utils._core.options.policy import Policy
+from .......plugins.module_utils._core.plan.plan import Plan
+from ...judging import build_findings
+from ...shapes import list_mismatches
+from ...situations import build_world_of_every_action
+from ...world import World
+from ...worlds import worlds
 
 HARSH = Policy(min_age=0, unknown_min_age=0)
 KINDS = [kind.name for kind in CHANGEABLE_KINDS]

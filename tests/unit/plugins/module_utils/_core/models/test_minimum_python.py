@@ -14,14 +14,8 @@ from pathlib import Path
 import ansible
 import pytest
 
-from ansible_collections.osops.placement.plugins.module_utils._core.models.minimum_python import (
-    explain_old_python,
-)
-from ansible_collections.osops.placement.tests.unit.plugins.test_rooms import (
-    MODULES,
-    ON_HYPERVISORS,
-    ROOT,
-)
+from .......plugins.module_utils._core.models.minimum_python import explain_old_python
+from ....test_rooms import MODULES, ON_HYPERVISORS, ROOT
 
 PYTHON = ROOT / ".venv" / "hypervisor" / "bin" / "python"
 # Those without Python code of their own: their action plugins do the work.

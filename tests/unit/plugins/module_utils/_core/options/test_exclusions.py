@@ -14,16 +14,14 @@ import typing as t
 
 import pytest
 
-from ansible_collections.osops.placement.plugins.module_utils._common.errors import InvalidInput
-from ansible_collections.osops.placement.plugins.module_utils._core.options.exclusions import (
+from .......plugins.module_utils._common.errors import InvalidInput
+from .......plugins.module_utils._core.options.exclusions import (
     convert_exclusions,
     parse_exclusions,
 )
-from ansible_collections.osops.placement.plugins.module_utils._core.options.policy import (
-    parse_policy,
-)
-from ansible_collections.osops.placement.tests.unit.plugins.module_utils.judging import judge
-from ansible_collections.osops.placement.tests.unit.plugins.module_utils.world import World
+from .......plugins.module_utils._core.options.policy import parse_policy
+from ...judging import judge
+from ...world import World
 
 CONSUMER = "6f7a1f5c-2a2c-4f0c-8f07-0d3a6d6f1c11"
 DAY = "2026-12-31"

@@ -8,20 +8,13 @@ from __future__ import annotations
 
 import json
 import typing as t
+from pathlib import Path
 
 import pytest
 
-from ansible_collections.osops.placement.plugins.module_utils._common.errors import InvalidInput
-from ansible_collections.osops.placement.plugins.module_utils._core.models.guest_devices import (
-    GuestDevices,
-    HostGuests,
-)
-from ansible_collections.osops.placement.plugins.module_utils._core.options.guest_devices import (
-    read_guests,
-)
-
-if t.TYPE_CHECKING:
-    from pathlib import Path
+from .......plugins.module_utils._common.errors import InvalidInput
+from .......plugins.module_utils._core.models.guest_devices import GuestDevices, HostGuests
+from .......plugins.module_utils._core.options.guest_devices import read_guests
 
 SERVER, NODE = "6f7a1f5c-2a2c-4f0c-8f07-0d3a6d6f1c11", "0d1f5a3c-6b5e-4a3e-9d3a-2f1b7c8d9e0f"
 READ_AT = "2026-10-25T20:13:51Z"

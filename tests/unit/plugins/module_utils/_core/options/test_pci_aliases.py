@@ -10,13 +10,9 @@ import typing as t
 
 import pytest
 
-from ansible_collections.osops.placement.plugins.module_utils._common.errors import InvalidInput
-from ansible_collections.osops.placement.plugins.module_utils._core.models.resource_request import (
-    PciAlias,
-)
-from ansible_collections.osops.placement.plugins.module_utils._core.options.pci_aliases import (
-    parse_pci_aliases,
-)
+from .......plugins.module_utils._common.errors import InvalidInput
+from .......plugins.module_utils._core.models.resource_request import PciAlias
+from .......plugins.module_utils._core.options.pci_aliases import parse_pci_aliases
 
 
 @pytest.mark.parametrize(

@@ -11,17 +11,15 @@ import typing as t
 
 import pytest
 
-from ansible_collections.osops.placement.plugins.module_utils._common.errors import InvalidInput
-from ansible_collections.osops.placement.plugins.module_utils._core.facts.listings_index import (
-    ListingsIndex,
-)
-from ansible_collections.osops.placement.plugins.module_utils._core.options.policy import (
+from .......plugins.module_utils._common.errors import InvalidInput
+from .......plugins.module_utils._core.facts.listings_index import ListingsIndex
+from .......plugins.module_utils._core.options.policy import (
     Policy,
     PolicyOptions,
     find_absent_allocators,
     parse_policy,
 )
-from ansible_collections.osops.placement.tests.unit.plugins.module_utils.world import World
+from ...world import World
 
 CONSUMER = "6f7a1f5c-2a2c-4f0c-8f07-0d3a6d6f1c11"
 

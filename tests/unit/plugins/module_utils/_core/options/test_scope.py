@@ -10,13 +10,9 @@ import typing as t
 
 import pytest
 
-from ansible_collections.osops.placement.plugins.module_utils._common.errors import InvalidInput
-from ansible_collections.osops.placement.plugins.module_utils._core.models.snapshot import (
-    HostGroups,
-    Scope,
-    Shard,
-)
-from ansible_collections.osops.placement.plugins.module_utils._core.options.scope import (
+from .......plugins.module_utils._common.errors import InvalidInput
+from .......plugins.module_utils._core.models.snapshot import HostGroups, Scope, Shard
+from .......plugins.module_utils._core.options.scope import (
     ScopeOptions,
     needs_every_lookup,
     parse_scope,

@@ -9,10 +9,7 @@ from __future__ import annotations
 import contextlib
 import typing as t
 
-from ansible_collections.osops.placement.plugins.module_utils._core.plan.plan import (
-    Plan,
-    digest_others,
-)
+from .......plugins.module_utils._core.plan.plan import Plan, digest_others
 
 
 def sign(document: t.Any) -> t.Any:

@@ -14,24 +14,14 @@ import typing as t
 
 import pytest
 
-from ansible_collections.osops.placement.plugins.module_utils._common.errors import InvalidInput
-from ansible_collections.osops.placement.plugins.module_utils._core.changes.provider_trees import (
-    TreeRemover,
-)
-from ansible_collections.osops.placement.plugins.module_utils._core.models.change import (
-    ProviderRemoval,
-)
-from ansible_collections.osops.placement.plugins.module_utils._core.options.policy import Policy
-from ansible_collections.osops.placement.plugins.module_utils._core.options.run import (
-    FailureOptions,
-)
-from ansible_collections.osops.placement.plugins.module_utils._core.plan.limits import (
-    Limits,
-    explain_abort,
-    parse_limits,
-)
-from ansible_collections.osops.placement.plugins.module_utils._core.plan.plan import TreeStep
-from ansible_collections.osops.placement.tests.unit.plugins.module_utils.placement import Placement
+from .......plugins.module_utils._common.errors import InvalidInput
+from .......plugins.module_utils._core.changes.provider_trees import TreeRemover
+from .......plugins.module_utils._core.models.change import ProviderRemoval
+from .......plugins.module_utils._core.options.policy import Policy
+from .......plugins.module_utils._core.options.run import FailureOptions
+from .......plugins.module_utils._core.plan.limits import Limits, explain_abort, parse_limits
+from .......plugins.module_utils._core.plan.plan import TreeStep
+from ...placement import Placement
 
 
 @pytest.mark.parametrize("max_changes", [0, 1, 100])

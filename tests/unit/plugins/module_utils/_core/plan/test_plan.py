@@ -17,30 +17,14 @@ import typing as t
 
 import pytest
 
-from ansible_collections.osops.placement.plugins.module_utils._common.errors import (
-    BreakerTripped,
-    InvalidInput,
-    UnsoundReading,
-)
-from ansible_collections.osops.placement.plugins.module_utils._core.models.kind import REPORT
-from ansible_collections.osops.placement.plugins.module_utils._core.models.kinds import (
-    CHANGEABLE_KINDS,
-    CONSUMER_KINDS,
-    KINDS,
-)
-from ansible_collections.osops.placement.plugins.module_utils._core.models.placement import (
-    ProviderDetails,
-)
-from ansible_collections.osops.placement.plugins.module_utils._core.models.snapshot import (
-    HostGroups,
-    Scope,
-    Shard,
-)
-from ansible_collections.osops.placement.plugins.module_utils._core.options.policy import Policy
-from ansible_collections.osops.placement.plugins.module_utils._core.plan.limits import (
-    Limits,
-)
-from ansible_collections.osops.placement.plugins.module_utils._core.plan.plan import (
+from .......plugins.module_utils._common.errors import BreakerTripped, InvalidInput, UnsoundReading
+from .......plugins.module_utils._core.models.kind import REPORT
+from .......plugins.module_utils._core.models.kinds import CHANGEABLE_KINDS, CONSUMER_KINDS, KINDS
+from .......plugins.module_utils._core.models.placement import ProviderDetails
+from .......plugins.module_utils._core.models.snapshot import HostGroups, Scope, Shard
+from .......plugins.module_utils._core.options.policy import Policy
+from .......plugins.module_utils._core.plan.limits import Limits
+from .......plugins.module_utils._core.plan.plan import (
     Plan,
     Step,
     TreeStep,
@@ -48,21 +32,10 @@ from ansible_collections.osops.placement.plugins.module_utils._core.plan.plan im
     check_scope,
     list_servers_to_heal,
 )
-from ansible_collections.osops.placement.tests.unit.plugins.module_utils._core.plan.signed import (
-    parse_signed,
-    sign,
-)
-from ansible_collections.osops.placement.tests.unit.plugins.module_utils.judging import (
-    NO_MINIMUM_AGE,
-    build_findings,
-    judge,
-)
-from ansible_collections.osops.placement.tests.unit.plugins.module_utils.world import (
-    NOW,
-    PLENTY,
-    World,
-)
-from ansible_collections.osops.placement.tests.unit.reasons import has_id
+from .....reasons import has_id
+from ...judging import NO_MINIMUM_AGE, build_findings, judge
+from ...world import NOW, PLENTY, World
+from .signed import parse_signed, sign
 
 HERE = World().snapshot().cloud
 ALL_KINDS = tuple(kind.name for kind in CHANGEABLE_KINDS)

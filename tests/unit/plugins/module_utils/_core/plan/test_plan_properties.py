@@ -25,30 +25,16 @@ import hypothesis
 import hypothesis.strategies as st
 import pytest
 
-from ansible_collections.osops.placement.plugins.module_utils._common.errors import (
-    InvalidInput,
-    UnsoundReading,
-)
-from ansible_collections.osops.placement.plugins.module_utils._core.models.kinds import (
-    CHANGEABLE_KINDS,
-)
-from ansible_collections.osops.placement.plugins.module_utils._core.plan.plan import Plan
-from ansible_collections.osops.placement.tests.unit.examples import count_examples
-from ansible_collections.osops.placement.tests.unit.plugins.module_utils._core.plan.signed import (
-    parse_signed,
-)
-from ansible_collections.osops.placement.tests.unit.plugins.module_utils.judging import (
-    NO_MINIMUM_AGE,
-    build_findings,
-)
-from ansible_collections.osops.placement.tests.unit.plugins.module_utils.situations import (
-    build_world_of_every_action,
-)
-from ansible_collections.osops.placement.tests.unit.plugins.module_utils.world import World
-from ansible_collections.osops.placement.tests.unit.plugins.module_utils.worlds import worlds
-
-if t.TYPE_CHECKING:
-    from ansible_collections.osops.placement.plugins.module_utils._core.models.change import Change
+from .......plugins.module_utils._common.errors import InvalidInput, UnsoundReading
+from .......plugins.module_utils._core.models.change import Change
+from .......plugins.module_utils._core.models.kinds import CHANGEABLE_KINDS
+from .......plugins.module_utils._core.plan.plan import Plan
+from .....examples import count_examples
+from ...judging import NO_MINIMUM_AGE, build_findings
+from ...situations import build_world_of_every_action
+from ...world import World
+from ...worlds import worlds
+from .signed import parse_signed
 
 KINDS = [kind.name for kind in CHANGEABLE_KINDS]
 OWNERS = ("project_id", "user_id", "consumer_type")

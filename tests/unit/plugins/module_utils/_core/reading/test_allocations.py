@@ -14,22 +14,14 @@ import hypothesis
 import hypothesis.strategies as st
 import pytest
 
-from ansible_collections.osops.placement.plugins.module_utils._common.errors import InvalidInput
-from ansible_collections.osops.placement.plugins.module_utils._core.facts.listings_index import (
-    ListingsIndex,
-)
-from ansible_collections.osops.placement.plugins.module_utils._core.models.kinds import KINDS
-from ansible_collections.osops.placement.plugins.module_utils._core.models.placement import (
-    Inventory,
-    ProviderDetails,
-)
-from ansible_collections.osops.placement.plugins.module_utils._core.models.snapshot import (
-    HostGroups,
-    Scope,
-    Shard,
-)
-from ansible_collections.osops.placement.plugins.module_utils._core.options.policy import Policy
-from ansible_collections.osops.placement.plugins.module_utils._core.reading.allocations import (
+from .......plugins.module_utils._common.errors import InvalidInput
+from .......plugins.module_utils._core.facts.listings_index import ListingsIndex
+from .......plugins.module_utils._core.models.kinds import KINDS
+from .......plugins.module_utils._core.models.placement import Inventory, ProviderDetails
+from .......plugins.module_utils._core.models.snapshot import HostGroups, Scope, Shard, Snapshot
+from .......plugins.module_utils._core.models.verdict import Finding
+from .......plugins.module_utils._core.options.policy import Policy
+from .......plugins.module_utils._core.reading.allocations import (
     find_owning_root,
     find_roots_of_hosts,
     find_roots_of_members,
@@ -37,28 +29,15 @@ from ansible_collections.osops.placement.plugins.module_utils._core.reading.allo
     list_roots_in_shard,
     select_allocations,
 )
-from ansible_collections.osops.placement.plugins.module_utils._core.reading.candidates import (
+from .......plugins.module_utils._core.reading.candidates import (
     choose_hosts_for_server_details,
     find_candidates,
     find_mismatched_nodes,
 )
-from ansible_collections.osops.placement.tests.unit.examples import count_examples
-from ansible_collections.osops.placement.tests.unit.plugins.module_utils.judging import judge
-from ansible_collections.osops.placement.tests.unit.plugins.module_utils.world import (
-    CLAIM,
-    World,
-    answer,
-)
-from ansible_collections.osops.placement.tests.unit.plugins.module_utils.worlds import worlds
-
-if t.TYPE_CHECKING:
-    from ansible_collections.osops.placement.plugins.module_utils._core.models.snapshot import (
-        Snapshot,
-    )
-    from ansible_collections.osops.placement.plugins.module_utils._core.models.verdict import (
-        Finding,
-    )
-
+from .....examples import count_examples
+from ...judging import judge
+from ...world import CLAIM, World, answer
+from ...worlds import worlds
 
 # Which root providers are those of the hosts that a user names
 

@@ -11,15 +11,11 @@ import typing as t
 
 import pytest
 
-from ansible_collections.osops.placement.plugins.module_utils._common.errors import InvalidInput
-from ansible_collections.osops.placement.plugins.module_utils._core.facts.listings_index import (
-    ListingsIndex,
-)
-from ansible_collections.osops.placement.plugins.module_utils._core.models.nova import Service
-from ansible_collections.osops.placement.plugins.module_utils._core.models.placement import (
-    Allocation,
-)
-from ansible_collections.osops.placement.plugins.module_utils._core.models.snapshot import (
+from .......plugins.module_utils._common.errors import InvalidInput
+from .......plugins.module_utils._core.facts.listings_index import ListingsIndex
+from .......plugins.module_utils._core.models.nova import Service
+from .......plugins.module_utils._core.models.placement import Allocation
+from .......plugins.module_utils._core.models.snapshot import (
     NOT_ASKED,
     Answer,
     Evidence,
@@ -28,7 +24,7 @@ from ansible_collections.osops.placement.plugins.module_utils._core.models.snaps
     Scope,
     Snapshot,
 )
-from ansible_collections.osops.placement.plugins.module_utils._core.reading.candidates import (
+from .......plugins.module_utils._core.reading.candidates import (
     AmountNominator,
     HostChoice,
     check_named_consumers,
@@ -38,13 +34,8 @@ from ansible_collections.osops.placement.plugins.module_utils._core.reading.cand
     find_mismatched_nodes,
     sum_by_tree,
 )
-from ansible_collections.osops.placement.tests.unit.plugins.module_utils.fleet import Fleet
-from ansible_collections.osops.placement.tests.unit.plugins.module_utils.world import (
-    CLAIM,
-    FLAVOR,
-    World,
-    answer,
-)
+from ...fleet import Fleet
+from ...world import CLAIM, FLAVOR, World, answer
 
 # Candidates are all consumers that the listings do not show to be healthy, and no others
 

@@ -12,19 +12,10 @@ import typing as t
 
 import pytest
 
-from ansible_collections.osops.placement.plugins.module_utils._core.models.nova import Service
-from ansible_collections.osops.placement.plugins.module_utils._core.models.snapshot import (
-    LISTED_BY_SERVERS,
-)
-from ansible_collections.osops.placement.plugins.module_utils._core.reading.compute_nodes import (
-    list_nodes_of_answering_cells,
-)
-from ansible_collections.osops.placement.tests.unit.plugins.module_utils.world import World, answer
-
-if t.TYPE_CHECKING:
-    from ansible_collections.osops.placement.plugins.module_utils._core.models.nova import (
-        Hypervisor,
-    )
+from .......plugins.module_utils._core.models.nova import Hypervisor, Service
+from .......plugins.module_utils._core.models.snapshot import LISTED_BY_SERVERS
+from .......plugins.module_utils._core.reading.compute_nodes import list_nodes_of_answering_cells
+from ...world import World, answer
 
 
 class Site(World):

@@ -8,39 +8,21 @@ from __future__ import annotations
 
 import itertools
 import typing as t
+from collections.abc import Iterator
 
 import pytest
 
-from ansible_collections.osops.placement.plugins.module_utils._common.errors import InvalidInput
-from ansible_collections.osops.placement.plugins.module_utils._core.clients.session import connect
-from ansible_collections.osops.placement.plugins.module_utils._core.models.nova import (
-    Aggregate,
-    Service,
-)
-from ansible_collections.osops.placement.plugins.module_utils._core.models.snapshot import (
-    HostGroups,
-)
-from ansible_collections.osops.placement.plugins.module_utils._core.options.scope import (
-    ScopeOptions,
-    parse_scope,
-)
-from ansible_collections.osops.placement.plugins.module_utils._core.reading.host_groups import (
+from .......plugins.module_utils._common.errors import InvalidInput
+from .......plugins.module_utils._core.clients.session import connect
+from .......plugins.module_utils._core.models.nova import Aggregate, Service
+from .......plugins.module_utils._core.models.snapshot import HostGroups, Scope
+from .......plugins.module_utils._core.options.scope import ScopeOptions, parse_scope
+from .......plugins.module_utils._core.reading.host_groups import (
     find_hosts_of_groups,
     parse_cell_hosts,
     resolve_projects,
 )
-from ansible_collections.osops.placement.tests.unit.plugins.module_utils._core.clients.broken_cloud import (  # noqa: E501
-    HTML,
-    PROJECT,
-    BrokenCloud,
-    Canned,
-)
-
-if t.TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from ansible_collections.osops.placement.plugins.module_utils._core.models.snapshot import Scope
-
+from ..clients.broken_cloud import HTML, PROJECT, BrokenCloud, Canned
 
 # Which hosts the named aggregates, availability zones and cells have
 

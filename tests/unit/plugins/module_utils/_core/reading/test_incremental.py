@@ -13,26 +13,15 @@ import hypothesis
 import hypothesis.strategies as st
 import pytest
 
-from ansible_collections.osops.placement.plugins.module_utils._core.facts.index import SnapshotIndex
-from ansible_collections.osops.placement.plugins.module_utils._core.findings.memory import (
-    build_memory,
-)
-from ansible_collections.osops.placement.plugins.module_utils._core.judging.engine import judge
-from ansible_collections.osops.placement.plugins.module_utils._core.models.memory import (
-    Memory,
-    RememberedNode,
-)
-from ansible_collections.osops.placement.plugins.module_utils._core.models.nova import (
-    Flavor,
-    Migration,
-    Server,
-)
-from ansible_collections.osops.placement.plugins.module_utils._core.models.placement import Provider
-from ansible_collections.osops.placement.plugins.module_utils._core.models.snapshot import (
-    Scope,
-    Shard,
-)
-from ansible_collections.osops.placement.plugins.module_utils._core.reading.incremental import (
+from .......plugins.module_utils._core.facts.index import SnapshotIndex
+from .......plugins.module_utils._core.findings.memory import build_memory
+from .......plugins.module_utils._core.judging.engine import judge
+from .......plugins.module_utils._core.models.memory import Memory, RememberedNode
+from .......plugins.module_utils._core.models.nova import Flavor, Migration, Server
+from .......plugins.module_utils._core.models.placement import Allocations, Provider
+from .......plugins.module_utils._core.models.snapshot import Scope, Shard, Snapshot
+from .......plugins.module_utils._core.models.verdict import Finding
+from .......plugins.module_utils._core.reading.incremental import (
     Changes,
     FullReadingNeeded,
     choose_consumers,
@@ -40,31 +29,10 @@ from ansible_collections.osops.placement.plugins.module_utils._core.reading.incr
     list_changed_providers,
     merge_allocations,
 )
-from ansible_collections.osops.placement.tests.unit.plugins.module_utils._core.changes.test_nova_races import (  # noqa: E501
-    Cloud,
-    open_collector,
-    remediate,
-)
-from ansible_collections.osops.placement.tests.unit.plugins.module_utils.judging import (
-    NO_MINIMUM_AGE,
-)
-from ansible_collections.osops.placement.tests.unit.plugins.module_utils.nova_lives import (
-    Life,
-    lives,
-)
-from ansible_collections.osops.placement.tests.unit.plugins.module_utils.world import answer
-
-if t.TYPE_CHECKING:
-    from ansible_collections.osops.placement.plugins.module_utils._core.models.placement import (
-        Allocations,
-    )
-    from ansible_collections.osops.placement.plugins.module_utils._core.models.snapshot import (
-        Snapshot,
-    )
-    from ansible_collections.osops.placement.plugins.module_utils._core.models.verdict import (
-        Finding,
-    )
-
+from ...judging import NO_MINIMUM_AGE
+from ...nova_lives import Life, lives
+from ...world import answer
+from ..changes.test_nova_races import Cloud, open_collector, remediate
 
 # A reading of what changed finds what a full reading finds, and a forged memory convicts nobody
 

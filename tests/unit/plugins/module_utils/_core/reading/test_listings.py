@@ -11,13 +11,9 @@ import typing as t
 
 import pytest
 
-from ansible_collections.osops.placement.plugins.module_utils._core.facts.listings_index import (
-    ListingsIndex,
-)
-from ansible_collections.osops.placement.plugins.module_utils._core.reading.listings import (
-    HostLookups,
-)
-from ansible_collections.osops.placement.tests.unit.plugins.module_utils.world import World, answer
+from .......plugins.module_utils._core.facts.listings_index import ListingsIndex
+from .......plugins.module_utils._core.reading.listings import HostLookups
+from ...world import World, answer
 
 
 class Site(World):

@@ -12,17 +12,15 @@ import typing as t
 
 import pytest
 
-from ansible_collections.osops.placement.plugins.module_utils._core.facts.listings_index import (
-    ListingsIndex,
-)
-from ansible_collections.osops.placement.plugins.module_utils._core.models.kinds import KINDS
-from ansible_collections.osops.placement.plugins.module_utils._core.models.snapshot import (
+from .......plugins.module_utils._core.facts.listings_index import ListingsIndex
+from .......plugins.module_utils._core.models.kinds import KINDS
+from .......plugins.module_utils._core.models.snapshot import (
     ALLOCATION,
     MIGRATIONS,
     SERVER,
     Request,
 )
-from ansible_collections.osops.placement.plugins.module_utils._core.reading.order import (
+from .......plugins.module_utils._core.reading.order import (
     PROOF,
     PROOF_OF_MIGRATION,
     PROOF_OF_SERVER,
@@ -31,16 +29,9 @@ from ansible_collections.osops.placement.plugins.module_utils._core.reading.orde
     require_known_needs,
     walk,
 )
-from ansible_collections.osops.placement.plugins.module_utils._core.reading.servers import (
-    Context,
-    Look,
-    of_each,
-)
-from ansible_collections.osops.placement.plugins.module_utils._core.reading.sources import (
-    Clients,
-    Sources,
-)
-from ansible_collections.osops.placement.tests.unit.plugins.module_utils.world import World, answer
+from .......plugins.module_utils._core.reading.servers import Context, Look, of_each
+from .......plugins.module_utils._core.reading.sources import Clients, Sources
+from ...world import World, answer
 
 UNLISTED: Request[t.Any] = Request("password")
 

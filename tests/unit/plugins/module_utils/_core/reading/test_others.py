@@ -11,44 +11,28 @@ import typing as t
 
 import pytest
 
-from ansible_collections.osops.placement.plugins.module_utils._core.facts.index import SnapshotIndex
-from ansible_collections.osops.placement.plugins.module_utils._core.facts.listings_index import (
-    ListingsIndex,
-)
-from ansible_collections.osops.placement.plugins.module_utils._core.models.nova import (
-    Action,
-    Aggregate,
-)
-from ansible_collections.osops.placement.plugins.module_utils._core.models.placement import (
+from .......plugins.module_utils._core.facts.index import SnapshotIndex
+from .......plugins.module_utils._core.facts.listings_index import ListingsIndex
+from .......plugins.module_utils._core.models.nova import Action, Aggregate
+from .......plugins.module_utils._core.models.placement import (
     Allocation,
     ProviderAggregates,
     ProviderDetails,
 )
-from ansible_collections.osops.placement.plugins.module_utils._core.models.snapshot import (
-    Answer,
-    Mirror,
-    Scope,
-    Shard,
-)
-from ansible_collections.osops.placement.plugins.module_utils._core.models.surroundings import (
+from .......plugins.module_utils._core.models.snapshot import Answer, Mirror, Scope, Shard
+from .......plugins.module_utils._core.models.surroundings import (
     BareMetalNode,
     DeletedServer,
     Project,
 )
-from ansible_collections.osops.placement.plugins.module_utils._core.reading.others import (
+from .......plugins.module_utils._core.reading.others import (
     MirrorReader,
     is_wanted,
     read_bare_metal,
     read_deletions,
     read_projects,
 )
-from ansible_collections.osops.placement.tests.unit.plugins.module_utils.world import (
-    OLD,
-    OUR_PROJECT,
-    PROJECT,
-    World,
-    answer,
-)
+from ...world import OLD, OUR_PROJECT, PROJECT, World, answer
 
 # What is asked of Ironic, Keystone and Nova at the end of a reading, and what is not
 

@@ -14,33 +14,14 @@ from unittest import mock
 
 import pytest
 
-from ansible_collections.osops.placement.plugins.module_utils._common.errors import CloudError
-from ansible_collections.osops.placement.plugins.module_utils._core.facts.listings_index import (
-    ListingsIndex,
-)
-from ansible_collections.osops.placement.plugins.module_utils._core.models.placement import (
-    ProviderDetails,
-)
-from ansible_collections.osops.placement.plugins.module_utils._core.models.snapshot import Scope
-from ansible_collections.osops.placement.plugins.module_utils._core.reading import (
-    reading as reading_module,
-)
-from ansible_collections.osops.placement.plugins.module_utils._core.reading.reading import Collector
-from ansible_collections.osops.placement.tests.unit.plugins.module_utils.judging import (
-    NO_MINIMUM_AGE,
-    judge,
-)
-from ansible_collections.osops.placement.tests.unit.plugins.module_utils.world import (
-    NOW,
-    PROJECT,
-    World,
-    answer,
-)
-
-if t.TYPE_CHECKING:
-    from ansible_collections.osops.placement.plugins.module_utils._core.models.snapshot import (
-        Snapshot,
-    )
+from .......plugins.module_utils._common.errors import CloudError
+from .......plugins.module_utils._core.facts.listings_index import ListingsIndex
+from .......plugins.module_utils._core.models.placement import ProviderDetails
+from .......plugins.module_utils._core.models.snapshot import Scope, Snapshot
+from .......plugins.module_utils._core.reading import reading as reading_module
+from .......plugins.module_utils._core.reading.reading import Collector
+from ...judging import NO_MINIMUM_AGE, judge
+from ...world import NOW, PROJECT, World, answer
 
 
 class Site(World):

@@ -12,31 +12,14 @@ from unittest import mock
 
 import pytest
 
-from ansible_collections.osops.placement.plugins.module_utils._core.changes.remediation import (
-    list_providers,
-)
-from ansible_collections.osops.placement.plugins.module_utils._core.models.change import Change
-from ansible_collections.osops.placement.plugins.module_utils._core.models.snapshot import (
-    READ_ONE_BY_ONE,
-    Scope,
-)
-from ansible_collections.osops.placement.plugins.module_utils._core.plan.plan import Step
-from ansible_collections.osops.placement.tests.unit.plugins.module_utils._core.changes.test_nova_races import (  # noqa: E501
-    Cloud,
-    begun_swap,
-    open_collector,
-)
-from ansible_collections.osops.placement.tests.unit.plugins.module_utils.judging import (
-    NO_MINIMUM_AGE,
-    judge,
-)
-from ansible_collections.osops.placement.tests.unit.plugins.module_utils.nova_lives import booted
-from ansible_collections.osops.placement.tests.unit.plugins.module_utils.nova_model import Nova
-
-if t.TYPE_CHECKING:
-    from ansible_collections.osops.placement.plugins.module_utils._core.models.snapshot import (
-        Snapshot,
-    )
+from .......plugins.module_utils._core.changes.remediation import list_providers
+from .......plugins.module_utils._core.models.change import Change
+from .......plugins.module_utils._core.models.snapshot import READ_ONE_BY_ONE, Scope, Snapshot
+from .......plugins.module_utils._core.plan.plan import Step
+from ...judging import NO_MINIMUM_AGE, judge
+from ...nova_lives import booted
+from ...nova_model import Nova
+from ..changes.test_nova_races import Cloud, begun_swap, open_collector
 
 
 class CountingCloud(Cloud):

@@ -11,37 +11,15 @@ import typing as t
 
 import pytest
 
-from ansible_collections.osops.placement.plugins.module_utils._core.clients.other_services import (
-    CyborgReader,
-)
-from ansible_collections.osops.placement.plugins.module_utils._core.facts.devices import (
-    MAX_PORT_ACTIONS,
-)
-from ansible_collections.osops.placement.plugins.module_utils._core.facts.listings_index import (
-    ListingsIndex,
-)
-from ansible_collections.osops.placement.plugins.module_utils._core.models.resource_request import (
-    PortGroup,
-    ServerPort,
-)
-from ansible_collections.osops.placement.plugins.module_utils._core.reading.evidence import look_up
-from ansible_collections.osops.placement.plugins.module_utils._core.reading.servers import (
-    Context,
-)
-from ansible_collections.osops.placement.plugins.module_utils._core.reading.sources import (
-    Clients,
-    Sources,
-)
-from ansible_collections.osops.placement.tests.unit.plugins.module_utils.world import (
-    NOW,
-    World,
-    answer,
-)
-
-if t.TYPE_CHECKING:
-    from ansible_collections.osops.placement.plugins.module_utils._core.models.snapshot import (
-        Evidence,
-    )
+from .......plugins.module_utils._core.clients.other_services import CyborgReader
+from .......plugins.module_utils._core.facts.devices import MAX_PORT_ACTIONS
+from .......plugins.module_utils._core.facts.listings_index import ListingsIndex
+from .......plugins.module_utils._core.models.resource_request import PortGroup, ServerPort
+from .......plugins.module_utils._core.models.snapshot import Evidence
+from .......plugins.module_utils._core.reading.evidence import look_up
+from .......plugins.module_utils._core.reading.servers import Context
+from .......plugins.module_utils._core.reading.sources import Clients, Sources
+from ...world import NOW, World, answer
 
 
 class Site(World):

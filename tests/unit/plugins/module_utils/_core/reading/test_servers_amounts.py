@@ -12,39 +12,15 @@ import typing as t
 
 import pytest
 
-from ansible_collections.osops.placement.plugins.module_utils._common.parallel import ReadOnce
-from ansible_collections.osops.placement.plugins.module_utils._core.clients.other_services import (
-    CyborgReader,
-)
-from ansible_collections.osops.placement.plugins.module_utils._core.facts.listings_index import (
-    ListingsIndex,
-)
-from ansible_collections.osops.placement.plugins.module_utils._core.models.resource_request import (
-    ServerPort,
-)
-from ansible_collections.osops.placement.plugins.module_utils._core.models.snapshot import (
-    NOT_ASKED,
-    ListedAmounts,
-    Scope,
-)
-from ansible_collections.osops.placement.plugins.module_utils._core.reading.order import (
-    PROOF_OF_SERVER,
-    walk,
-)
-from ansible_collections.osops.placement.plugins.module_utils._core.reading.servers import (
-    Context,
-    Look,
-)
-from ansible_collections.osops.placement.plugins.module_utils._core.reading.sources import (
-    Clients,
-    Sources,
-)
-from ansible_collections.osops.placement.tests.unit.plugins.module_utils.world import (
-    CLAIM,
-    FLAVOR,
-    World,
-    answer,
-)
+from .......plugins.module_utils._common.parallel import ReadOnce
+from .......plugins.module_utils._core.clients.other_services import CyborgReader
+from .......plugins.module_utils._core.facts.listings_index import ListingsIndex
+from .......plugins.module_utils._core.models.resource_request import ServerPort
+from .......plugins.module_utils._core.models.snapshot import NOT_ASKED, ListedAmounts, Scope
+from .......plugins.module_utils._core.reading.order import PROOF_OF_SERVER, walk
+from .......plugins.module_utils._core.reading.servers import Context, Look
+from .......plugins.module_utils._core.reading.sources import Clients, Sources
+from ...world import CLAIM, FLAVOR, World, answer
 
 # The rows from the tree of the host to the devices.
 AMOUNTS = PROOF_OF_SERVER[1:10]

@@ -17,39 +17,18 @@ import typing as t
 
 import pytest
 
-from ansible_collections.osops.placement.plugins.module_utils._common.errors import (
-    CloudError,
-    UnsoundReading,
-)
-from ansible_collections.osops.placement.plugins.module_utils._core.facts.index import SnapshotIndex
-from ansible_collections.osops.placement.plugins.module_utils._core.findings.memory import (
-    build_memory,
-)
-from ansible_collections.osops.placement.plugins.module_utils._core.judging.engine import judge
-from ansible_collections.osops.placement.plugins.module_utils._core.models.snapshot import Scope
-from ansible_collections.osops.placement.plugins.module_utils._core.reading.incremental import (
-    FullReadingNeeded,
-)
-from ansible_collections.osops.placement.tests.unit.plugins.module_utils._core.changes.test_nova_races import (  # noqa: E501
-    open_collector,
-    remediate,
-)
-from ansible_collections.osops.placement.tests.unit.plugins.module_utils._core.reading.test_incremental import (  # noqa: E501
-    ChangingCloud,
-    read_fully,
-)
-from ansible_collections.osops.placement.tests.unit.plugins.module_utils.judging import (
-    NO_MINIMUM_AGE,
-)
-from ansible_collections.osops.placement.tests.unit.plugins.module_utils.nova_lives import booted
-from ansible_collections.osops.placement.tests.unit.plugins.module_utils.nova_model import Nova
-from ansible_collections.osops.placement.tests.unit.plugins.module_utils.world import answer
-
-if t.TYPE_CHECKING:
-    from ansible_collections.osops.placement.plugins.module_utils._core.models.snapshot import (
-        Answer,
-        Snapshot,
-    )
+from .......plugins.module_utils._common.errors import CloudError, UnsoundReading
+from .......plugins.module_utils._core.facts.index import SnapshotIndex
+from .......plugins.module_utils._core.findings.memory import build_memory
+from .......plugins.module_utils._core.judging.engine import judge
+from .......plugins.module_utils._core.models.snapshot import Answer, Scope, Snapshot
+from .......plugins.module_utils._core.reading.incremental import FullReadingNeeded
+from ...judging import NO_MINIMUM_AGE
+from ...nova_lives import booted
+from ...nova_model import Nova
+from ...world import answer
+from ..changes.test_nova_races import open_collector, remediate
+from .test_incremental import ChangingCloud, read_fully
 
 
 class SkippedCell(ChangingCloud):

@@ -11,21 +11,11 @@ import typing as t
 
 import pytest
 
-from ansible_collections.osops.placement.plugins.module_utils._core.facts.listings_index import (
-    ListingsIndex,
-)
-from ansible_collections.osops.placement.plugins.module_utils._core.models.nova import Action
-from ansible_collections.osops.placement.plugins.module_utils._core.reading.sources import (
-    read_unlisted_moves,
-)
-from ansible_collections.osops.placement.tests.unit.plugins.module_utils.world import World, answer
-
-if t.TYPE_CHECKING:
-    from ansible_collections.osops.placement.plugins.module_utils._core.models.nova import Migration
-    from ansible_collections.osops.placement.plugins.module_utils._core.models.snapshot import (
-        Answer,
-    )
-
+from .......plugins.module_utils._core.facts.listings_index import ListingsIndex
+from .......plugins.module_utils._core.models.nova import Action, Migration
+from .......plugins.module_utils._core.models.snapshot import Answer
+from .......plugins.module_utils._core.reading.sources import read_unlisted_moves
+from ...world import World, answer
 
 EARLIER, LATER = "2026-01-01T00:00:00Z", "2026-01-02T00:00:00Z"
 

@@ -16,8 +16,8 @@ from pathlib import Path
 
 import pytest
 
-from ansible_collections.osops.placement.plugins.module_utils._common.errors import InvalidInput
-from ansible_collections.osops.placement.plugins.module_utils._core.run.folder import (
+from .......plugins.module_utils._common.errors import InvalidInput
+from .......plugins.module_utils._core.run.folder import (
     DETECTED,
     FILE,
     PLANNED,

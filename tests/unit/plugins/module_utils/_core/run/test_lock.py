@@ -18,16 +18,9 @@ import time
 
 import pytest
 
-from ansible_collections.osops.placement.plugins.module_utils._common.errors import InvalidInput
-from ansible_collections.osops.placement.plugins.module_utils._core.run.lock import (
-    acquire_lock,
-    list_lock_paths,
-)
-from ansible_collections.osops.placement.tests.unit.plugins.module_utils.children import (
-    LONG,
-    child,
-    said,
-)
+from .......plugins.module_utils._common.errors import InvalidInput
+from .......plugins.module_utils._core.run.lock import acquire_lock, list_lock_paths
+from ...children import LONG, child, said
 
 ENDPOINT = "http://placement"
 

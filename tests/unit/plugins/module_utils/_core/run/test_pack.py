@@ -19,9 +19,9 @@ import pytest
 import yaml
 from ansible.parsing.dataloader import DataLoader
 
-from ansible_collections.osops.placement.plugins.module_utils._common.errors import InvalidInput
-from ansible_collections.osops.placement.plugins.module_utils._core.run import pack as pack_module
-from ansible_collections.osops.placement.plugins.module_utils._core.run.pack import (
+from .......plugins.module_utils._common.errors import InvalidInput
+from .......plugins.module_utils._core.run import pack as pack_module
+from .......plugins.module_utils._core.run.pack import (
     MAX_LENGTH,
     find_packs,
     pack_files,

@@ -20,11 +20,8 @@ import typing as t
 
 import pytest
 
-from ansible_collections.osops.placement.plugins.module_utils._core.run.signals import (
-    _runs_tasks,
-    watch_for_stop,
-)
-from ansible_collections.osops.placement.tests.unit.plugins.module_utils.children import LONG, child
+from .......plugins.module_utils._core.run.signals import _runs_tasks, watch_for_stop
+from ...children import LONG, child
 
 GONE = ["ansible_gone", "running."]
 

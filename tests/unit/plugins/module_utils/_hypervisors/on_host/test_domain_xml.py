@@ -11,16 +11,14 @@ from __future__ import annotations
 
 import typing as t
 import xml.etree.ElementTree as ET
+from pathlib import Path
 
 import pytest
 
-from ansible_collections.osops.placement.plugins.module_utils._hypervisors.on_host.domain_xml import (  # noqa: E501
+from .......plugins.module_utils._hypervisors.on_host.domain_xml import (
     parse_domain,
     read_host_devices,
 )
-
-if t.TYPE_CHECKING:
-    from pathlib import Path
 
 PHYSICAL, VIRTUAL, GPU = "0000:84:00.0", "0000:84:10.1", "0000:3b:00.0"
 MDEV = "1c1cbd32-1b8a-4a0e-8e5a-0d3c8a1f7e55"

@@ -8,7 +8,7 @@ import pathlib
 
 import pytest
 
-from ansible_collections.osops.placement.plugins.module_utils._hypervisors.on_host.files import (
+from .......plugins.module_utils._hypervisors.on_host.files import (
     Mount,
     has_mount_inside,
     is_shared,

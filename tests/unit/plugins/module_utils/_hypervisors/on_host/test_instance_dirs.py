@@ -15,11 +15,9 @@ import pathlib
 
 import pytest
 
-from ansible_collections.osops.placement.plugins.module_utils._common.errors import HostError
-from ansible_collections.osops.placement.plugins.module_utils._hypervisors.on_host import files
-from ansible_collections.osops.placement.plugins.module_utils._hypervisors.on_host.instance_dirs import (  # noqa: E501
-    InstanceDirectories,
-)
+from .......plugins.module_utils._common.errors import HostError
+from .......plugins.module_utils._hypervisors.on_host import files
+from .......plugins.module_utils._hypervisors.on_host.instance_dirs import InstanceDirectories
 
 UUID = "6f7a1f5c-2a2c-4f0c-8f07-0d3a6d6f1c11"
 

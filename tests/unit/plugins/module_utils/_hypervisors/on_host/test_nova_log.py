@@ -24,8 +24,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ansible_collections.osops.placement.plugins.module_utils._common.times import UTC
-from ansible_collections.osops.placement.plugins.module_utils._hypervisors.on_host.nova_log import (
+from .......plugins.module_utils._common.times import UTC
+from .......plugins.module_utils._hypervisors.on_host.nova_log import (
     COMPLAINT_KINDS,
     Complaints,
     Source,
