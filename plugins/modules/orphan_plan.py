@@ -274,7 +274,7 @@ from ..module_utils._core.models.placement import sum_amounts
 from ..module_utils._core.options.run import LimitOptions, RemediationOptions, StageOptions
 from ..module_utils._core.plan.limits import parse_limits
 from ..module_utils._core.plan.plan import SCOPE_NAMES, Plan, check_scope, list_servers_to_heal
-from ..module_utils._core.run.folder import PLANNED, stage_of_run
+from ..module_utils._core.run.folder import PLANNED, require_detection, stage_of_run
 from ..module_utils._core.run.pack import pack_files, read_packed_plan
 
 
@@ -313,6 +313,7 @@ def _make_plan(module: AnsibleModule) -> dict[str, t.Any]:
         return _plan_healing(module)
     if options["plan"] is None:
         findings = read_json(options["findings"])
+        require_detection(module, findings)
         check_scope(findings, options["scope"] or {})
         plan = Plan.from_findings(findings, options["kinds"])
         return _return_plan(module, plan, options["dest"])

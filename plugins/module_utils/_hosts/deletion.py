@@ -117,6 +117,8 @@ class HostDeletion:
         """Delete the host, and return what is gone, also if something else is not."""
         result: dict[str, t.Any] = {}
         try:
+            if self._host.service is not None:
+                self._require_unused(self._host.service)
             self._leave_aggregates()
             self._delete_service()
             self._delete_providers()
@@ -152,8 +154,13 @@ class HostDeletion:
         allocations (nova/api/openstack/compute/services.py, delete).
         """
         listed = get_listed_services(self._nova.list_services())
-        if any(entry.id == service.id and entry.state == "up" for entry in listed):
-            raise CloudError(f"The nova-compute of {self._host.name} is up again: stop it.")
+        # In a cell that does not answer, a service has no ID.
+        if [entry.state for entry in listed if entry.id == service.id] != ["down"]:
+            raise CloudError(
+                f"Nova does not list the nova-compute of {self._host.name} as down any more. "
+                "Nothing more was deleted: check that it is stopped and that every cell answers, "
+                "and run again."
+            )
         self._require_no_consumers(self._report.providers)
 
     def _require_no_consumers(self, tree: Iterable[Provider]) -> None:

@@ -37,6 +37,8 @@ _DOINGS: Mapping[str, str] = {
     RESTORED: "while it restored",
 }
 
+_NOT_APPLIED = "The run ended before it made the changes: nothing was changed."
+
 # An approver can read so many changes in the artifact of a run.
 _MAX_LISTED = 1000
 # How long the pack of a plan may be beside that of a journal, which is longer by a third.
@@ -128,7 +130,7 @@ def explain_early_end(run: State) -> str:
     if PLANNED not in run:
         return "The run ended before it planned: nothing was changed."
     if run["remediates"] and run[PLANNED].get("plan"):
-        return "The run ended before it made the changes: nothing was changed."
+        return _NOT_APPLIED
     return "The run ended before its report: nothing was changed."
 
 
@@ -155,6 +157,8 @@ def _explain_gap(run: State) -> list[str]:
         return ["The cloud was not read."]
     if not run.get("detects") and PLANNED not in run and RESTORED not in run:
         return ["Nothing was planned, and nothing was changed."]
+    if run.get("remediates") and run.get(PLANNED, {}).get("plan") and REMEDIATED not in run:
+        return [_NOT_APPLIED]
     return []
 
 

@@ -42,6 +42,11 @@ REFUSALS = {
     "ansible.builtin.assert",
     "ansible.builtin.fail",
 }
+# What follows each of these goes by its result.
+STAGES = {
+    f"osops.placement.{name}"
+    for name in ("compute_host", "orphan_detect", "orphan_remediate", "orphan_restore")
+}
 TASKS_FROM = re.compile(r"tasks_from[\"']?: *[\"']?(\w+)")
 
 
@@ -88,6 +93,24 @@ def test_no_play_can_ignore_a_refusal(role: str) -> None:
                 found += 1
 
     assert found > 0
+
+
+@pytest.mark.parametrize("role", ["host_decommission", "orphan_cleanup"])
+def test_no_play_can_go_on_after_a_stage_that_failed(role: str) -> None:
+    """With ignore_errors, nova-compute would be stopped although its host is not deleted.
+
+    And Nova would heal the servers of an older detection.
+    """
+    found = 0
+    for path in _task_files(role).values():
+        for task in _tasks(path):
+            if STAGES & set(task):
+                state = task.get("osops.placement.compute_host", {}).get("state", "absent")
+                goes_on = task.get("ignore_errors") is not False and "failed_when" not in task
+                assert state != "absent" or not goes_on, path
+                found += 1
+
+    assert found > 1
 
 
 @pytest.mark.parametrize("role", ENTRY_POINTS)

@@ -197,7 +197,8 @@ class RunFolder:
         Raises InvalidInput if the file is not that of this run.
         """
         first = DETECTED if self._run["detects"] else PLANNED
-        state = self.read(is_first=stage in (first, RESTORED))
+        is_first = stage in (first, RESTORED) and not self._run["continues"]
+        state = self.read(is_first=is_first)
         if has_failed(state) or not self._has_what_it_needs(state, stage):
             return False
         write_json(self._path, {**state, stage: {"begun": get_utc_now()}})
@@ -246,3 +247,15 @@ def find_plan(module: AnyModule) -> str:
     """Return the path of the plan of the run, which a stage before has made."""
     path: str = RunFolder(module.params["run"]).read()[PLANNED]["plan"]
     return path
+
+
+def require_detection(module: AnyModule, findings: t.Any) -> None:
+    """Raise InvalidInput if findings are not those of the detection that the run goes on from."""
+    if not module.params.get("run") or not isinstance(findings, dict):
+        return
+    detected = RunFolder(module.params["run"]).read().get(DETECTED, {})
+    if "finished_at" in detected and detected["finished_at"] != findings.get("finished_at"):
+        raise InvalidInput(
+            f"{module.params['findings']} is not of the detection that the run in its folder has "
+            "recorded: detect again."
+        )

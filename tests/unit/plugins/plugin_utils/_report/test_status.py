@@ -19,6 +19,7 @@ from ......plugins.plugin_utils._report.status import (
     build_journal_artifact,
     determine_status,
     explain_early_end,
+    name_outcome,
 )
 from ......plugins.plugin_utils._stage.versions import read_running_version
 
@@ -111,6 +112,15 @@ def test_a_run_that_was_killed_between_two_stages_says_where(name: str) -> None:
     assert explain_early_end(run) == f"The run ended {where}."
     assert explain_early_end({**run, "reported": DONE}) == ""
     assert explain_early_end({**run, "interrupted": {"failed": True, "msg": "No."}}) == ""
+
+
+@pytest.mark.parametrize("detects", [True, False])
+def test_changes_that_were_not_made_are_no_success(detects: bool) -> None:
+    """A module can end before it records that it began, for example without openstacksdk."""
+    run = {"detects": detects, "remediates": True, "detected": DONE, "planned": PLANNED}
+
+    assert name_outcome(run, check_mode=False) == "failed"
+    assert name_outcome({**run, "remediates": False}, check_mode=False) != "failed"
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import signal
 import subprocess
@@ -32,6 +33,7 @@ from .......plugins.module_utils._core.run.folder import (
     note,
     parse_state,
     record_result,
+    require_detection,
     stage_of_run,
     start_state,
 )
@@ -279,3 +281,33 @@ def test_a_state_is_read_as_it_was_written(tmp_path: Path) -> None:
     assert parse_state(json.loads(format_state(state)), "/run.json", run) == state
     (tmp_path / FILE).write_text(format_state(state))
     assert RunFolder(run).read() == state
+
+
+TORN = {"torn": "{", "of another host": json.dumps(start_state(_run(Path("f"), "1", host="a")))}
+
+
+@pytest.mark.parametrize("name", TORN)
+def test_a_run_that_goes_on_does_not_replace_what_it_goes_on_from(
+    tmp_path: Path, name: str
+) -> None:
+    """The detection that the file has may have failed."""
+    (tmp_path / FILE).write_text(TORN[name])
+    run = _run(tmp_path, detects=False, continues=True)
+
+    with pytest.raises(InvalidInput):
+        RunFolder(run).begin(PLANNED)
+
+    assert (tmp_path / FILE).read_text() == TORN[name]
+
+
+@pytest.mark.parametrize(("finished_at", "is_refused"), [("t1", False), ("t2", True)])
+def test_a_run_goes_on_only_with_the_findings_of_its_detection(
+    tmp_path: Path, finished_at: str, is_refused: bool
+) -> None:
+    _do(_run(tmp_path, "1"), DETECTED, {**SUMMARY, "finished_at": "t1"})
+    run = _run(tmp_path, detects=False, continues=True)
+    params = {"run": run, "findings": "findings.json"}
+    expected = pytest.raises(InvalidInput) if is_refused else contextlib.nullcontext()
+
+    with expected:
+        require_detection(types.SimpleNamespace(params=params), {"finished_at": finished_at})
