@@ -14,7 +14,7 @@ from collections.abc import Iterator
 import pytest
 from minicloud_ctl import servers
 
-from .interposer import Fault, Wires
+from .interposer import Answered, Asked, Fault, Wires
 from .support import Ansible, Minicloud, Placement, long
 from .world import World
 
@@ -398,6 +398,35 @@ def test_a_host_is_kept_when_something_comes_to_it_at_the_last_moment(
     # What was changed by then is returned.
     assert result["changed"] and [one["name"] for one in result["deleted"]["aggregates"]] == [dead]
     assert result["deleted"]["service"] is None
+    assert dead in world.cloud.compute_services()
+
+
+def test_a_service_whose_cell_falls_silent_at_the_last_moment_is_kept(
+    ansible: Ansible, world: World, wires: Wires, dead: str
+) -> None:
+    """Nova lists such a service without its ID, as if it were gone."""
+    body = {"aggregate": {"name": dead, "availability_zone": None}}
+    aggregate = world.cloud.nova("POST", "/os-aggregates", body)["aggregate"]["id"]
+    path = f"/os-aggregates/{aggregate}"
+    world.cloud.nova("POST", f"{path}/action", {"add_host": {"host": dead}})
+    left = wires.nova.on("POST", f"{path}/action")
+
+    def hide(asked: Asked, ask: t.Callable[[Asked], Answered]) -> Answered:
+        answered = ask(asked)
+        if not left.seen or not asked.path.endswith("/os-services"):
+            return answered
+        services = answered.json["services"]
+        for service in services:
+            if service["host"] == dead:
+                service.update(id=None, status="UNKNOWN", state=None)
+        return answered.replace_json({"services": services})
+
+    wires.nova.middlebox = hide
+
+    result = ansible.module("compute_host", host=dead, **ABSENT)
+
+    world.cloud.nova("DELETE", path)
+    assert result["failed"] and result["deleted"]["service"] is None
     assert dead in world.cloud.compute_services()
 
 
