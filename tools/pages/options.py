@@ -214,9 +214,11 @@ def _renew_specs(text: str, role: Role) -> str:
 
 
 def _renew_pattern(text: str) -> str:
-    """Return the arguments of the pattern; its own, which come first, stay."""
+    """Return the arguments of the pattern; its own, which come first, stay, and its examples."""
     role = ROLES["orphan_cleanup"]
-    parts = [text.partition(f"      {role.prefix}")[0]]
+    before, _options, rest = text.partition(f"      {role.prefix}")
+    after = re.sub(r"\A.*\n(?:      .*\n)*", "", rest)
+    parts = [before]
     for name, option in describe_variables(role, role.parts["main"]).items():
         if name not in NOT_OF_PATTERN:
             # Automation Platform knows no markup, and shows one text.
@@ -225,7 +227,7 @@ def _renew_pattern(text: str) -> str:
             parts.append(f"      {name}:\n        description: >-\n")
             parts.append(textwrap.indent(textwrap.fill(plain, 125), " " * 10) + "\n")
             parts.append(_dump(option, 8))
-    return "".join(parts)
+    return "".join([*parts, after])
 
 
 def _format_part(role: Role, entry_point: str) -> str:
