@@ -21,6 +21,12 @@ from .world import World
 STOCK = {"VCPU": {"total": 8}}
 UP = {"status": "enabled", "forced_down": False}
 RUSTY = {"status": "disabled", "disabled_reason": "rusty"}
+# The listings of hosts, and what a row calls its host.
+HOST_LISTINGS = {
+    "services": "host",
+    "hypervisors": "hypervisor_hostname",
+    "resource_providers": "name",
+}
 # Another test may have created a second Nova on this Placement.
 ABSENT: dict[str, t.Any] = {"state": "absent", "ignore_other_regions": True}
 
@@ -428,6 +434,38 @@ def test_a_service_whose_cell_falls_silent_at_the_last_moment_is_kept(
     world.cloud.nova("DELETE", path)
     assert result["failed"] and result["deleted"]["service"] is None
     assert dead in world.cloud.compute_services()
+
+
+@pytest.mark.parametrize("has_provider", [True, False])
+def test_a_host_that_only_the_listings_lack_stays_in_its_aggregates(
+    ansible: Ansible, world: World, wires: Wires, host: str, has_provider: bool
+) -> None:
+    """As with an API worker that does not know the host's cell; it may have bare metal nodes."""
+    body = {"aggregate": {"name": host, "availability_zone": None}}
+    aggregate = world.cloud.nova("POST", "/os-aggregates", body)["aggregate"]["id"]
+    path = f"/os-aggregates/{aggregate}"
+    world.cloud.nova("POST", f"{path}/action", {"add_host": {"host": host}})
+
+    def hide(asked: Asked, ask: t.Callable[[Asked], Answered]) -> Answered:
+        answered = ask(asked)
+        for key, name in HOST_LISTINGS.items() if asked.method == "GET" else ():
+            rows = answered.json.get(key)
+            if isinstance(rows, list):
+                shown = [row for row in rows if row.get(name) != host]
+                answered = answered.replace_json({**answered.json, key: shown})
+        return answered
+
+    wires.nova.middlebox = hide
+    if not has_provider:
+        wires.placement.middlebox = hide
+
+    result = ansible.module("compute_host", host=host, **ABSENT)
+
+    left = world.cloud.nova("GET", path)["aggregate"]["hosts"]
+    for name in left:
+        world.cloud.nova("POST", f"{path}/action", {"remove_host": {"host": name}})
+    world.cloud.nova("DELETE", path)
+    assert result["failed"] and left == [host]
 
 
 @pytest.mark.long

@@ -20,7 +20,7 @@ from .._core.clients.nova import NovaReader
 from .._core.clients.placement import PlacementReader
 from .._core.clients.provider_writer import ProviderWriter
 from .._core.clients.session import Session
-from .._core.facts.services import get_listed_services
+from .._core.facts.services import COMPUTE, get_listed_services
 from .._core.facts.trees import describe_consumers
 from .._core.models.change import sort_children_first
 from .._core.models.nova import Aggregate, Service
@@ -117,7 +117,9 @@ class HostDeletion:
         """Delete the host, and return what is gone, also if something else is not."""
         result: dict[str, t.Any] = {}
         try:
-            if self._host.service is not None:
+            if self._host.service is None:
+                self._require_no_host()
+            else:
                 self._require_unused(self._host.service)
             self._leave_aggregates()
             self._delete_service()
@@ -146,6 +148,17 @@ class HostDeletion:
         with ProviderWriter(self._session.placement).create_placeholders(without_provider):
             ServiceWriter(self._session.compute).delete_service(service, nodes)
         self._deleted.service = service
+
+    def _require_no_host(self) -> None:
+        """Raise CloudError if a host without a service may be in a cell that a worker ignores."""
+        name = self._host.name
+        status = self._nova.get_host(name).status
+        if status != 404:
+            raise CloudError(
+                f"Nova lists no {COMPUTE} of {name}, but answered {status} when asked for the host "
+                "directly. Nothing was deleted: if the API workers do not all know the same cells, "
+                "restart every nova-api. If the host is gone, run nova-manage cell_v2 delete_host."
+            )
 
     def _require_unused(self, service: Service) -> None:
         """Raise CloudError if something came to the host since its report.
