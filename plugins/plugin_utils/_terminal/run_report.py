@@ -6,7 +6,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses as d
 import os
 import typing as t
@@ -51,12 +50,12 @@ class RunReportActionModule(ReportActionModule):
 
     def _record_interruption(self, run: folder.Run, message: str) -> dict[str, t.Any]:
         """Record an error that no stage could record, such as a template that is undefined."""
-        state = None
-        # Whatever is there, the report must have this message.
-        with contextlib.suppress(AnsibleActionFail):
-            state = self._read_state(run)
+        try:
+            state = self._read_state(run) or folder.start_state(run)
+        except AnsibleActionFail:
+            # It may be the state of a later run. The report says what is there.
+            return {"changed": False}
         failure = {"failed": True, "msg": message}
-        state = state or folder.start_state(run)
         self._write_state(run, folder.record_result(state, folder.INTERRUPTED, failure))
         return {"changed": False}
 

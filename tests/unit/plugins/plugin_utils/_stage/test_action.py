@@ -124,3 +124,19 @@ def test_run_has_no_plan_of_other_findings(folder: Path) -> None:
     assert json.loads((folder / "run.json").read_text())["reported"]["outcome"] == "findings"
     state["detected"]["finished_at"] = EARLIER
     assert "is that of another run" in report("plan.json")["failure"]
+
+
+@pytest.mark.parametrize(("run_id", "is_recorded"), [("1", False), ("2", True), ("3", True)])
+def test_interruption_is_not_recorded_in_the_state_of_a_later_run(
+    folder: Path, run_id: str, is_recorded: bool
+) -> None:
+    run = {"id": "2", "host": "", "folder": str(folder), "check_mode": True, "detects": True}
+    run |= {"remediates": True, "continues": False}
+    (folder / "run.json").write_text(format_state(start_state(t.cast("t.Any", run))))
+
+    result = run_action(orphan_report, folder, run={**run, "id": run_id}, failure="It broke.")
+
+    state = json.loads((folder / "run.json").read_text())
+    assert not result["changed"]
+    assert state["id"] == (run_id if is_recorded else "2")
+    assert ("interrupted" in state) is is_recorded
