@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import typing as t
 
+import pytest
+
 from .....plugins.module_utils._core.expected.amounts import count_amounts
 from .....plugins.module_utils._core.facts.index import SnapshotIndex
 from .....plugins.module_utils._core.findings.document import build_document
@@ -30,3 +32,12 @@ def build_findings(snapshot: Snapshot, policy: Policy, *more: t.Any, **options: 
     index = SnapshotIndex(snapshot)
     options.setdefault("amounts", count_amounts(index, policy))
     return build_document(index, engine.judge(index, policy), *more, **options)
+
+
+def list_cases(by_reason: t.Mapping[str, t.Mapping[str, t.Any]]) -> list[t.Any]:
+    """Return the cases of a table by the ID of the expected reason, for `parametrize`."""
+    return [
+        pytest.param(reason, case, id=name)
+        for reason, cases in by_reason.items()
+        for name, case in cases.items()
+    ]
