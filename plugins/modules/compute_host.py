@@ -268,13 +268,9 @@ from ..module_utils._core.facts.services import (
 from ..module_utils._core.options.connection import ConnectionOptions
 from ..module_utils._core.options.policy import PolicyOptions
 from ..module_utils._hosts.deletion import Deleted, HostDeletion
-from ..module_utils._hosts.retirement import (
-    RetirementOptions,
-    make_host_reader,
-    parse_part_policy,
-    read_host_file,
-    write_host_file,
-)
+from ..module_utils._hosts.host_decommission import RetirementOptions
+from ..module_utils._hosts.host_info import make_host_reader
+from ..module_utils._hosts.host_record import read_host_file, write_host_file
 from ..module_utils._hosts.service_writer import ServiceWriter
 
 if t.TYPE_CHECKING:  # pragma: no cover
@@ -324,7 +320,7 @@ def _delete(module: AnsibleModule, connect: Connect) -> dict[str, t.Any]:
     (report,) = reader.read_hosts([options["host"]], allow_unknown=True, earlier=earlier)
     for sentence in report.parts.unread:
         module.warn(sentence)
-    deletion = HostDeletion(session, reader, report, parse_part_policy(options))
+    deletion = HostDeletion(session, reader, report)
     refusal = deletion.find_refusal(
         is_cleaned=module.check_mode and options["assume_cleaned"],
         is_stopped=module.check_mode and options["assume_stopped"],

@@ -793,7 +793,6 @@ dest:
   sample: /var/lib/placement/hosts.json
 """
 
-import dataclasses as d
 import typing as t
 
 from ansible.module_utils.basic import AnsibleModule
@@ -810,16 +809,12 @@ from ..module_utils._core.facts.services import (
 )
 from ..module_utils._core.options.connection import ConnectionOptions
 from ..module_utils._core.options.policy import PolicyOptions
-from ..module_utils._hosts.blockers import DISABLE, DRAINABLE, explain_refusal
-from ..module_utils._hosts.host_info import HostReport
-from ..module_utils._hosts.remains import describe_removal
-from ..module_utils._hosts.retirement import (
-    RetirementOptions,
-    make_host_reader,
-    parse_part_policy,
-    read_host_file,
-    write_host_file,
-)
+from ..module_utils._hosts.blockers import PartPolicy, explain_refusal
+from ..module_utils._hosts.emptiness import DISABLE, DRAINABLE
+from ..module_utils._hosts.host_decommission import RetirementOptions
+from ..module_utils._hosts.host_info import make_host_reader
+from ..module_utils._hosts.host_record import read_host_file, write_host_file
+from ..module_utils._hosts.host_report import HostReport, describe_removal
 
 if t.TYPE_CHECKING:  # pragma: no cover
     from ..module_utils._core.clients.argspec import Connect
@@ -850,7 +845,7 @@ def work(module: AnsibleModule, connect: Connect) -> dict[str, t.Any]:
         documents = [reader.record_host(report, False, reasons) for report in reports]
         write_host_file(options["dest"], documents)
     hosts = [
-        {**document, **_judge(report, options)}
+        {**document, **_judge(report, reader.part_policy, options)}
         for report, document in zip(reports, documents, strict=True)
     ]
     return {"changed": False, "hosts": hosts, "dest": options["dest"]}
@@ -867,7 +862,9 @@ def _read_services(session: Session, hosts: list[str]) -> list[dict[str, t.Any]]
     ]
 
 
-def _judge(report: HostReport, options: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
+def _judge(
+    report: HostReport, policy: PartPolicy, options: t.Mapping[str, t.Any]
+) -> dict[str, t.Any]:
     """Return what the blockers of a host come to, and what remains of it."""
     drained = DRAINABLE if options["assume_drained"] else ()
     blockers = [
@@ -879,7 +876,7 @@ def _judge(report: HostReport, options: t.Mapping[str, t.Any]) -> dict[str, t.An
     what = "decommissioned, and nothing more is changed on it"
     return {
         "refusal": explain_refusal(report.name, blockers, what, where),
-        "removal": d.asdict(describe_removal(report, parse_part_policy(options))),
+        "removal": describe_removal(report, policy),
     }
 
 

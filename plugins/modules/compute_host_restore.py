@@ -179,21 +179,18 @@ recorded:
 """
 
 import dataclasses as d
-import os
 import typing as t
 
 from ansible.module_utils.basic import AnsibleModule
 
 from ..module_utils._common.errors import InvalidInput
-from ..module_utils._common.folders import require_private_file
-from ..module_utils._common.json_files import read_json_option
 from ..module_utils._core.clients.argspec import run
 from ..module_utils._core.clients.groups import AggregateClient
 from ..module_utils._core.clients.provider_writer import ProviderWriter
 from ..module_utils._core.options.connection import ConnectionOptions
-from ..module_utils._hosts.evacuations import UnfinishedEvacuations
-from ..module_utils._hosts.host_record import name_cloud, parse_former_host
+from ..module_utils._hosts.host_record import name_cloud, parse_former_host, read_host_file
 from ..module_utils._hosts.host_restoration import RESTORABLE, HostRestoration
+from ..module_utils._hosts.migrations import UnfinishedEvacuations
 from ..module_utils._hosts.redeploy import (
     BAD_OUTCOMES,
     DIFFERS,
@@ -217,7 +214,7 @@ def work(module: AnsibleModule, connect: Connect) -> dict[str, t.Any]:
     options = module.params
     if not options["host"].strip():
         raise InvalidInput("host must not be empty.")
-    document = _read_record(options["record"])
+    document = read_host_file(options["record"])
     session = connect()
     reader = RedeployedHostReader(session)
     host = reader.read(options["host"])
@@ -260,17 +257,6 @@ def work(module: AnsibleModule, connect: Connect) -> dict[str, t.Any]:
         "namesake": host.namesake.uuid if host.namesake else None,
         "recorded": record is not None,
     }
-
-
-def _read_record(path: str | None) -> t.Any:
-    """Return the contents of the record; None if there is none.
-
-    Raises InvalidInput if the file is not JSON.
-    """
-    if not path or not os.path.exists(path):
-        return None
-    require_private_file(path)
-    return read_json_option("record", path)
 
 
 def main() -> None:

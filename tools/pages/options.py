@@ -31,7 +31,7 @@ from ...plugins.module_utils._core.options.run import (
     StageOptions,
 )
 from ...plugins.module_utils._core.options.scope import ScopeOptions
-from ...plugins.module_utils._hosts.retirement import RetirementOptions
+from ...plugins.module_utils._hosts.host_decommission import RetirementOptions
 from ...plugins.module_utils._hypervisors.hypervisor_cleanup import LeftoverOptions
 from ...plugins.module_utils._hypervisors.on_host.options import HypervisorOptions
 

@@ -21,21 +21,16 @@ from .._core.clients.placement import PlacementReader
 from .._core.clients.provider_writer import ProviderWriter
 from .._core.clients.session import Session
 from .._core.facts.services import COMPUTE, get_listed_services
-from .._core.facts.trees import describe_consumers
 from .._core.models.change import sort_children_first
 from .._core.models.nova import Aggregate, Service
 from .._core.models.placement import Provider
 from .._core.models.verdict import Finding
-from .blockers import Blocker, explain_refusal
-from .host_info import HostReader, HostReport
+from .blockers import explain_refusal, find_agent_blockers, make_port_blocker
+from .emptiness import Blocker, Contents, list_occupants
+from .host_info import HostReader
+from .host_report import HostReport
 from .network_agents import Agent, AgentWriter
-from .parts import (
-    PartPolicy,
-    find_agent_blockers,
-    find_used_ports,
-    make_agent_reader,
-    make_port_blocker,
-)
+from .parts import find_used_ports, make_agent_reader
 from .service_writer import ServiceWriter
 
 _WHAT = "deleted, and nothing of it was deleted"
@@ -66,16 +61,14 @@ class Deleted:
 class HostDeletion:
     """Deletes the host of a report."""
 
-    def __init__(
-        self, session: Session, reader: HostReader, report: HostReport, policy: PartPolicy
-    ) -> None:
+    def __init__(self, session: Session, reader: HostReader, report: HostReport) -> None:
         self._session = session
         self._reader = reader
         self._report = report
         self._host = report.host
         self._nova = NovaReader(session.compute)
         self._placement = PlacementReader(session.placement)
-        self._policy = policy
+        self._policy = reader.part_policy
         self._deleted = Deleted()
 
     def find_refusal(self, is_cleaned: bool, is_stopped: bool) -> dict[str, t.Any] | None:
@@ -83,12 +76,13 @@ class HostDeletion:
 
         is_cleaned, is_stopped: whether what is left over, and nova-compute, block nothing.
         """
-        blockers: list[Blocker | Finding] = []
-        for blocker in self._report.blockers:
-            if not (is_stopped and blocker.kind == "service_up"):
-                blockers.append(blocker)
+        blockers: list[Blocker | Finding] = [
+            blocker
+            for blocker in self._report.blockers
+            if not (is_stopped and blocker.kind == "service_up")
+        ]
         if not is_cleaned:
-            blockers += self._report.leftovers
+            blockers += self._report.contents.leftovers
         refusal = explain_refusal(self._report.name, blockers, _WHAT)
         if not refusal:
             return None
@@ -105,12 +99,8 @@ class HostDeletion:
     def foretell(self) -> dict[str, t.Any]:
         """Return the result that a deletion would have."""
         agents = self._report.parts.network.agents if self._policy.delete_agents else ()
-        deleted = Deleted(
-            aggregates=list(self._report.parts.aggregates),
-            service=self._host.service,
-            providers=list(self._report.providers),
-            agents=list(agents),
-        )
+        aggregates, providers = self._report.parts.aggregates, self._report.providers
+        deleted = Deleted([*aggregates], self._host.service, [*providers], [*agents])
         return {"changed": bool(deleted), "deleted": deleted.describe()}
 
     def run(self) -> dict[str, t.Any]:
@@ -178,10 +168,9 @@ class HostDeletion:
 
     def _require_no_consumers(self, tree: Iterable[Provider]) -> None:
         uuids = [provider.uuid for provider in tree]
-        consumers = self._placement.list_allocations_on_providers(uuids)
-        reason = describe_consumers(consumers, f"the providers of {self._host.name}")
-        if reason:
-            raise CloudError(f"{reason} Nothing more was deleted: run again.")
+        late = self._placement.list_allocations_on_providers(uuids)
+        for occupant in list_occupants(Contents(self._host, late=late)):
+            raise CloudError(f"{occupant.reason} Nothing more was deleted: run again.")
 
     def _delete_providers(self) -> None:
         """Delete the providers of the host that Nova has left behind, each with its tree."""

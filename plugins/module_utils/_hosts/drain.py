@@ -27,7 +27,6 @@ from .._core.facts.services import (
     require_service,
 )
 from .._core.models.nova import Migration, Service
-from .blockers import Blocker
 from .drain_plan import build_drain_plan, is_selectable
 from .drain_reader import DrainReader
 from .draining import (
@@ -46,8 +45,9 @@ from .draining import (
     MoveOutcomeDocument,
     Way,
 )
-from .emptiness import describe_others, list_occupants
-from .host_info import read_blockers
+from .emptiness import Contents, describe_others, list_occupants
+from .host import Host
+from .host_info import read_contents
 from .migrations import describe_migration
 from .move_journal import DRAIN, MoveHistory, MoveJournal
 from .move_progress import Attempt
@@ -367,20 +367,20 @@ class HostDrain:
         try:
             listed, at = self._reader.list_open_migrations(host)
             migrations = [describe_migration(entry, at) for entry in listed]
-            blockers = read_blockers(self._session, host)
+            contents = read_contents(self._session, host)
             # Last, so that nothing came to the host after the other listings.
-            if is_run and is_selectable(self._reader.read_service(host)):
-                blockers += (Blocker("enabled", host, "", f"{host} is enabled again: run again."),)
+            is_enabled = is_run and is_selectable(self._reader.read_service(host))
         except PlacementToolsError as error:
-            blockers = (Blocker("unsound_reading", host, "", str(error)),)
-        occupants = list_occupants(blockers, outcomes)
-        contents = {
+            contents, is_enabled = Contents(Host(host), unread=str(error)), False
+        contents = d.replace(contents, outcomes=outcomes, is_enabled=is_enabled)
+        occupants = list_occupants(contents)
+        document = {
             "remaining": [entry.subject for entry in occupants if entry.kind == "server"],
             "migrations": migrations,
             "occupants": list(map(d.asdict, occupants)),
             "empty": not occupants,
         }
-        return contents, describe_others(occupants)
+        return document, describe_others(occupants)
 
 
 def _describe_begun(attempt: Attempt) -> Way:

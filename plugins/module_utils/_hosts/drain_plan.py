@@ -37,7 +37,7 @@ from .draining import (
     ServerGroup,
     Way,
 )
-from .evacuations import explain_returning
+from .migrations import explain_returning
 from .move_ways import allows_group, build_need, decide_way, find_isolated_hosts
 
 # How many reasons the sentence about a plan has.

@@ -26,7 +26,7 @@ from .._core.models.placement import AllocationCandidates, Allocations
 from .._core.models.resource_request import ServerPort
 from .drain_plan import HostReading, is_selectable, list_offers
 from .draining import DrainServer, MoveNeed, ServerGroup, Way, list_special_specs
-from .evacuations import (
+from .migrations import (
     UnfinishedEvacuations,
     find_returning_hosts,
     list_evacuation_sources,

@@ -338,6 +338,36 @@ class RedeployOptions(Options):
     """
 
 
+class RetirementOptions(DeletionOptions):
+    kinds = List(
+        HostDecommissionOptions.remediate_kinds.default,
+        choices=HostDecommissionOptions.remediate_kinds.choices,
+    )
+    """
+    The kinds of findings that count as left over, see O(osops.placement.orphan_plan#module:kinds).
+    Findings of other kinds are blockers.
+    """
+
+    disabled_reasons = List()
+    """
+    The reasons with which earlier tasks disable a compute service. The record of a service that is
+    disabled for one of these has its state of an earlier record.
+
+    Since 3.0.0.
+    """
+
+    ignore_other_regions = DeletionOptions.ignore_other_regions
+    """
+    Whether former providers of a host are to be deleted although other regions have a Nova of their
+    own on the same Placement. Otherwise these are blockers.
+
+    Only one Nova is asked for its compute nodes. Before you set this option, make sure that no
+    compute node of the other Nova is behind these providers.
+
+    Since 3.0.0.
+    """
+
+
 HOST_DECOMMISSION = Role(
     "host_decommission",
     {

@@ -10,6 +10,8 @@ import dataclasses as d
 import typing as t
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
+from ansible.module_utils.basic import AnsibleModule
+
 from .._common.clock import get_utc_now
 from .._common.errors import InvalidInput, UnsoundReading
 from .._common.parallel import map_parallel
@@ -22,90 +24,26 @@ from .._core.facts.agreement import list_host_names
 from .._core.facts.index import SnapshotIndex
 from .._core.facts.services import COMPUTE, get_listed_services, require_answer
 from .._core.facts.trees import check_no_compute_node, find_tree, require_compute_nodes
+from .._core.judging.engine import judge_consumers
 from .._core.models.documents import convert_to_json
 from .._core.models.kind import REMEDIATE
 from .._core.models.kinds import CONSUMER_KINDS
-from .._core.models.nova import Hypervisor, Migration, Server, Service
+from .._core.models.nova import Hypervisor, Service
 from .._core.models.placement import Provider
 from .._core.models.snapshot import NOT_ASKED, Answer, Scope
 from .._core.models.verdict import Finding
-from .._core.options.policy import Policy
+from .._core.options.policy import Policy, parse_policy, warn_ended_exclusions
 from .._core.reading.reading import Collector
-from .blockers import (
-    DELETE,
-    Blocker,
-    Host,
-    HostDetails,
-    find_blockers,
-    find_hidden_usages,
-    find_host,
-    find_leftovers,
-    list_host_providers,
-    list_other_spellings,
-)
+from .blockers import PartPolicy, find_blockers, find_part_blockers
+from .emptiness import DELETE, Blocker, Contents, find_hidden_usages
+from .host import Host, find_host, list_host_providers, list_other_spellings
+from .host_decommission import DeletionOptions
 from .host_record import HostRecords, build_record, choose_records, name_cloud, read_records
-from .migrations import describe_migration
-from .parts import (
-    HostParts,
-    PartPolicy,
-    PartReader,
-    describe_other_service,
-    find_part_blockers,
-    list_part_warnings,
-)
+from .host_report import HostReport
+from .parts import PartReader
 
 # How often usages and allocations are read until they agree. Others change them in between.
 _ATTEMPTS = 3
-
-
-@d.dataclass(frozen=True)
-class HostReport:
-    """Everything about one host.
-
-    name: as the user named it; a host in another spelling is found too.
-    migrations: those from and to it that have not ended, with when Nova listed them.
-    namesakes: the providers of others that have one of its names.
-    records: what earlier looks have kept of it.
-    """
-
-    name: str
-    host: Host
-    parts: HostParts
-    records: HostRecords
-    namesakes: tuple[Provider, ...] = ()
-    providers: tuple[Provider, ...] = ()
-    servers: tuple[Server, ...] = ()
-    migrations: tuple[Migration, ...] = ()
-    migrations_at: str = ""
-    leftovers: tuple[Finding, ...] = ()
-    blockers: tuple[Blocker, ...] = ()
-
-    def describe(self) -> dict[str, t.Any]:
-        """Return the host as `compute_host_info` returns it."""
-        migrations = [describe_migration(row, self.migrations_at) for row in self.migrations]
-        return {
-            "name": self.name,
-            "host": self.host.name,
-            "known": self.host.exists,
-            "service": convert_to_json(self.host.service),
-            "nodes": _pick("uuid name state status running_vms", self.host.nodes),
-            "providers": _pick("uuid name root parent", self.providers),
-            "aggregates": _pick("id uuid name zone metadata", self.parts.aggregates),
-            "servers": _pick("uuid name status task_state", self.servers),
-            "migrations": migrations,
-            "left_over": _pick("id kind consumer reason", self.leftovers),
-            "blockers": list(map(convert_to_json, self.blockers)),
-            "agents": list(map(convert_to_json, self.parts.network.agents)),
-            "ports": list(map(convert_to_json, self.parts.network.ports)),
-            "other_services": list(map(describe_other_service, self.parts.services)),
-            "warnings": list(list_part_warnings(self.host.name, self.parts)),
-            "unread": list(self.parts.unread),
-        }
-
-
-def _pick(names: str, models: Iterable[t.Any]) -> list[dict[str, t.Any]]:
-    """Return some fields of each of `models`."""
-    return [{name: getattr(model, name) for name in names.split()} for model in models]
 
 
 class HostReader:
@@ -117,7 +55,6 @@ class HostReader:
         policy: Policy,
         kinds: Collection[str],
         part_policy: PartPolicy,
-        ignore_other_regions: bool = False,
     ) -> None:
         self._reading = Collector(session, policy.pci_aliases)
         self._placement = PlacementReader(session.placement)
@@ -126,9 +63,9 @@ class HostReader:
         self._states = ProviderStateReader(session.placement)
         self._policy = policy
         self._kinds = kinds
-        self._part_policy = part_policy
+        self.part_policy = part_policy
         self._cloud = name_cloud(session.cloud)
-        self._other_novas = () if ignore_other_regions else session.other_novas
+        self._other_novas = () if part_policy.ignore_other_regions else session.other_novas
         self._services: Answer[tuple[Service, ...]] = NOT_ASKED
         self._nodes: Answer[tuple[Hypervisor, ...]] = NOT_ASKED
 
@@ -160,7 +97,7 @@ class HostReader:
             former = self._list_former_roots(records, nodes, providers)
             host = find_host(name, services, nodes, providers, {*remembered, *former})
             parts = self._parts.read_parts(host.name, _find_zone(host, records), services)
-            reports.append(HostReport(name, host, parts, records))
+            reports.append(HostReport(name, Contents(host), parts, records))
         if not remembered:
             labels = _list_host_labels(services, nodes, providers)
             for report in reports:
@@ -230,52 +167,65 @@ class HostReader:
     def _complete(self, report: HostReport, providers: Mapping[str, Provider]) -> HostReport:
         """Return a report with what is on its host, and what blocks its decommissioning."""
         host = report.host
-        part_blockers = tuple(find_part_blockers(host.name, report.parts, self._part_policy))
+        part_blockers = tuple(find_part_blockers(host.name, report.parts, self.part_policy))
         namesakes = _find_namesakes(report, providers)
         if not host.exists:
             return d.replace(report, blockers=part_blockers, namesakes=namesakes)
         # From here on the snapshot counts: the first listing only showed which providers to read.
-        host, details, index = self._read_contents(host)
-        own = list_host_providers(host, index.providers or providers)
+        contents = self._read_contents(host, providers)
         blockers = (
-            *find_blockers(host, details, index, self._policy, self._kinds),
-            *self._find_hidden_usages(own),
+            *find_blockers(contents, self._policy),
             *self._find_providers_in_use(host, providers),
             *part_blockers,
         )
         return d.replace(
             report,
-            host=host,
+            contents=contents,
             namesakes=namesakes,
-            providers=tuple(own),
-            servers=details.servers,
-            migrations=tuple(row for row in details.migrations.value or () if not row.ended),
-            migrations_at=details.migrations.at,
-            leftovers=tuple(find_leftovers(host, index, self._policy, self._kinds)),
+            providers=tuple(list_host_providers(host, contents.providers or providers)),
             blockers=blockers,
         )
 
-    def find_blockers(self, name: str) -> tuple[Blocker, ...]:
-        """Return what blocks the decommissioning of a host, without its other parts."""
+    def read_contents(self, name: str) -> Contents:
+        """Return what decides whether a host is empty, without its other parts."""
         services = get_listed_services(self._nova.list_services())
         nodes = require_compute_nodes(self._nova.list_hypervisors(with_servers=False))
-        found = find_host(name, services, nodes, self._placement.list_providers(), ())
-        host, details, index = self._read_contents(found)
-        hidden = self._find_hidden_usages(list_host_providers(host, index.providers))
-        return (*find_blockers(host, details, index, self._policy, self._kinds), *hidden)
+        providers = self._placement.list_providers()
+        host = find_host(name, services, nodes, providers, ())
+        return self._read_contents(host, providers)
 
-    def _read_contents(self, host: Host) -> tuple[Host, HostDetails, SnapshotIndex]:
-        """Return a host as the snapshot has it, and everything on it."""
+    def _read_contents(self, host: Host, providers: Mapping[str, Provider]) -> Contents:
+        """Return everything on a host, as the snapshot has it.
+
+        Raises CloudError when Nova does not list its servers.
+        """
         if host.roots:
             scope = Scope(hosts=tuple(root.uuid for root in host.roots))
             snapshot = self._reading.collect(scope)
         else:
             # A host without a provider has no allocations: the listings are enough.
             snapshot = self._reading.collect_cloud()
+        index = SnapshotIndex(snapshot)
         # The compute nodes in the snapshot know their servers.
         read_nodes = {node.uuid: node for node in snapshot.hypervisors.value or ()}
         host = d.replace(host, nodes=tuple(read_nodes.get(node.uuid, node) for node in host.nodes))
-        return host, self._read_details(host), SnapshotIndex(snapshot)
+        listed = self._nova.query_servers_on_host(host.name)
+        # Without this listing, a host full of servers would look ready to decommission.
+        servers = require_answer(listed, f"the servers of {host.name}")
+        # A cell may be silent for one listing, and a server may move between two.
+        hosted = {uuid for node in host.nodes for uuid in node.servers or ()}
+        missing = sorted(hosted.difference(server.uuid for server in servers))
+        lookups = map_parallel(self._nova.get_server, missing)
+        return Contents(
+            host,
+            index,
+            list_consumers(host, index, self._policy),
+            self._kinds,
+            servers,
+            tuple(lookup.value for lookup in lookups if lookup.value is not None),
+            self._nova.list_migrations_of_host(host.name),
+            self._find_hidden_usages(list_host_providers(host, index.providers or providers)),
+        )
 
     def _find_hidden_usages(self, providers: Sequence[Provider]) -> list[Blocker]:
         """Return what only the usages of providers show, unless it was a change meanwhile."""
@@ -338,30 +288,36 @@ class HostReader:
         lookups = {name: self._nova.get_host(name) for name in names}
         check_no_compute_node(root, providers, nodes, services, other_novas, lookups)
 
-    def _read_details(self, host: Host) -> HostDetails:
-        """Return the servers and migrations of a host.
 
-        Raises CloudError when Nova does not list its servers.
-        """
-        listed = self._nova.query_servers_on_host(host.name)
-        # Without this listing, a host full of servers would look ready to decommission.
-        servers = require_answer(listed, f"the servers of {host.name}")
-        # A cell may be silent for one listing, and a server may move between two.
-        hosted = {uuid for node in host.nodes for uuid in node.servers or ()}
-        missing = sorted(hosted.difference(server.uuid for server in servers))
-        lookups = map_parallel(self._nova.get_server, missing)
-        unlisted = tuple(lookup.value for lookup in lookups if lookup.value is not None)
-        return HostDetails(servers, self._nova.list_migrations_of_host(host.name), unlisted)
+def list_consumers(host: Host, index: SnapshotIndex, policy: Policy) -> dict[str, Finding | None]:
+    """Return each consumer with allocations on the host's trees, and the finding about it.
+
+    The finding is None for a consumer that is healthy.
+    """
+    findings = {finding.consumer: finding for finding in judge_consumers(index, policy)}
+    consumers: dict[str, Finding | None] = {}
+    for root in host.roots:
+        for consumer in index.consumers_by_tree.get(root.uuid, ()):
+            consumers[consumer] = findings.get(consumer)
+    return consumers
 
 
-def read_blockers(session: Session, name: str) -> tuple[Blocker, ...]:
-    """Return what blocks the decommissioning of a host now, without its other parts.
+def make_host_reader(module: AnsibleModule, session: Session) -> HostReader:
+    """Return a reader that judges hosts as the options say."""
+    policy = parse_policy(module.params)
+    warn_ended_exclusions(module, policy)
+    part_policy = PartPolicy(**DeletionOptions.parse(module.params))
+    return HostReader(session, policy, module.params["kinds"], part_policy)
 
-    What a cleanup removes by default does not, however young it is.
+
+def read_contents(session: Session, name: str) -> Contents:
+    """Return what decides whether a host is empty now.
+
+    What a cleanup removes by default does not count, however young it is.
     """
     kinds = [kind.name for kind in CONSUMER_KINDS if kind.by_default == REMEDIATE]
     policy = Policy(min_age=0, unknown_min_age=0)
-    return HostReader(session, policy, kinds, PartPolicy()).find_blockers(name)
+    return HostReader(session, policy, kinds, PartPolicy()).read_contents(name)
 
 
 def _leave_out(answer: Answer[t.Any], host: str) -> Answer[t.Any]:

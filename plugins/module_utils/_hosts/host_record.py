@@ -7,10 +7,13 @@
 from __future__ import annotations
 
 import dataclasses as d
+import os
 import typing as t
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from .._common.errors import InvalidInput
+from .._common.folders import require_private_file
+from .._common.json_files import read_json, write_json
 from .._common.text import make_printable
 from .._core.clients.provider_state import ProviderState, parse_provider_state
 from .._core.findings.entries import FORMAT
@@ -26,6 +29,19 @@ _SEEN_KEYS = {"id", "status", "state", "disabled_reason"}
 # Stands for that of a record of version 2.0.0.
 _NO_CLOUD = {"region": None, "placement_endpoint": "", "compute_endpoint": ""}
 _KEYS = {"taken_at", "begun", "host", "service", "nodes", "aggregates", "providers"}
+
+
+def read_host_file(path: str | None) -> t.Any:
+    """Return the contents of a file of an earlier task; None if there is none."""
+    if not path or not os.path.exists(path):
+        return None
+    require_private_file(path)
+    return read_json(path)
+
+
+def write_host_file(path: str, hosts: Sequence[Mapping[str, t.Any]]) -> None:
+    """Write hosts with what each had."""
+    write_json(path, {"format": FORMAT, "hosts": hosts})
 
 
 @d.dataclass(frozen=True)

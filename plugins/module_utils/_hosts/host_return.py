@@ -18,6 +18,9 @@ from .._core.models.nova import Service
 from .drain import DrainOptions, conclude_moves, count_outcomes, require_not_excluded
 from .drain_reader import DrainReader
 from .draining import LEFT, MOVED, MoveOutcomeDocument
+from .emptiness import Contents, list_occupants
+from .host import Host
+from .migrations import UnfinishedEvacuations
 from .move_journal import DRAIN, RETURN, Departure, MoveHistory, MoveJournal
 from .move_run import MoveRun, build_outcome
 from .server_actions import ServerMover
@@ -81,9 +84,9 @@ class HostReturn:
         tasks = [_make_task(entry) for entry in departures]
         outcomes += runner.run(tasks, history.list_attempts(RETURN))
         result = _conclude(service, outcomes, stopped())
-        unfinished = self._reader.read_unfinished_evacuations(self._options.host)
-        if unfinished.evacuations:
-            result = {"msg": f"{result['msg']} {unfinished.explain()}", "failed": True}
+        unfinished, reason = self._read_evacuations()
+        if reason:
+            result = {"msg": f"{result['msg']} {reason}", "failed": True}
         return {
             **_describe(service, departures, outcomes),
             "changed": bool(body) or any(entry["outcome"] == MOVED for entry in outcomes),
@@ -93,9 +96,16 @@ class HostReturn:
 
     def _require_completed_evacuations(self) -> None:
         """Raise InvalidInput for a host whose nova-compute would destroy servers that return."""
-        reason = self._reader.read_unfinished_evacuations(self._options.host).explain()
+        reason = self._read_evacuations()[1]
         if reason:
             raise InvalidInput(f"Nothing was changed. {reason}")
+
+    def _read_evacuations(self) -> tuple[UnfinishedEvacuations, str]:
+        """Return the evacuations that are not completed, and why the host is not empty of them."""
+        host = self._options.host
+        unfinished = self._reader.read_unfinished_evacuations(host)
+        occupants = list_occupants(Contents(Host(host), evacuations=unfinished))
+        return unfinished, " ".join(occupant.reason for occupant in occupants)
 
     def _list_departures(
         self, history: MoveHistory, mover: Mover, service: Service

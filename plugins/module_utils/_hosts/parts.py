@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Network agents, aggregates and other services of hosts, and what they block."""
+"""Reads the network agents, aggregates and other services of hosts."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from .._common.errors import CloudError
 from .._common.parallel import map_parallel
-from .._common.text import format_count, make_printable, summarize_names
+from .._common.text import make_printable
 from .._core.clients.nova import NovaReader
 from .._core.clients.other_services import list_cinder_services
 from .._core.clients.session import Session
@@ -21,13 +21,14 @@ from .._core.facts.services import COMPUTE
 from .._core.models.documents import convert_to_json
 from .._core.models.nova import Aggregate, Service
 from .._core.models.surroundings import BLOCK_STORAGE_API, OtherService
-from .blockers import DELETE, Blocker
-from .network_agents import NETWORK, Agent, AgentReader, AgentResource, BoundPort
+from .network_agents import Agent, AgentReader, BoundPort
 
 # The device that Neutron gives to the port of a DHCP server that it keeps for a later one.
 _RESERVED_DEVICE = "reserved_dhcp_port"
 # The owners of ports whose device is a server; the part behind the colon is a zone.
 _SERVER_OWNERS = ("compute:", "baremetal:")
+
+_MAX_NAME = 80
 
 
 @d.dataclass(frozen=True)
@@ -137,104 +138,6 @@ def _may_be_used(port: BoundPort, nova: NovaReader) -> bool:
     is_of_server = port.device_owner.startswith(_SERVER_OWNERS)
     # Only the direct answer that there is no such server proves that nothing uses the port.
     return not is_of_server or nova.get_server(port.device).status != 404
-
-
-_MAX_NAME = 80
-
-
-@d.dataclass(frozen=True)
-class PartPolicy:
-    """What the user allows to happen to the parts of a host.
-
-    delete_agents: whether its network agents go with it.
-    delete_running_agents: whether those that are alive go too.
-    allow_empty_zone: whether its availability zone may be left without a host.
-    """
-
-    delete_agents: bool = True
-    delete_running_agents: bool = False
-    allow_empty_zone: bool = False
-
-
-def find_part_blockers(host: str, parts: HostParts, policy: PartPolicy) -> Iterator[Blocker]:
-    """Yield what must not be deleted with a host, or only after it was moved or allowed."""
-    if policy.delete_agents:
-        for agent in parts.network.agents:
-            yield from find_agent_blockers(agent, policy.delete_running_agents)
-        if parts.network.agents:
-            yield from map(make_port_blocker, parts.network.ports)
-    # An empty tuple is known to be empty; None is a host without a zone to lose.
-    if parts.zone_hosts == () and not policy.allow_empty_zone:
-        zone = make_printable(parts.zone, _MAX_NAME)
-        yield Blocker(
-            "empty_zone",
-            parts.zone or "",
-            "",
-            f"{host} is the last host of availability zone {zone}: servers that ask for this zone "
-            "would find no host. Add another host to it, or set "
-            "host_decommission_allow_empty_zone.",
-            DELETE,
-        )
-
-
-def find_agent_blockers(agent: Agent, delete_running: bool) -> Iterator[Blocker]:
-    """Yield why an agent must not be deleted now."""
-    if agent.alive and not delete_running:
-        yield Blocker(
-            "agent_up",
-            agent.uuid,
-            agent.type,
-            f"The {agent.type} of {agent.host} is alive, and would register itself again: stop "
-            f"{agent.binary} before it is deleted. To delete it anyway, set "
-            "host_decommission_delete_running_agents.",
-            DELETE,
-        )
-    if agent.resources is None:
-        yield Blocker(
-            "agent_in_use",
-            agent.uuid,
-            agent.type,
-            f"Neutron did not list what the {agent.type} of {agent.host} serves: check neutron-"
-            "server and the credentials, and run again.",
-            DELETE,
-        )
-    elif agent.resources:
-        yield Blocker("agent_in_use", agent.uuid, agent.type, _describe_resources(agent), DELETE)
-
-
-def _describe_resources(agent: Agent) -> str:
-    resources = agent.resources or ()
-    first = resources[0]
-    counted = format_count(len(resources), first.kind, f"{first.kind}s")
-    labels = [f"{make_printable(entry.name, _MAX_NAME)} ({entry.uuid})" for entry in resources]
-    names = summarize_names(labels)
-    return (
-        f"The {agent.type} of {agent.host} serves {counted}, which it would leave without an "
-        f"agent: {names}. Move each to another agent: {_build_move_command(agent, first)}"
-    )
-
-
-def _build_move_command(agent: Agent, resource: AgentResource) -> str:
-    noun, option = "router", "--l3"
-    if resource.kind == NETWORK:
-        noun, option = "network", "--dhcp"
-    return (
-        f"openstack network agent remove {noun} {option} {agent.uuid} {resource.uuid} && "
-        f"openstack network agent add {noun} {option} OTHER_AGENT {resource.uuid}"
-    )
-
-
-def make_port_blocker(port: BoundPort) -> Blocker:
-    """Return the blocker for a port that something uses on the host."""
-    return Blocker(
-        "port",
-        port.uuid,
-        port.device_owner,
-        f"Port {port.uuid} of {make_printable(port.device_owner, _MAX_NAME)} "
-        f"{make_printable(port.device, _MAX_NAME)} is bound to this host, whose network agents "
-        "would be deleted: move what uses it, or delete the port.",
-        DELETE,
-    )
 
 
 def list_part_warnings(host: str, parts: HostParts) -> Iterator[str]:

@@ -20,7 +20,9 @@ from .._core.facts.services import COMPUTE, get_listed_services
 from .._core.facts.trees import require_compute_nodes
 from .._core.models.nova import Aggregate, Hypervisor, Service
 from .._core.models.placement import NOVA_TRAITS, Provider
-from .evacuations import UnfinishedEvacuations, read_unfinished_evacuations
+from .emptiness import Contents, list_occupants
+from .host import Host
+from .migrations import UnfinishedEvacuations, read_unfinished_evacuations
 
 # Nova removed this request after 2.42. It is the only one that shows a missing host mapping.
 _HOST_MICROVERSION = "2.42"
@@ -282,9 +284,8 @@ def _check_aggregates(host: RedeployedHost, state: ProviderState) -> tuple[str, 
 
 
 def _check_evacuations(host: RedeployedHost) -> tuple[str, str]:
-    reason = host.evacuations.explain()
-    if reason:
-        return MISSING, reason
+    for occupant in list_occupants(Contents(Host(host.name), evacuations=host.evacuations)):
+        return MISSING, occupant.reason
     return OK, "none from the host waits for a start of nova-compute"
 
 

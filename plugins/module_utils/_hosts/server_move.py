@@ -40,7 +40,7 @@ from .draining import (
     DrainSettings,
     Way,
 )
-from .evacuations import explain_returning, find_returning_hosts
+from .migrations import explain_returning, find_returning_hosts
 from .move_journal import MoveJournal
 from .move_progress import (
     ABORTED,

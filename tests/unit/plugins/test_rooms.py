@@ -20,12 +20,12 @@ PREFIX = "ansible_collections.osops.placement.plugins."
 # `_common.progress` wherever requests are sent in parallel, because these calls are counted there.
 CEILINGS = {
     "allocation_candidate_info": 32,
-    "compute_host": 140,
-    "compute_host_info": 140,
-    "compute_host_restore": 62,
-    "host_drain": 154,
+    "compute_host": 134,
+    "compute_host_info": 131,
+    "compute_host_restore": 64,
+    "host_drain": 150,
     "hypervisor_guest": 13,
-    "hypervisor_guest_detect": 101,
+    "hypervisor_guest_detect": 96,
     "hypervisor_guest_info": 14,
     "migration_info": 35,
     "nova_log_info": 4,

@@ -10,7 +10,6 @@ tests check every result of a module.
 
 from __future__ import annotations
 
-import dataclasses as d
 import json
 import types
 import typing as t
@@ -31,14 +30,15 @@ from .....plugins.module_utils._core.models.surroundings import OtherService
 from .....plugins.module_utils._core.options.policy import Policy
 from .....plugins.module_utils._core.resources.allocations import describe_allocation
 from .....plugins.module_utils._core.resources.providers import describe_providers
-from .....plugins.module_utils._hosts.blockers import Blocker, Host
+from .....plugins.module_utils._hosts.blockers import PartPolicy
 from .....plugins.module_utils._hosts.deletion import Deleted
-from .....plugins.module_utils._hosts.host_info import HostReport
+from .....plugins.module_utils._hosts.emptiness import Blocker, Contents
+from .....plugins.module_utils._hosts.host import Host
 from .....plugins.module_utils._hosts.host_record import HostRecords
+from .....plugins.module_utils._hosts.host_report import HostReport, describe_removal
 from .....plugins.module_utils._hosts.migrations import describe_migration
 from .....plugins.module_utils._hosts.network_agents import Agent, BoundPort
-from .....plugins.module_utils._hosts.parts import HostParts, NetworkParts, PartPolicy
-from .....plugins.module_utils._hosts.remains import describe_removal
+from .....plugins.module_utils._hosts.parts import HostParts, NetworkParts
 from .....plugins.modules import orphan_plan
 from ..module_utils.judging import build_findings
 from ..module_utils.world import World
@@ -175,13 +175,13 @@ def test_a_host_and_its_deletion_are_documented() -> None:
     )
     report = HostReport(
         name="compute-1",
-        host=Host("compute-1", service, (node,), (root,)),
+        contents=Contents(Host("compute-1", service, (node,), (root,))),
         parts=parts,
         records=HostRecords(),
         providers=(root,),
         blockers=(Blocker("service_up", "s", "", "It is up."),),
     )
-    judged = {"refusal": "", "removal": d.asdict(describe_removal(report, PartPolicy()))}
+    judged = {"refusal": "", "removal": describe_removal(report, PartPolicy())}
     deleted = Deleted([aggregate], service, [root], [agent])
 
     shown = {"hosts": [{**report.describe(), **judged}]}

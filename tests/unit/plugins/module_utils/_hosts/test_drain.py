@@ -17,7 +17,6 @@ import pytest
 from ......plugins.module_utils._common.errors import CloudError, InvalidInput
 from ......plugins.module_utils._core.models.nova import Service
 from ......plugins.module_utils._hosts import drain
-from ......plugins.module_utils._hosts.blockers import Blocker
 from ......plugins.module_utils._hosts.drain import DrainOptions, HostDrain, require_not_excluded
 from ......plugins.module_utils._hosts.drain_reader import DrainReader
 from ......plugins.module_utils._hosts.draining import (
@@ -29,12 +28,15 @@ from ......plugins.module_utils._hosts.draining import (
     UNDER_WAY,
     DrainSettings,
 )
+from ......plugins.module_utils._hosts.emptiness import Blocker, Contents
+from ......plugins.module_utils._hosts.host import Host
 from ......plugins.module_utils._hosts.move_journal import (
     MoveJournal,
     find_move_journals,
     read_history,
 )
 from ......plugins.module_utils._hosts.move_run import MoveRun, RunLimits
+from ..drain_world import build_server
 from ..moving_nova import HOSTS, MovingNova, lose
 
 SOURCE = "compute-1"
@@ -44,7 +46,7 @@ REASON = "drained with osops.placement"
 class Drain:
     """Drains of one host, on a clock that only sleep moves.
 
-    blockers: what is on the host beside its servers.
+    hidden: what is on the host beside its servers.
     updates: what was written to its service.
     """
 
@@ -53,14 +55,14 @@ class Drain:
         self.nova.roomy = HOSTS[1:]
         self.folder = folder
         self.now = 0.0
-        self.blockers: tuple[Blocker, ...] = ()
+        self.hidden: tuple[Blocker, ...] = ()
         self.unreadable = False
         self.updates: list[t.Any] = []
         self.excluded: dict[str, str] = {}
         self._runs = 0
         run = functools.partial(MoveRun, sleep=self._sleep, clock=lambda: self.now)
         monkeypatch.setattr(drain, "MoveRun", run)
-        monkeypatch.setattr(drain, "read_blockers", self._read_blockers)
+        monkeypatch.setattr(drain, "read_contents", self._read_contents)
         writer = types.SimpleNamespace(update_service=self._update)
         monkeypatch.setattr(drain, "ServiceWriter", lambda _compute: writer)
 
@@ -89,14 +91,14 @@ class Drain:
     def _sleep(self, seconds: float) -> None:
         self.now += seconds
 
-    def _read_blockers(self, _session: object, host: str) -> tuple[Blocker, ...]:
+    def _read_contents(self, _session: object, host: str) -> Contents:
         if self.unreadable:
             raise CloudError("Placement does not answer.")
         servers = []
         for uuid, row in self.nova.servers.items():
             if self.nova.host(uuid) == host:
-                servers.append(Blocker("server", uuid, row["name"], f"{row['name']} is on it."))
-        return (*servers, *self.blockers)
+                servers.append(build_server(row["name"], uuid=uuid).server)
+        return Contents(Host(host), servers=tuple(servers), hidden=self.hidden)
 
     def _update(self, service: Service, body: dict[str, t.Any]) -> Service:
         assert find_move_journals(str(self.folder)), "the journal comes first"
@@ -191,7 +193,7 @@ def test_run_that_is_told_to_end_says_how_to_go_on(site: Drain) -> None:
 
 
 def test_what_is_no_server_keeps_the_host_from_being_empty(site: Drain) -> None:
-    site.blockers = (Blocker("hidden_allocation", "x", "", "Something hidden is there."),)
+    site.hidden = (Blocker("hidden_allocation", "x", "", "Something hidden is there."),)
 
     result = site.run()
 
@@ -309,7 +311,7 @@ def test_host_that_somebody_enables_during_the_drain_is_not_empty(site: Drain) -
 
 def test_prediction_changes_nothing_and_shows_the_service_as_it_would_be(site: Drain) -> None:
     site.nova.boot("web")
-    site.blockers = (Blocker("hidden_allocation", "x", "", "Something hidden is there."),)
+    site.hidden = (Blocker("hidden_allocation", "x", "", "Something hidden is there."),)
 
     result = site.predict()
 

@@ -6,17 +6,29 @@
 
 from __future__ import annotations
 
+import dataclasses as d
 import typing as t
 
 import pytest
 
-from ......plugins.module_utils._hosts.blockers import Blocker
+from ......plugins.module_utils._core.models.kinds import KINDS
+from ......plugins.module_utils._core.models.placement import Provider
 from ......plugins.module_utils._hosts.draining import GONE, MOVE_OUTCOMES, MOVED
-from ......plugins.module_utils._hosts.emptiness import describe_others, list_occupants
+from ......plugins.module_utils._hosts.emptiness import (
+    Blocker,
+    Contents,
+    describe_others,
+    find_hidden_usages,
+    list_occupants,
+)
+from ......plugins.module_utils._hosts.host import Host
+from ......plugins.module_utils._hosts.migrations import UnfinishedEvacuations
+from ..drain_world import build_migration
+from ..host_site import Site
+from ..world import answer
 
-
-def block(kind: str, subject: str = "subject") -> Blocker:
-    return Blocker(kind, subject, "", f"Why {subject} blocks.")
+HOST = Host("compute-1")
+EVACUATION = build_migration(1, "done", type="evacuation")
 
 
 def end(outcome: str, uuid: str = "server") -> t.Any:
@@ -24,28 +36,30 @@ def end(outcome: str, uuid: str = "server") -> t.Any:
 
 
 @pytest.mark.parametrize(
-    ("kind", "is_empty"),
+    ("contents", "kind"),
     [
-        ("server", False),
-        ("migration", False),
-        ("resize", False),
-        ("claim", False),
-        ("unsound_reading", False),
-        # These block a deletion of a host that is empty.
-        ("excluded", True),
-        ("service_up", True),
-        ("agent_up", True),
-        ("port", True),
-        ("empty_zone", True),
+        (Contents(HOST), None),
+        (Contents(HOST, unread="Nova did not answer."), "unsound_reading"),
+        (Contents(HOST, late={"consumer": {}}), "claim"),
+        (Contents(HOST, hidden=[Blocker("hidden_allocation", "p", "", "")]), "hidden_allocation"),
+        (Contents(HOST, evacuations=UnfinishedEvacuations("compute-1")), None),
+        (
+            Contents(HOST, evacuations=UnfinishedEvacuations("compute-1", (EVACUATION,))),
+            "unfinished_evacuation",
+        ),
+        (Contents(HOST, is_enabled=True), "enabled"),
     ],
 )
-def test_what_is_on_a_host_or_may_come_to_it_counts(kind: str, is_empty: bool) -> None:
-    assert (list_occupants([block(kind)]) == []) == is_empty
+def test_each_claim_rests_on_what_was_read_for_it(contents: Contents, kind: str | None) -> None:
+    found = list_occupants(contents)
+
+    assert [occupant.kind for occupant in found] == ([kind] if kind else [])
+    assert {occupant.stops for occupant in found} <= {"disable"}
 
 
 @pytest.mark.parametrize("outcome", MOVE_OUTCOMES)
 def test_a_server_that_was_not_moved_counts_whatever_the_listings_say(outcome: str) -> None:
-    occupants = list_occupants([], [end(outcome)])
+    occupants = list_occupants(Contents(HOST, outcomes=[end(outcome)]))
 
     assert [entry.subject for entry in occupants] == (
         [] if outcome in (MOVED, GONE) else ["server"]
@@ -53,15 +67,228 @@ def test_a_server_that_was_not_moved_counts_whatever_the_listings_say(outcome: s
 
 
 def test_a_server_that_a_listing_has_counts_once() -> None:
-    occupants = list_occupants([block("server", "server")], [end("left")])
+    site = Site()
+    server = site.server(site.old, site.old)
 
-    assert [entry.subject for entry in occupants] == ["server"]
+    assert [entry.subject for entry in site.occupants(outcomes=[end("left", server)])] == [server]
+    # Also one that only its allocation shows.
+    consumer = site.stranger(site.new)
+    left = Contents(HOST, consumers={consumer: None}, outcomes=[end("left", consumer)])
+    assert [(entry.kind, entry.subject) for entry in list_occupants(left)] == [("claim", consumer)]
 
 
 def test_what_no_line_about_a_server_shows_is_described() -> None:
-    blockers = [block("server"), block("migration"), block("claim", "c1"), block("excluded")]
-    blockers += [block("claim", f"c{number}") for number in (2, 3, 4, 5)]
+    kinds = ["server", "migration", *["claim"] * 5]
+    occupants = [
+        Blocker(kind, "", "", f"Why {number} blocks.") for number, kind in enumerate(kinds)
+    ]
 
-    assert describe_others(list_occupants(blockers)) == (
-        "Why subject blocks. Why c1 blocks. Why c2 blocks. And 3 more."
+    assert describe_others(occupants) == ("Why 1 blocks. Why 2 blocks. Why 3 blocks. And 3 more.")
+
+
+def _kinds(found: list[Blocker]) -> list[str]:
+    return [blocker.kind for blocker in found]
+
+
+def test_empty_host_has_no_blockers() -> None:
+    assert Site().occupants() == []
+
+
+def test_server_on_the_host_blocks_it() -> None:
+    site = Site()
+    server = site.server(site.old, site.old, name="web-7")
+    (blocker,) = site.occupants()
+
+    assert (blocker.kind, blocker.subject, blocker.name, blocker.stops) == (
+        "server",
+        server,
+        "web-7",
+        "disable",
     )
+    assert site.left_over() == []
+
+
+def test_server_without_allocation_blocks_the_host() -> None:
+    site = Site()
+    site.server(site.old)
+
+    assert _kinds(site.occupants()) == ["server"]
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        (
+            {"status": "SOFT_DELETED"},
+            "(SOFT_DELETED) is on old: restore it, or delete it for good.",
+        ),
+        # Its cell was silent for the listing of servers, or it has moved since.
+        ({}, "(ACTIVE) is on old: move, evacuate or delete it."),
+        ({"task_state": "migrating"}, "(ACTIVE, migrating) is on old: move, "),
+        ({"host": "new"}, "(ACTIVE) was on old and is on new now: run again."),
+        (None, "Nova showed no such server"),
+    ],
+)
+def test_server_only_in_the_hypervisor_listing_blocks_the_host(
+    changes: dict[str, t.Any] | None, said: str
+) -> None:
+    """A live server must not be called deleted, or be deleted for good."""
+    site = Site()
+    server = site.server(site.old, site.old)
+    unlisted = ()
+    if changes is not None:
+        unlisted = (d.replace(site.servers[server], **changes),)
+    (blocker,) = site.occupants(servers=(), unlisted=unlisted)
+
+    assert (blocker.kind, blocker.subject) == ("server", server)
+    assert said in blocker.reason
+
+
+@pytest.mark.parametrize(("source", "dest"), [("old", "new"), ("new", "old")])
+@pytest.mark.parametrize(("status", "kind"), [("running", "migration"), ("finished", "resize")])
+def test_move_from_or_to_the_host_blocks_it(source: str, dest: str, status: str, kind: str) -> None:
+    site = Site()
+    by_name = {"old": site.old, "new": site.new}
+    server = site.server(site.new, site.new)
+    move = site.migration(server, by_name[source], by_name[dest], status)
+
+    assert [(blocker.kind, blocker.subject) for blocker in site.occupants()] == [(kind, move)]
+
+
+@pytest.mark.parametrize("state", ["up", "down"])
+@pytest.mark.parametrize(("source", "dest"), [("old", "new"), ("new", "old")])
+def test_a_resize_to_a_dead_host_is_not_to_be_confirmed(state: str, source: str, dest: str) -> None:
+    """That deletes the disk on its source, which may be the last one."""
+    site = Site()
+    site.services[0] = d.replace(site.services[0], state=state)
+    by_name = {"old": site.old, "new": site.new}
+    site.migration(site.server(site.new, site.new), by_name[source], by_name[dest], "finished")
+
+    (blocker,) = (each for each in site.occupants() if each.kind == "resize")
+    assert ("confirm or revert" in blocker.reason) is (state == "up" or dest == "new")
+
+
+def test_allocation_of_a_move_is_listed_once_with_the_move() -> None:
+    site = Site()
+    server = site.server(site.new, site.new)
+    move = site.migration(server, site.old, site.new, "running", site.old)
+
+    assert [(blocker.kind, blocker.subject) for blocker in site.occupants()] == [
+        ("migration", move)
+    ]
+
+
+def test_move_only_in_the_listing_of_all_blocks_the_host() -> None:
+    site = Site()
+    site.migration(site.server(site.new, site.new), site.old, site.new, "running")
+
+    assert _kinds(site.occupants(migrations=answer("GET /os-migrations?host=old", 200, ()))) == [
+        "migration"
+    ]
+
+
+def test_missing_answer_about_migrations_blocks_the_host() -> None:
+    refused = answer("GET /os-migrations?host=old", 500)
+
+    assert _kinds(Site().occupants(migrations=refused)) == ["unsound_reading"]
+
+
+def test_unsound_reading_blocks_the_host() -> None:
+    site = Site()
+    dead = answer(
+        "GET /os-services",
+        200,
+        tuple(d.replace(service, status="UNKNOWN") for service in site.services),
+    )
+
+    assert "unsound_reading" in _kinds(site.occupants(snapshot=site.snapshot(services_after=dead)))
+
+
+def test_proven_leftovers_do_not_block_the_host() -> None:
+    site = Site()
+    site.delete(site.server(site.old, site.old))
+    evacuated = site.server(site.new, site.new, site.old)
+    site.migration(evacuated, site.old, site.new, "done", type="evacuation")
+
+    assert site.occupants() == []
+    assert sorted(site.left_over()) == ["deleted_server", "evacuated_source"]
+
+
+def test_leftovers_of_unchosen_kinds_block_the_host() -> None:
+    site = Site()
+    site.delete(site.server(site.old, site.old))
+    (blocker,) = site.occupants(kinds=["extra_host"])
+
+    assert blocker.kind == "claim"
+    assert "deleted_server is not in kinds" in blocker.reason
+    assert site.left_over(kinds=["extra_host"]) == []
+
+
+def test_allocation_needed_by_its_own_server_is_not_a_leftover() -> None:
+    """Its other allocation is removed, but this one stays."""
+    site = Site()
+    server = site.server(site.old, site.old, site.new)
+
+    assert [(blocker.kind, blocker.subject) for blocker in site.occupants()] == [("server", server)]
+    assert site.left_over() == []
+
+
+@pytest.mark.parametrize("type", ["CONTAINER", "MY_THING"])
+def test_foreign_consumer_blocks_the_host(type: str) -> None:
+    site = Site()
+    site.stranger(site.old, type=type)
+    (blocker,) = site.occupants(kinds=[kind.name for kind in KINDS])
+
+    assert (blocker.kind, blocker.stops) == ("claim", "disable")
+    assert blocker.reason.startswith(f"Consumer {blocker.subject} is protected (foreign_type): ")
+    assert type in blocker.reason
+
+
+def test_unknown_consumer_blocks_the_host_unless_its_kind_is_chosen() -> None:
+    site = Site()
+    site.server(site.new, site.new)
+    site.stranger(site.old)
+
+    assert _kinds(site.occupants()) == ["claim"]
+    assert site.occupants(kinds=["unknown_consumer"]) == []
+
+
+def test_allocation_on_a_child_of_the_host_counts() -> None:
+    site = Site()
+    site.stranger(site.provider("old_gpu", site.old), type="CYBORG")
+
+    assert _kinds(site.occupants()) == ["claim"]
+
+
+def test_allocation_on_another_host_does_not_count() -> None:
+    site = Site()
+    site.stranger(site.new, type="CONTAINER")
+    site.server(site.new, site.new)
+
+    assert site.occupants() == []
+
+
+ROOT = Provider("11111111-1111-4111-8111-111111111111", "old", 1, "root", None)
+
+
+@pytest.mark.parametrize(
+    ("used", "listed", "is_hidden"),
+    [
+        ({"VCPU": 3, "DISK_GB": 0}, {"a": {"VCPU": 1}, "b": {"VCPU": 2}}, False),
+        ({"VCPU": 0}, {}, False),
+        # Placement lists no consumer that has no record.
+        ({"VCPU": 4}, {"a": {"VCPU": 1}}, True),
+        ({"VCPU": 1, "CUSTOM_FPGA": 1}, {"a": {"VCPU": 1}}, True),
+        ({"VCPU": 1}, {}, True),
+        ({"VCPU": 0}, {"a": {"VCPU": 1}}, True),
+        # The provider is gone meanwhile.
+        (None, {}, False),
+    ],
+)
+def test_usages_that_no_listed_allocation_explains(
+    used: dict[str, int] | None, listed: dict[str, dict[str, int]], is_hidden: bool
+) -> None:
+    allocations = {consumer: {ROOT.uuid: amounts} for consumer, amounts in listed.items()}
+    found = list(find_hidden_usages([ROOT], {ROOT.uuid: used}, allocations))
+
+    assert [blocker.kind for blocker in found] == (["hidden_allocation"] if is_hidden else [])

@@ -24,7 +24,7 @@ from ......plugins.module_utils._hosts.host_restoration import (
 )
 from ......plugins.module_utils._hosts.redeploy import Check
 from ..world import PLENTY
-from .test_redeploy_checks import HOST, NODE, SSD, STATE, WHOLE
+from .test_redeploy import HOST, NODE, SSD, STATE, WHOLE
 
 SHARED, GONE = "44444444-4444-4444-8444-444444444444", "55555555-5555-4555-8555-555555555555"
 LOST = d.replace(SSD, hosts=())

@@ -19,8 +19,10 @@ from .......plugins.module_utils._core.models.kind import REMEDIATE
 from .......plugins.module_utils._core.models.kinds import KINDS
 from .......plugins.module_utils._core.options.connection import ConnectionOptions
 from .......plugins.module_utils._core.options.orphan_cleanup import OrphanCleanupOptions
-from .......plugins.module_utils._hosts.host_decommission import HOST_DECOMMISSION
-from .......plugins.module_utils._hosts.retirement import RetirementOptions
+from .......plugins.module_utils._hosts.host_decommission import (
+    HOST_DECOMMISSION,
+    RetirementOptions,
+)
 from .......plugins.plugin_utils._report.notification import NOTICE_FORMATTERS
 from .......plugins.plugin_utils._report.report_files import FORMATS
 

@@ -16,12 +16,15 @@ import pytest
 from ......plugins.module_utils._common.errors import CloudError
 from ......plugins.module_utils._core.models.nova import Migration, Server
 from ......plugins.module_utils._core.models.snapshot import Answer
-from ......plugins.module_utils._hosts.evacuations import (
+from ......plugins.module_utils._hosts.migrations import (
     UnfinishedEvacuations,
+    describe_migration,
     find_returning_hosts,
     read_unfinished_evacuations,
 )
 from ..drain_world import build_service
+from ..host_site import Site
+from ..world import NOW
 
 HOST, NODE, ELSEWHERE = "compute-1", "compute-1.example.org", "compute-2"
 GUEST = "55555555-5555-4555-8555-555555555555"
@@ -251,3 +254,21 @@ def test_hosts_to_which_a_server_must_not_return(
     names: dict[str, set[str]], hosts: list[str]
 ) -> None:
     assert find_returning_hosts([_migration(), _migration("m-2", status="failed")], names) == hosts
+
+
+@pytest.mark.parametrize(
+    ("status", "type", "advice"),
+    [
+        ("finished", "resize", "confirm"),
+        ("running", "live-migration", "abort"),
+        ("accepted", "evacuation", "wait"),
+        ("done", "evacuation", ""),
+    ],
+)
+def test_move_has_its_age_and_advice(status: str, type: str, advice: str) -> None:
+    site = Site()
+    move = site.migration(site.server(site.new, site.new), site.old, site.new, status, type=type)
+    told = describe_migration(site.migrations[move], NOW)
+
+    assert told["age_seconds"] == 0
+    assert advice in told["advice"] and bool(told["advice"]) == bool(advice)

@@ -11,11 +11,19 @@ import typing as t
 import pytest
 
 from ......plugins.module_utils._common.errors import CloudError
+from ......plugins.module_utils._core.models.nova import Aggregate, Service
+from ......plugins.module_utils._core.models.surroundings import OtherService
 from ......plugins.module_utils._hosts.network_agents import Agent, BoundPort
 from ......plugins.module_utils._hosts.parts import (
+    HostParts,
     NetworkParts,
+    describe_other_service,
+    find_lonely_aggregates,
     find_used_ports,
+    find_zone_hosts,
+    list_part_warnings,
     read_network_parts,
+    select_other_services,
 )
 from ..world import answer
 
@@ -96,3 +104,58 @@ def test_ports_whose_device_may_be_there(
 
     assert found == ((port,) if is_used else ())
     assert nova.asked in ([], ["s-1"])
+
+
+def _service(host: str, zone: str | None = "az1", binary: str = "nova-compute") -> Service:
+    return Service(binary, host, "enabled", "up", id=f"id-of-{binary}-{host}", zone=zone)
+
+
+def test_hosts_of_a_zone_have_a_nova_compute_there() -> None:
+    services = [
+        _service("old"),
+        _service("other-zone", "az2"),
+        _service("control", binary="nova-scheduler"),
+        # Its cell does not answer, and its zone is not known.
+        _service("silent", None),
+    ]
+
+    assert find_zone_hosts("old", "az1", services) == ()
+    assert find_zone_hosts("old", "az1", [*services, _service("new")]) == ("new",)
+    assert find_zone_hosts("old", None, services) is None
+
+
+def test_aggregates_without_another_host() -> None:
+    services = [_service("old"), _service("new"), _service("control", binary="nova-scheduler")]
+    members = {"lonely": ("old",), "stale": ("old", "gone", "control"), "shared": ("old", "new")}
+    aggregates = [
+        Aggregate(f"uuid-of-{name}", name, None, hosts, id=1) for name, hosts in members.items()
+    ]
+    lonely = find_lonely_aggregates("old", aggregates, services)
+
+    assert [entry.name for entry in lonely] == ["lonely", "stale"]
+    parts = HostParts(lonely_aggregates=lonely, unread=("Cinder was not looked at.",))
+    assert list(list_part_warnings("old", parts)) == [
+        "old is the last host of aggregate lonely.",
+        "old is the last host of aggregate stale.",
+        "Cinder was not looked at.",
+    ]
+
+
+def test_other_services_with_the_name_of_the_host() -> None:
+    def build(binary: str, host: str) -> OtherService:
+        return OtherService("block-storage", None, binary, host, "enabled", "down")
+
+    services = [_service("old"), _service("old", binary="nova-console"), _service("old.example")]
+    cinder = [
+        build("cinder-volume", "old@lvm"),
+        build("cinder-backup", "old"),
+        build("cinder-volume", "older@lvm"),
+        build("cinder-volume", "new@old"),
+    ]
+    found = select_other_services("old", services, cinder)
+
+    assert [describe_other_service(entry)["command"] for entry in found] == [
+        "cinder-manage service remove cinder-backup old",
+        "cinder-manage service remove cinder-volume old@lvm",
+        "openstack compute service delete id-of-nova-console-old",
+    ]

@@ -14,7 +14,7 @@ import pytest
 from ......plugins.module_utils._core.clients.provider_state import ProviderState
 from ......plugins.module_utils._core.models.nova import Aggregate, Hypervisor, Migration, Service
 from ......plugins.module_utils._core.models.placement import Provider
-from ......plugins.module_utils._hosts.evacuations import UnfinishedEvacuations
+from ......plugins.module_utils._hosts.migrations import UnfinishedEvacuations
 from ......plugins.module_utils._hosts.redeploy import MISSING, OK, RedeployedHost, list_checks
 from ..world import PLENTY
 

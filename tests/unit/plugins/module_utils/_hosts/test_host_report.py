@@ -13,12 +13,13 @@ import pytest
 from ......plugins.module_utils._core.models.nova import Aggregate, Hypervisor, Service
 from ......plugins.module_utils._core.models.placement import Provider
 from ......plugins.module_utils._core.models.surroundings import OtherService
-from ......plugins.module_utils._hosts.blockers import Host
-from ......plugins.module_utils._hosts.host_info import HostReport
+from ......plugins.module_utils._hosts.blockers import PartPolicy
+from ......plugins.module_utils._hosts.emptiness import Contents
+from ......plugins.module_utils._hosts.host import Host
 from ......plugins.module_utils._hosts.host_record import HostRecords
+from ......plugins.module_utils._hosts.host_report import HostReport, describe_removal
 from ......plugins.module_utils._hosts.network_agents import Agent
-from ......plugins.module_utils._hosts.parts import HostParts, NetworkParts, PartPolicy
-from ......plugins.module_utils._hosts.remains import HostRemoval, describe_removal
+from ......plugins.module_utils._hosts.parts import HostParts, NetworkParts
 
 SERVICE = Service("nova-compute", "compute-17", "disabled", "down", id="s-1")
 NODE = Hypervisor("n-1", "compute-17.example.org", "compute-17", "down", "disabled", 0)
@@ -36,9 +37,9 @@ def _judge(
     policy: PartPolicy | None = None,
     records: HostRecords = SEEN,
     **found: t.Any,
-) -> HostRemoval:
-    host = Host("compute-17", service, nodes, ())
-    report = HostReport("compute-17", host, parts or HostParts(), records, **found)
+) -> dict[str, t.Any]:
+    host = Host("compute-17", service, nodes)
+    report = HostReport("compute-17", Contents(host), parts or HostParts(), records, **found)
     return describe_removal(report, policy or PartPolicy())
 
 
@@ -73,16 +74,17 @@ def test_everything_that_remains_is_named(
 ) -> None:
     removal = _judge(**after, records=HostRecords(existed=existed))
 
-    assert removal == HostRemoval(
-        False, f"compute-17 was not removed completely: {', '.join(remains)}."
-    )
+    assert removal == {
+        "complete": False,
+        "message": f"compute-17 was not removed completely: {', '.join(remains)}.",
+    }
 
 
 def test_a_host_that_no_look_has_found_may_be_misspelt() -> None:
     gone, unknown = _judge(), _judge(records=HostRecords())
 
-    assert gone.complete and gone.message.startswith("compute-17 is gone")
-    assert unknown.complete and "misspelt" in unknown.message
+    assert gone["complete"] and gone["message"].startswith("compute-17 is gone")
+    assert unknown["complete"] and "misspelt" in unknown["message"]
 
 
 @pytest.mark.parametrize(
@@ -98,12 +100,12 @@ def test_agents_that_must_be_gone(
 ) -> None:
     removal = _judge(parts=HostParts(NetworkParts((DEAD, ALIVE))), policy=policy)
 
-    assert removal.complete is not bool(remains)
-    named = [agent for agent in (DEAD, ALIVE) if f"{agent.type} {agent.uuid}" in removal.message]
+    assert removal["complete"] is not bool(remains)
+    named = [agent for agent in (DEAD, ALIVE) if f"{agent.type} {agent.uuid}" in removal["message"]]
     assert named == [*remains, *notes]
-    assert removal.message.count(": stop it.") == len(notes)
+    assert removal["message"].count(": stop it.") == len(notes)
     gone = _judge(records=HostRecords(had_agents=True), policy=policy)
-    assert gone.complete and ("no network agent" in gone.message) is (policy == PartPolicy())
+    assert gone["complete"] and ("no network agent" in gone["message"]) is (policy == PartPolicy())
 
 
 def test_what_was_left_alone_is_named_at_the_end() -> None:
@@ -112,8 +114,8 @@ def test_what_was_left_alone_is_named_at_the_end() -> None:
     )
     removal = _judge(parts=HostParts(services=(cinder,), unread=("Neutron was not looked at.",)))
 
-    assert removal.complete
-    assert removal.message.endswith(
+    assert removal["complete"]
+    assert removal["message"].endswith(
         "its name is free. Neutron was not looked at. The cinder-volume of compute-17@\\x1b was "
         "left alone: cinder-manage service remove cinder-volume compute-17@\\x1b"
     )

@@ -2,33 +2,84 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Whether anything remains of a host that was decommissioned. Pure."""
+"""Everything about a host, as modules return it, and what remains of it after its removal. Pure."""
 
 from __future__ import annotations
 
 import dataclasses as d
-from collections.abc import Iterator
+import typing as t
+from collections.abc import Iterable, Iterator
 
 from .._common.text import make_printable
+from .._core.models.documents import convert_to_json
 from .._core.models.nova import Aggregate, Hypervisor
 from .._core.models.placement import Provider
-from .host_info import HostReport
+from .blockers import PartPolicy
+from .emptiness import Blocker, Contents
+from .host import Host
+from .host_record import HostRecords
+from .migrations import describe_migration
 from .network_agents import Agent
-from .parts import PartPolicy, describe_other_service
+from .parts import HostParts, describe_other_service, list_part_warnings
 
 _MAX_NAME = 80
 
 
 @d.dataclass(frozen=True)
-class HostRemoval:
-    """Whether nothing remains of a host, with a sentence for people."""
+class HostReport:
+    """Everything about one host.
 
-    complete: bool
-    message: str
+    name: as the user named it; a host in another spelling is found too.
+    namesakes: the providers of others that have one of its names.
+    records: what earlier looks have kept of it.
+    """
+
+    name: str
+    contents: Contents
+    parts: HostParts
+    records: HostRecords
+    namesakes: tuple[Provider, ...] = ()
+    providers: tuple[Provider, ...] = ()
+    blockers: tuple[Blocker, ...] = ()
+
+    @property
+    def host(self) -> Host:
+        return self.contents.host
+
+    def describe(self) -> dict[str, t.Any]:
+        """Return the host as `compute_host_info` returns it."""
+        migrations = self.contents.migrations
+        return {
+            "name": self.name,
+            "host": self.host.name,
+            "known": self.host.exists,
+            "service": convert_to_json(self.host.service),
+            "nodes": _pick("uuid name state status running_vms", self.host.nodes),
+            "providers": _pick("uuid name root parent", self.providers),
+            "aggregates": _pick("id uuid name zone metadata", self.parts.aggregates),
+            "servers": _pick("uuid name status task_state", self.contents.servers),
+            "migrations": [
+                describe_migration(row, migrations.at)
+                for row in migrations.value or ()
+                if not row.ended
+            ],
+            "left_over": _pick("id kind consumer reason", self.contents.leftovers),
+            "blockers": list(map(convert_to_json, self.blockers)),
+            "agents": list(map(convert_to_json, self.parts.network.agents)),
+            "ports": list(map(convert_to_json, self.parts.network.ports)),
+            "other_services": list(map(describe_other_service, self.parts.services)),
+            "warnings": list(list_part_warnings(self.host.name, self.parts)),
+            "unread": list(self.parts.unread),
+        }
 
 
-def describe_removal(report: HostReport, policy: PartPolicy) -> HostRemoval:
-    """Return whether nothing remains of a host that an earlier look has found."""
+def _pick(names: str, models: Iterable[t.Any]) -> list[dict[str, t.Any]]:
+    """Return some fields of each of `models`."""
+    return [{name: getattr(model, name) for name in names.split()} for model in models]
+
+
+def describe_removal(report: HostReport, policy: PartPolicy) -> dict[str, t.Any]:
+    """Return whether nothing remains of a host that an earlier look has found, and a sentence."""
     records = report.records
     name = make_printable(records.name or report.name, _MAX_NAME)
     remains = list(_list_remains(report))
@@ -50,7 +101,7 @@ def describe_removal(report: HostReport, policy: PartPolicy) -> HostRemoval:
         sentence = (
             f"Neither Nova nor Placement knows {name}: it is already gone, or its name is misspelt."
         )
-    return HostRemoval(not remains, " ".join([sentence, *notes]))
+    return {"complete": not remains, "message": " ".join([sentence, *notes])}
 
 
 def _list_remains(report: HostReport) -> Iterator[str]:
