@@ -42,23 +42,8 @@ _EXPORT_FILES = {
 }
 _EXPORT = "export"
 # File systems that only one host can use; other hosts may use one of any other type, too.
-_LOCAL_FILE_SYSTEMS = frozenset(
-    [
-        "bcachefs",
-        "btrfs",
-        "ext2",
-        "ext3",
-        "ext4",
-        "f2fs",
-        "fuseblk",
-        "jfs",
-        "overlay",
-        "ramfs",
-        "reiserfs",
-        "tmpfs",
-        "xfs",
-        "zfs",
-    ]
+_LOCAL_FILE_SYSTEM = re.compile(
+    "bcachefs|btrfs|ext[234]|f2fs|fuseblk|jfs|overlay|ramfs|reiserfs|tmpfs|xfs|zfs"
 )
 
 # A folder with more entries is not read to its end, and its size stays unknown.
@@ -257,7 +242,7 @@ def is_shared(folder: str, mounts: t.Sequence[Mount]) -> bool | None:
         return None
     if any(_overlaps(place, mount) for mount in mounts if mount.type == _EXPORT):
         return True
-    return place.type not in _LOCAL_FILE_SYSTEMS
+    return not _LOCAL_FILE_SYSTEM.fullmatch(place.type)
 
 
 def _locate(folder: str, mounts: t.Iterable[Mount]) -> Mount:
@@ -289,11 +274,7 @@ def _is_below(path: str, other: str) -> bool:
 
 def _decode_escapes(path: str) -> str:
     """Return a path without the octal escapes of the kernel, such as `\\040` for a space."""
-    return re.sub(r"\\([0-7]{3})", _decode_escape, path)
-
-
-def _decode_escape(match: re.Match[str]) -> str:
-    return chr(int(match.group(1), 8))
+    return re.sub(r"\\([0-7]{3})", lambda match: chr(int(match.group(1), 8)), path)
 
 
 def find_free_name(before: str, after: str, folder: int, earliest: int = 0) -> str:

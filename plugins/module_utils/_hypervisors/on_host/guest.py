@@ -10,6 +10,7 @@ This runs on hypervisors, with any Python from 3.9 on.
 
 from __future__ import annotations
 
+import functools
 import typing as t
 from collections.abc import Callable
 
@@ -134,14 +135,8 @@ class _Task:
         self._check_expected_domain(domain)
         self._check_undefine_allowed(domain, destroy=self._options["destroy"])
         self._virsh.check_undefine_allowed(domain, self._options["remove"])
-
-        def remove() -> None:
-            if self._check:
-                self._pretend_removal(domain)
-            else:
-                self._undefine_domain(domain)
-
-        return remove
+        remove = self._pretend_removal if self._check else self._undefine_domain
+        return functools.partial(remove, domain)
 
     def _check_expected_domain(self, domain: Domain) -> None:
         """Raise HostError if the domain is not Nova's, or no longer the one that was read."""
@@ -233,22 +228,22 @@ class _Task:
             directory, allow_shared=self._options["allow_shared"], to_be_closed=gone_by_then
         )
 
-        def move() -> None:
-            if not self._check:
-                self._move_to_quarantine(directory)
-            self._path = None
-            self._actions.append("quarantine")
-
-        return [move]
+        return [functools.partial(self._move_to_quarantine, directory)]
 
     def _move_to_quarantine(self, directory: InstanceDirectory) -> None:
+        if not self._check:
+            self._moved_to = self._quarantine(directory)
+        self._path = None
+        self._actions.append("quarantine")
+
+    def _quarantine(self, directory: InstanceDirectory) -> str:
         self._domain = self._virsh.get_domain(directory.uuid)
         self._check_shut_off(directory)
         current = directory
         # A guest that was destroyed may have written until then.
         if "destroy" in self._actions:
             current = self._find_directory() or directory
-        self._moved_to = self._instances.quarantine(
+        return self._instances.quarantine(
             current,
             allow_shared=self._options["allow_shared"],
             # The later of two clocks: later, both of them must say that it is old.
@@ -285,44 +280,37 @@ class _Task:
                 f"The directory of {self._uuid} (kind {kind}) is neither in "
                 f"{self._instances.path} nor in {self._instances.store}."
             )
-        newest = entries[-1]
+        return [functools.partial(self._restore, entries[-1])]
 
-        def restore() -> None:
-            if self._check:
-                self._path = self._instances.get_original_path(newest)
-            else:
-                self._path = self._instances.restore(newest)
-            self._actions.append("restore")
-
-        return [restore]
+    def _restore(self, entry: QuarantinedDirectory) -> None:
+        restore = self._instances.get_original_path if self._check else self._instances.restore
+        self._path = restore(entry)
+        self._actions.append("restore")
 
     def _plan_purge(self) -> list[Callable[[], None]]:
         min_age = parse_duration(self._options["older_than"], "older_than")
         uuids = None if self._uuid is None else [self._uuid]
         self._quarantined_dirs = self._instances.list_quarantined(uuids)
-        old = []
-        for entry in self._quarantined_dirs:
-            age = seconds_between(entry.moved_at, self._now) or 0
-            if min(age, entry.age_seconds) >= min_age:
-                old.append(entry)
+        old = [
+            entry
+            for entry in self._quarantined_dirs
+            if min(seconds_between(entry.moved_at, self._now) or 0, entry.age_seconds) >= min_age
+        ]
         self._instances.check_purge_allowed(old)
+        return [functools.partial(self._purge, old)]
 
-        def purge() -> None:
-            for entry in old:
-                if not self._check:
-                    self._instances.purge(entry)
-                # One action for all of them, and only once something is deleted.
-                if not self._purged:
-                    self._actions.append("purge")
-                self._purged.append(entry.path)
-
-        return [purge]
+    def _purge(self, entries: list[QuarantinedDirectory]) -> None:
+        for entry in entries:
+            if not self._check:
+                self._instances.purge(entry)
+            # One action for all of them, and only once something is deleted.
+            if not self._purged:
+                self._actions.append("purge")
+            self._purged.append(entry.path)
 
     def _plan_definition(self) -> list[Callable[[], None]]:
         uuid = str(self._uuid)
-        path = self._options["xml_path"]
-        if not path:
-            path = find_newest_xml(self._options["backup_path"], uuid)
+        path = self._options["xml_path"] or find_newest_xml(self._options["backup_path"], uuid)
         xml = read_xml(path)
         described = parse_domain(xml, state=SHUT_OFF, persistent=True)
         if described.uuid != uuid or described.nova is None:

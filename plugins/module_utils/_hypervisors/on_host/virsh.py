@@ -48,10 +48,9 @@ class Virsh:
             ) from error
         if not self._command:
             raise InvalidInput("virsh is empty: set it to a command, such as virsh.")
-        timeout = HypervisorOptions.virsh_timeout.parse(module.params["virsh_timeout"])
+        self._timeout = HypervisorOptions.virsh_timeout.parse(module.params["virsh_timeout"])
         self._module = module
         self._uri = module.params["uri"]
-        self._timeout = timeout
 
     def list_uuids(self, *which: str) -> list[str]:
         """Return the uuids of all domains, or of those that the options `which` select."""
@@ -110,19 +109,15 @@ class Virsh:
 
     def undefine(self, domain: Domain, remove: t.Collection[str]) -> None:
         """Undefine the domain. What is not in `remove` is kept, or makes libvirt refuse."""
-        flags = []
-        if domain.firmware and "nvram" in remove:
-            flags.append("--nvram")
-        elif domain.firmware:
-            flags.append("--keep-nvram")
-        if domain.tpm and "tpm" not in remove:
+        flags = {
+            "--nvram": domain.firmware and "nvram" in remove,
+            "--keep-nvram": domain.firmware and "nvram" not in remove,
             # Otherwise libvirt removes the state.
-            flags.append("--keep-tpm")
-        if "managed_save" in remove:
-            flags.append("--managed-save")
-        if "snapshots" in remove:
-            flags.append("--snapshots-metadata")
-        self._run("undefine", domain.uuid, *flags)
+            "--keep-tpm": domain.tpm and "tpm" not in remove,
+            "--managed-save": "managed_save" in remove,
+            "--snapshots-metadata": "snapshots" in remove,
+        }
+        self._run("undefine", domain.uuid, *(flag for flag, is_set in flags.items() if is_set))
 
     def define(self, xml: bytes) -> None:
         """Define the domain that `xml` describes."""

@@ -17,7 +17,7 @@ from ......plugins.module_utils._common.errors import InvalidInput
 from ......plugins.module_utils._common.progress import PROGRESS, Stage
 from ......plugins.module_utils._core.changes.journal import read_journal
 from ......plugins.module_utils._core.models.nova import Service
-from ......plugins.module_utils._hosts.drain import DrainOptions, HostDrain, require_fencing
+from ......plugins.module_utils._hosts.drain import DrainOptions, HostDrain
 from ......plugins.module_utils._hosts.draining import (
     FAILED,
     GONE,

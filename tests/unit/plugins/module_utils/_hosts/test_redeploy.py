@@ -17,6 +17,24 @@ from ......plugins.module_utils._core.models.placement import Provider
 from ......plugins.module_utils._hosts.migrations import UnfinishedEvacuations
 from ......plugins.module_utils._hosts.redeploy import MISSING, OK, RedeployedHost, list_checks
 from ..world import PLENTY
+import dataclasses as d
+import typing as t
+
+import pytest
+
+from ......plugins.module_utils._common.errors import CloudError
+from ......plugins.module_utils._core.clients.provider_state import ProviderState
+from ......plugins.module_utils._core.models.nova import Aggregate
+from ......plugins.module_utils._core.models.placement import Provider
+from ......plugins.module_utils._hosts.host_record import FormerHost
+from ......plugins.module_utils._hosts.redeploy import (
+    RESTORABLE,
+    HostRestoration,
+    Losses,
+    find_losses,
+)
+from ......plugins.module_utils._hosts.redeploy import Check
+from ..world import PLENTY
 
 HOST = "compute-1"
 NODE = Hypervisor("11111111-1111-4111-8111-111111111111", HOST, HOST, "up", "enabled", ())
@@ -138,3 +156,212 @@ def test_host_of_ironic_is_not_compared_with_one_provider() -> None:
     host = d.replace(WHOLE, nodes=(NODE, second), provider=None, state=None)
 
     assert set(_outcomes(host).values()) == {OK}
+
+
+SHARED, GONE = "44444444-4444-4444-8444-444444444444", "55555555-5555-4555-8555-555555555555"
+LOST = d.replace(SSD, hosts=())
+BARE = d.replace(
+    WHOLE,
+    aggregates=(LOST,),
+    state=d.replace(STATE, aggregates=frozenset()),
+)
+THEN = ProviderState(
+    {"VCPU": d.replace(PLENTY, allocation_ratio=4.0), "MEMORY_MB": PLENTY},
+    frozenset({"COMPUTE_NODE", "HW_CPU_X86_AVX", "COMPUTE_STATUS_DISABLED", "CUSTOM_SSD"}),
+    frozenset({SSD.uuid, SHARED, GONE}),
+)
+RECORD = FormerHost(
+    node=NODE.uuid,
+    zone="az1",
+    disabled_reason=None,
+    aggregates=(Aggregate(SSD.uuid, "ssd", "az1", ()), Aggregate(GONE, "gone", None, ())),
+    provider=THEN,
+)
+
+
+class Clients:
+    """Both writers, which remember what they were asked for."""
+
+    def __init__(self, refusal: str = "") -> None:
+        self.calls: list[tuple[t.Any, ...]] = []
+        self._refusal = refusal
+
+    def add_host(self, aggregate: Aggregate, host: str) -> None:
+        self._record("aggregate", aggregate.name, host)
+
+    def add_traits_and_aggregates(
+        self, provider: Provider, traits: t.Any, aggregates: t.Any
+    ) -> tuple[set[str], None]:
+        self._record("provider", provider.uuid, *traits, *aggregates)
+        return set(), None
+
+    def set_allocation_ratio(self, provider: Provider, cls: str, ratio: float) -> None:
+        self._record("ratio", provider.uuid, cls, ratio)
+
+    def _record(self, *call: t.Any) -> None:
+        self.calls.append(call)
+        if self._refusal:
+            raise CloudError(self._refusal)
+
+
+def _restore(
+    host: t.Any, *parts: str, record: FormerHost = RECORD, check: bool = False, refusal: str = ""
+) -> tuple[dict[str, Check], list[tuple[t.Any, ...]]]:
+    clients: t.Any = Clients(refusal)
+    checks = HostRestoration(clients, clients, parts, check).restore(host, record)
+    return {check.name: check for check in checks}, clients.calls
+
+
+def test_only_what_the_api_owns_is_lost() -> None:
+    """Traits of the driver and of the scheduler are Nova's; a deleted aggregate stays deleted."""
+    assert find_losses(BARE, RECORD) == Losses(
+        host_aggregates=(LOST,),
+        traits=("CUSTOM_SSD",),
+        aggregates=(SHARED,),
+        ratios=(("VCPU", 4.0),),
+    )
+
+
+def test_whole_host_has_lost_nothing() -> None:
+    state = d.replace(THEN, generation=9)
+    record = d.replace(RECORD, aggregates=RECORD.aggregates[:1])
+    host = d.replace(WHOLE, state=state)
+
+    assert find_losses(host, record) == Losses()
+
+
+def test_class_that_is_gone_is_left_to_nova_compute() -> None:
+    then = d.replace(THEN, inventories={**THEN.inventories, "CUSTOM_GOLD": PLENTY})
+
+    assert find_losses(BARE, d.replace(RECORD, provider=then)) == find_losses(BARE, RECORD)
+
+
+def test_record_without_providers_has_the_host_aggregates() -> None:
+    assert find_losses(BARE, d.replace(RECORD, provider=None)) == Losses((LOST,))
+
+
+def test_host_without_a_provider_has_lost_only_host_aggregates() -> None:
+    assert find_losses(d.replace(BARE, state=None), RECORD) == Losses((LOST,))
+
+
+def _predict(host: t.Any, *parts: str) -> dict[str, str]:
+    checks, calls = _restore(host, *parts, check=True)
+    assert calls == []
+    return {name: check.outcome for name, check in checks.items()}
+
+
+def test_check_mode_predicts_what_is_restored() -> None:
+    assert _predict(BARE, *RESTORABLE) == {
+        "host aggregate gone": "differs",
+        "host aggregate ssd": "restored",
+        "operator's traits": "restored",
+        "Placement aggregates": "restored",
+        "allocation ratio of VCPU": "restored",
+    }
+
+
+@pytest.mark.parametrize(
+    ("left_out", "names"),
+    [
+        ("aggregates", {"host aggregate ssd", "Placement aggregates"}),
+        ("traits", {"operator's traits"}),
+        ("ratios", {"allocation ratio of VCPU"}),
+    ],
+)
+def test_what_is_not_wanted_is_only_named(left_out: str, names: set[str]) -> None:
+    wanted = [part for part in RESTORABLE if part != left_out]
+    predicted = _predict(BARE, *wanted)
+
+    assert {predicted[name] for name in names} == {"differs"}
+
+
+def test_aggregates_that_the_host_is_still_in_are_one_check() -> None:
+    record = d.replace(RECORD, aggregates=RECORD.aggregates[:1])
+    checks, calls = _restore(WHOLE, *RESTORABLE, record=record)
+
+    check = checks["host aggregates"]
+    assert (check.outcome, check.detail) == ("ok", "still in ssd")
+    assert "host aggregates" not in _restore(BARE, *RESTORABLE)[0]
+    assert "host aggregates" not in _restore(WHOLE, record=d.replace(RECORD, aggregates=()))[0]
+    assert ("aggregate", "ssd", HOST) not in calls
+
+
+def test_zone_is_named_unless_its_aggregate_comes_back() -> None:
+    assert "availability zone" not in _predict(BARE, "aggregates")
+    assert _predict(BARE, "traits")["availability zone"] == "differs"
+
+
+def test_host_without_a_node_cannot_be_added_yet() -> None:
+    """Nova answers such a request with an error."""
+    host = d.replace(BARE, nodes=(), provider=None, state=None)
+
+    assert _predict(host, *RESTORABLE)["host aggregate ssd"] == "missing"
+
+
+def test_service_that_was_disabled_before_is_named() -> None:
+    record = d.replace(RECORD, disabled_reason="memory errors")
+    checks, _calls = _restore(BARE, record=record)
+
+    assert checks["disabled reason"].outcome == "differs"
+    assert "memory errors" in checks["disabled reason"].detail
+
+
+@pytest.mark.parametrize("disabled_reason", [None, "memory errors"])
+@pytest.mark.parametrize("status", ["enabled", "disabled", None])
+def test_service_is_compared_if_there_is_one(
+    disabled_reason: str | None, status: str | None
+) -> None:
+    services = [d.replace(WHOLE.services[0], status=status, zone="az1")] if status else []
+    host = d.replace(WHOLE, services=tuple(services))
+    checks, _calls = _restore(host, record=d.replace(RECORD, disabled_reason=disabled_reason))
+
+    assert "availability zone" not in checks
+    assert ("disabled reason" in checks) is (disabled_reason is not None and status == "enabled")
+
+
+def test_everything_wanted_is_restored_once() -> None:
+    checks, calls = _restore(BARE, *RESTORABLE)
+
+    assert {name for name, check in checks.items() if check.outcome == "restored"} == {
+        "host aggregate ssd",
+        "operator's traits",
+        "Placement aggregates",
+        "allocation ratio of VCPU",
+    }
+    assert calls == [
+        ("aggregate", "ssd", HOST),
+        ("provider", NODE.uuid, "CUSTOM_SSD"),
+        ("provider", NODE.uuid, SHARED),
+        ("ratio", NODE.uuid, "VCPU", 4.0),
+    ]
+
+
+def test_nothing_wanted_sends_nothing() -> None:
+    assert _restore(BARE)[1] == []
+
+
+def test_refusal_is_a_failed_check_and_the_others_go_on() -> None:
+    checks, calls = _restore(BARE, *RESTORABLE, refusal="The host has servers in another zone.")
+
+    assert len(calls) == 4
+    assert checks["host aggregate ssd"].outcome == "failed"
+    assert checks["host aggregate ssd"].detail.endswith("The host has servers in another zone.")
+
+
+@pytest.mark.parametrize(
+    ("error", "reason"),
+    [(None, "still lacks CUSTOM_SSD"), (CloudError("Placement answered 409."), "answered 409")],
+)
+def test_what_the_provider_still_lacks_is_a_failed_check(
+    error: CloudError | None, reason: str
+) -> None:
+    clients: t.Any = Clients()
+    clients.add_traits_and_aggregates = lambda *_call: ({"CUSTOM_SSD"}, error)
+
+    (check,) = [
+        check
+        for check in HostRestoration(clients, clients, ["traits"], False).restore(BARE, RECORD)
+        if check.name == "operator's traits"
+    ]
+
+    assert check.outcome == "failed" and reason in check.detail

@@ -11,7 +11,7 @@ import typing as t
 import pytest
 
 from ......plugins.module_utils._core.models.nova import Service
-from ......plugins.module_utils._hosts.silence import (
+from ......plugins.module_utils._hosts.fencing import (
     REPORTS,
     SILENT,
     UNKNOWN,
