@@ -189,13 +189,14 @@ from ..module_utils._core.clients.groups import AggregateClient
 from ..module_utils._core.clients.provider_writer import ProviderWriter
 from ..module_utils._core.options.connection import ConnectionOptions
 from ..module_utils._hosts.host_record import name_cloud, parse_former_host, read_host_file
-from ..module_utils._hosts.host_restoration import RESTORABLE, HostRestoration
 from ..module_utils._hosts.migrations import UnfinishedEvacuations
 from ..module_utils._hosts.redeploy import (
     BAD_OUTCOMES,
     DIFFERS,
+    RESTORABLE,
     RESTORED,
     Check,
+    HostRestoration,
     RedeployedHostReader,
     list_checks,
 )

@@ -16,15 +16,12 @@ import typing as t
 from collections.abc import Callable, Iterable, Sequence
 
 from .._common.errors import InvalidInput, PlacementToolsError
-from .._common.progress import PROGRESS
 from .._common.text import format_count, make_printable, summarize_names
-from .._common.times import format_duration
 from .._core.clients.session import Session
 from .._core.facts.services import (
     apply_update,
     build_update,
     describe_services,
-    require_service,
 )
 from .._core.models.nova import Migration, Service
 from .drain_plan import build_drain_plan, is_selectable
@@ -46,6 +43,7 @@ from .draining import (
     Way,
 )
 from .emptiness import Contents, describe_others, list_occupants
+from .fencing import is_down, require_clear_state
 from .host import Host
 from .host_info import read_contents
 from .migrations import describe_migration
@@ -54,14 +52,6 @@ from .move_progress import Attempt
 from .move_run import MoveRun, RunLimits, build_outcome
 from .server_move import MoveEnd, Mover, MoveTask
 from .service_writer import ServiceWriter
-from .silence import (
-    REPORTS,
-    WAITING,
-    SilenceWatch,
-    list_heard_hosts,
-    list_hosts_silent_with,
-    list_others_up,
-)
 
 # How often the host is listed again for servers that came to it since the last listing. Nova sends
 # no server to a disabled host, so only those come that were on their way.
@@ -69,10 +59,6 @@ _MAX_ROUNDS = 5
 
 # The types of the migrations that take a server from its host without a confirmation.
 _LEAVING = (MIGRATION_TYPES[LIVE], MIGRATION_TYPES[EVACUATION])
-
-# In seconds: the pause between two listings of the services, while they are watched, and for how
-# long. With report_interval = 600, two reports of the others take 20 minutes.
-_PAUSE, _WATCH = 3.0, 1800
 
 
 @d.dataclass(frozen=True)
@@ -88,54 +74,6 @@ class DrainOptions:
     settings: DrainSettings
     limits: RunLimits
     excluded_hosts: t.Mapping[str, str] = d.field(default_factory=dict)
-
-
-def is_down(service: Service) -> bool:
-    """Return whether Nova sees a service down, by its reports or because somebody said so."""
-    return service.state == "down" or service.forced_down
-
-
-def require_fencing(service: Service, settings: DrainSettings) -> None:
-    """Raise InvalidInput where the operator's word and the state of the service disagree."""
-    if settings.fenced and not is_down(service):
-        raise InvalidInput(
-            f"fenced=true says that no guest can still run on {service.host}, but its compute "
-            f"service is {service.state or 'in an unknown state'} (last report "
-            f"{service.updated_at}): nothing was changed. Wait until Nova sees it down, or leave "
-            "fenced out to move the servers live and cold."
-        )
-    if is_down(service) and not settings.fenced:
-        raise InvalidInput(
-            f"The compute service of {service.host} is down (last report {service.updated_at}): "
-            "nothing was changed. First start nova-compute there, unset forced_down if it is set, "
-            "and run again: the servers then move live and cold. Only if the host itself is dead, "
-            "its servers have to be evacuated: cut off its power, and set fenced "
-            "(host_decommission_fenced) to true. If guests still run there, an evacuation starts "
-            "each of them a second time, on the same volumes."
-        )
-
-
-def require_witnesses(host: str, others: Sequence[str], together: Sequence[str]) -> None:
-    """Raise InvalidInput if no other host reports: then nothing tells that one is silent.
-
-    together: the hosts that fell silent together with it.
-    """
-    if together:
-        raise InvalidInput(
-            f"The nova-compute of {host} fell silent together with that of "
-            f"{summarize_names(together)}: this does not show that a host is dead, and nothing was "
-            "changed. Look at RabbitMQ and the conductors of their cell, and start nova-compute "
-            "where it does not run. If these hosts are dead too, set forced_down for the service "
-            "of each, and run again."
-        )
-    if others:
-        return
-    raise InvalidInput(
-        f"The nova-compute of {host} does not report to Nova, and neither does any other: this "
-        "does not show that a host is dead, and nothing was changed. Look at RabbitMQ, the "
-        "database and the clocks of the controllers, start nova-compute where it does not run, "
-        "and run again."
-    )
 
 
 def require_not_excluded(reader: DrainReader, options: DrainOptions) -> None:
@@ -167,7 +105,8 @@ class HostDrain:
     def predict(self, _journal: MoveJournal, history: MoveHistory) -> dict[str, t.Any]:
         """Return what a run would do, without a change."""
         require_not_excluded(self._reader, self._options)
-        self._require_clear_state()
+        settings, host = self._options.settings, self._options.host
+        require_clear_state(self._reader, host, settings.fenced, False, str, self._sleep)
         reading = self._reader.read(self._options.host)
         attempts = history.list_attempts(DRAIN)
         begun = {attempt.server: _describe_begun(attempt) for attempt in attempts}
@@ -186,7 +125,7 @@ class HostDrain:
             "plan": plan,
             "service": describe_services([service])[0],
             "outcomes": [],
-            "tally": dict.fromkeys(MOVE_OUTCOMES, 0),
+            "tally": count_outcomes([]),
             "msg": plan["summary"],
         }
 
@@ -197,7 +136,8 @@ class HostDrain:
         host = self._options.host
         # Refused before anything is changed.
         require_not_excluded(self._reader, self._options)
-        self._require_clear_state(stopped, is_run=True)
+        fenced = self._options.settings.fenced
+        require_clear_state(self._reader, host, fenced, True, stopped, self._sleep)
         service, service_changed = self._disable_service(journal)
         # Of after the change: Nova also saves the time when it forces a service down.
         last_report = service.updated_at
@@ -238,64 +178,6 @@ class HostDrain:
             "service": describe_services([service])[0],
             **_conclude(host, outcomes, contents, others, stopped()),
         }
-
-    def _require_clear_state(self, stopped: Callable[[], str] = str, is_run: bool = False) -> None:
-        """Raise InvalidInput where it is not clear whether the host is up, or dead and fenced.
-
-        Nova calls a service down as long as it is forced down (nova/servicegroup/drivers/db.py,
-        is_up), but still saves the time of each report.
-        """
-        services, now = self._reader.list_services()
-        service = require_service(self._options.host, services)
-        settings = self._options.settings
-        if is_down(service):
-            heard = list_heard_hosts(service, services, now)
-            require_witnesses(service.host, heard, list_hosts_silent_with(service, services))
-            # To start nova-compute is the first advice otherwise.
-            if not settings.fenced:
-                unfinished = self._reader.read_unfinished_evacuations(service.host)
-                if unfinished.present:
-                    raise InvalidInput(f"Nothing was changed. {unfinished.explain()}")
-        if is_run or settings.fenced:
-            require_fencing(service, settings)
-        if settings.fenced and (is_run or service.forced_down):
-            self._require_silence(service, services, stopped)
-
-    def _require_silence(
-        self, service: Service, services: Sequence[Service], stopped: Callable[[], str]
-    ) -> None:
-        """Raise InvalidInput unless the nova-compute of a fenced host is silent."""
-        host = service.host
-        advice = (
-            "nothing was changed. Leave fenced out, and unset forced_down if it is set, to move "
-            "the servers live and cold; to evacuate them, cut off the power of the host first."
-        )
-        fenced = f"fenced says that no guest can still run on {host}, but its nova-compute"
-        PROGRESS.add_line(f"is nova-compute on {host} dead? The answer takes a minute or more")
-        watch = SilenceWatch(host)
-        verdict = watch.judge(services)
-        # It may report seldom, and still do what Nova asks of it.
-        if self._reader.has_host_answered(host):
-            raise InvalidInput(f"{fenced} answers to Nova: {advice}")
-        for _look in range(int(_WATCH / _PAUSE)):
-            if verdict != WAITING or stopped():
-                break
-            self._sleep(_PAUSE)
-            services, _now = self._reader.list_services()
-            verdict = watch.judge(services)
-        if stopped():
-            raise InvalidInput(f"{stopped()} Nothing was changed.")
-        if verdict == WAITING:
-            raise InvalidInput(
-                "Another nova-compute is up for Nova, but did not report twice within "
-                f"{format_duration(_WATCH)}, so the silence of {host} does not show that it is "
-                "dead: nothing was changed. Look at RabbitMQ, the database and the clocks of all "
-                "hosts, then run again."
-            )
-        if verdict == REPORTS:
-            raise InvalidInput(f"{fenced} reports to Nova: {advice}")
-        together = list_hosts_silent_with(require_service(host, services), services)
-        require_witnesses(host, [entry.host for entry in list_others_up(host, services)], together)
 
     def _build_service_update(self, service: Service) -> dict[str, t.Any]:
         forced_down = None
@@ -409,10 +291,8 @@ def _split_tasks(plan: DrainPlanDocument) -> tuple[list[MoveTask], list[MoveOutc
 
 def count_outcomes(outcomes: Iterable[MoveOutcomeDocument]) -> dict[str, int]:
     """Return how many servers have each outcome."""
-    tally = dict.fromkeys(MOVE_OUTCOMES, 0)
-    for entry in outcomes:
-        tally[entry["outcome"]] += 1
-    return tally
+    ends = [entry["outcome"] for entry in outcomes]
+    return {outcome: ends.count(outcome) for outcome in MOVE_OUTCOMES}
 
 
 def _conclude(

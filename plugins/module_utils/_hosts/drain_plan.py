@@ -94,13 +94,23 @@ class HostReading:
 
 
 @d.dataclass
-class _Judged:
+class Parcel:
+    """A server to place.
+
+    amounts: what it needs in all, by resource class. options: where it could go alone.
+    """
+
+    uuid: str
+    amounts: Resources
+    options: Sequence[MoveOption]
+
+
+@d.dataclass
+class _Judged(Parcel):
     """A server with what was concluded about it."""
 
     server: DrainServer
     way: Way
-    need: MoveNeed | None
-    options: list[MoveOption]
     warnings: list[str]
 
 
@@ -125,18 +135,14 @@ def build_drain_plan(reading: HostReading, settings: DrainSettings) -> DrainPlan
         reading.places,
         reading.host,
     )
-    parcels = []
+    packing.place_all(movable)
     for entry in movable:
-        amounts = dict(entry.need.resources) if entry.need else {}
-        parcels.append(Parcel(entry.server.uuid, amounts, entry.options))
-    packing.place_all(parcels)
-    for entry in movable:
-        if entry.server.uuid not in packing.hosts:
+        if entry.uuid not in packing.hosts:
             entry.warnings.append("there is room for it alone, but not for all servers together")
     # They move in the order of the packing, so that a big server finds the gap that is kept for it.
-    order = {parcel.uuid: number for number, parcel in enumerate(sort_biggest_first(parcels))}
-    judged.sort(key=lambda entry: (order.get(entry.server.uuid, len(order)), entry.server.name))
-    predictions = [_describe(entry, packing.hosts.get(entry.server.uuid)) for entry in judged]
+    order = {parcel.uuid: number for number, parcel in enumerate(sort_biggest_first(movable))}
+    judged.sort(key=lambda entry: (order.get(entry.uuid, len(order)), entry.server.name))
+    predictions = [_describe(entry, packing.hosts.get(entry.uuid)) for entry in judged]
     return {
         "host": reading.host,
         "servers": predictions,
@@ -161,15 +167,17 @@ def _judge_server(server: DrainServer, reading: HostReading, settings: DrainSett
     warnings = list(way.warnings)
     if way.how != STAYS and reading.returning.get(server.uuid):
         way = Way(STAYS, *explain_returning(reading.returning[server.uuid]))
-    if way.how == STAYS:
-        return _Judged(server, way, None, [], warnings)
-    need = reading.get_need(server)
-    options = list_options(server, need, reading)
-    if not options:
-        reason, advice = _explain_no_host(server, need, reading)
-        return _Judged(server, Way(STAYS, reason, advice), need, [], warnings)
-    warnings += _find_group_warnings(server, options, reading)
-    return _Judged(server, way, need, options, warnings)
+    need: MoveNeed | None = None
+    options: list[MoveOption] = []
+    if way.how != STAYS:
+        need = reading.get_need(server)
+        options = list_options(server, need, reading)
+        if not options:
+            way = Way(STAYS, *_explain_no_host(server, need, reading))
+        else:
+            warnings += _find_group_warnings(server, options, reading)
+    amounts = dict(need.resources) if need else {}
+    return _Judged(server.uuid, amounts, options, server, way, warnings)
 
 
 def list_options(
@@ -374,18 +382,6 @@ def _summarize_reasons(left: Mapping[str, Sequence[str]]) -> str:
     if more:
         parts.append(f"and {more} more")
     return "; ".join(parts)
-
-
-@d.dataclass(frozen=True)
-class Parcel:
-    """A server to place.
-
-    amounts: what it needs in all, by resource class. options: where it could go alone.
-    """
-
-    uuid: str
-    amounts: Resources
-    options: Sequence[MoveOption]
 
 
 class Packing:

@@ -25,7 +25,7 @@ from .._core.models.nova import Hypervisor, Migration, Service
 from .._core.models.placement import AllocationCandidates, Allocations
 from .._core.models.resource_request import ServerPort
 from .drain_plan import HostReading, is_selectable, list_offers
-from .draining import DrainServer, MoveNeed, ServerGroup, Way, list_special_specs
+from .draining import DrainServer, MoveNeed, ServerGroup, Way, is_special
 from .migrations import (
     UnfinishedEvacuations,
     find_returning_hosts,
@@ -33,8 +33,8 @@ from .migrations import (
     list_evacuations,
     read_unfinished_evacuations,
 )
-from .move_reader import MoveReader
 from .move_ways import BARE_METAL, build_candidate_query, judge_allocation
+from .server_client import MoveReader
 
 
 class DrainReader:
@@ -63,18 +63,13 @@ class DrainReader:
 
     def list_labels(self, host: str) -> set[str]:
         """Return all names and UUIDs by which a host and its compute nodes are known."""
-        labels = {host}
-        for node in self._nodes:
-            if node.host == host:
-                labels.update((node.uuid, node.name))
-        return labels
+        own = [node for node in self._nodes if node.host == host]
+        return {host, *(node.uuid for node in own), *(node.name for node in own)}
 
     def read_unfinished_evacuations(self, host: str) -> UnfinishedEvacuations:
         """Return the evacuations from a host that its nova-compute has not completed."""
-        nodes = {}
-        for node in require_compute_nodes(self._nova.list_hypervisors(with_servers=False)):
-            if node.host == host:
-                nodes[node.uuid] = node.name
+        listed = require_compute_nodes(self._nova.list_hypervisors(with_servers=False))
+        nodes = {node.uuid: node.name for node in listed if node.host == host}
         # The provider of a renamed host keeps the former name.
         trees = self._placement.list_providers_in_trees(nodes)
         names = {host, *nodes.values(), *(provider.name for provider in trees.values())}
@@ -211,8 +206,7 @@ class DrainReader:
         special = []
         for server in servers:
             flavor = server.server.flavor
-            specs = {**server.extra_specs, **server.image_properties}
-            if flavor is None or flavor.extra_specs is None or list_special_specs(specs):
+            if flavor is None or flavor.extra_specs is None or is_special(server):
                 special.append(server.uuid)
         found = self._placement.get_allocations(special)
         return {allocation.consumer: allocation.resources for allocation in found}

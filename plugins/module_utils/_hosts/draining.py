@@ -15,7 +15,7 @@ from __future__ import annotations
 import dataclasses as d
 import re
 import typing as t
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from .._core.models.nova import Flavor, Server
 from .._core.models.placement import Resources
@@ -23,15 +23,8 @@ from .._core.models.placement import Resources
 # How a server leaves a host.
 LIVE, COLD, EVACUATION, STAYS = "live", "cold", "evacuation", "stays"
 # What became of a server.
-MOVED, GONE, LEFT, FAILED, UNDER_WAY, SKIPPED = (
-    "moved",
-    "gone",
-    "left",
-    "failed",
-    "under_way",
-    "skipped",
-)
-MOVE_OUTCOMES = (MOVED, GONE, LEFT, FAILED, UNDER_WAY, SKIPPED)
+MOVE_OUTCOMES = ("moved", "gone", "left", "failed", "under_way", "skipped")
+MOVED, GONE, LEFT, FAILED, UNDER_WAY, SKIPPED = MOVE_OUTCOMES
 # The types that Nova gives to the migrations of each of the moves.
 MIGRATION_TYPES = {LIVE: "live-migration", COLD: "migration", EVACUATION: "evacuation"}
 # The instance actions that Nova records of them.
@@ -71,15 +64,13 @@ class DrainServer:
         return self.server.image is None and bool(self.server.volumes)
 
     @property
-    def extra_specs(self) -> t.Mapping[str, str]:
-        """The extra specs of its flavor; empty where these credentials may not see them."""
-        if self.server.flavor is None or self.server.flavor.extra_specs is None:
-            return {}
-        return self.server.flavor.extra_specs
+    def specs(self) -> tuple[t.Mapping[str, str], t.Mapping[str, str]]:
+        """The extra specs of its flavor, and the properties of its image.
 
-    @property
-    def image_properties(self) -> t.Mapping[str, str]:
-        return self.server.image_properties or {}
+        Both are empty where these credentials may not see them.
+        """
+        flavor = self.server.flavor
+        return (flavor and flavor.extra_specs) or {}, self.server.image_properties or {}
 
 
 @d.dataclass(frozen=True)
@@ -156,52 +147,18 @@ class DrainSettings:
     excluded: t.Mapping[str, str] = d.field(default_factory=dict)
 
 
-class PredictionDocument(t.TypedDict):
-    """How one server would leave the host, and where to."""
+PredictionDocument = dict[str, t.Any]
+"""How one server would leave the host, and where to, as `host_drain` documents it.
 
-    uuid: str
-    name: str
-    status: str
-    flavor: str
-    # `live`, `cold`, `evacuation` or `stays`.
-    how: str
-    # The hosts that have room for this server alone, by name.
-    hosts: list[str]
-    # The host in a packing of all servers together; None for a server that does not fit.
-    to: str | None
-    reason: str
-    advice: str
-    warnings: list[str]
+hosts: those that have room for this server alone. to: the host in a packing of all servers
+together; None for a server that does not fit.
+"""
 
+DrainPlanDocument = dict[str, t.Any]
+"""How all servers would leave the host: its `servers`, and how many can leave and fit together."""
 
-class DrainPlanDocument(t.TypedDict):
-    """How all servers would leave the host."""
-
-    host: str
-    servers: list[PredictionDocument]
-    # What concerns the host as a whole.
-    warnings: list[str]
-    # How many servers can leave, and how many of them fit together.
-    movable: int
-    fitting: int
-    summary: str
-
-
-class MoveOutcomeDocument(t.TypedDict):
-    """What became of one server."""
-
-    uuid: str
-    name: str
-    outcome: str
-    how: str
-    # Names of hosts.
-    source: str
-    to: str | None
-    # Where the guest may be, if Nova does not show it.
-    may_be_on: list[str]
-    seconds: int
-    attempts: int
-    reason: str
+MoveOutcomeDocument = dict[str, t.Any]
+"""What became of one server, as `host_drain` documents it."""
 
 
 # Extra specs and image properties that ask for other resource classes or for other amounts. What is
@@ -213,9 +170,20 @@ _SPECIAL_SPECS = re.compile(
 )
 
 
-def list_special_specs(specs: Mapping[str, str]) -> list[str]:
-    """Return those extra specs or image properties that make a server more than plain."""
-    return sorted(name for name in specs if _SPECIAL_SPECS.fullmatch(name))
+def is_special(server: DrainServer) -> bool:
+    """Return whether extra specs or image properties make a server more than plain."""
+    return any(_SPECIAL_SPECS.fullmatch(name) for specs in server.specs for name in specs)
+
+
+def list_traits(specs: Iterable[Mapping[str, str]], value: str = "required") -> frozenset[str]:
+    """Return the traits that extra specs, properties or metadata require, or forbid."""
+    named = [(name, said) for each in specs for name, said in each.items()]
+    prefix = "trait:"
+    return frozenset(
+        name.removeprefix(prefix)
+        for name, said in named
+        if said == value and name.startswith(prefix)
+    )
 
 
 def calculate_resources(flavor: Flavor, volume_backed: bool) -> Resources:

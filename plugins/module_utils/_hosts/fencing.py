@@ -2,19 +2,24 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Whether a nova-compute is silent, measured by what the others report. Pure.
+"""Whether it is clear that a host is up, or dead and fenced, before its servers are moved.
 
-No API has `report_interval`. A nova-compute reports through RabbitMQ and a conductor, and the
-conductor writes the time: if one of them fails, every nova-compute falls silent.
+A nova-compute is silent, measured by what the others report, because no API has
+`report_interval`. A nova-compute reports through RabbitMQ and a conductor, and the conductor writes
+the time: if one of them fails, every nova-compute falls silent.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Sequence
 
-from .._common.times import seconds_between
-from .._core.facts.services import COMPUTE
+from .._common.errors import InvalidInput
+from .._common.progress import PROGRESS
+from .._common.text import summarize_names
+from .._common.times import format_duration, seconds_between
+from .._core.facts.services import COMPUTE, require_service
 from .._core.models.nova import Service
+from .drain_reader import DrainReader
 
 # REPORTS: it lives. SILENT: the others have reported twice meanwhile. WAITING: not yet.
 # UNKNOWN: no other is up to tell, or others fell silent together with it.
@@ -25,6 +30,128 @@ _REPORTS = 2
 
 # Hosts that lost the same RabbitMQ reported last within one `report_interval`, 10 by default.
 _TOGETHER = 60
+
+# In seconds: the pause between two listings of the services, while they are watched, and for how
+# long. With report_interval = 600, two reports of the others take 20 minutes.
+_PAUSE, _WATCH = 3.0, 1800
+
+
+def is_down(service: Service) -> bool:
+    """Return whether Nova sees a service down, by its reports or because somebody said so."""
+    return service.state == "down" or service.forced_down
+
+
+def require_clear_state(
+    reader: DrainReader,
+    host: str,
+    fenced: bool,
+    is_run: bool,
+    stopped: Callable[[], str],
+    sleep: Callable[[float], None],
+) -> None:
+    """Raise InvalidInput where it is not clear whether a host is up, or dead and fenced.
+
+    Nova calls a service down as long as it is forced down (nova/servicegroup/drivers/db.py, is_up),
+    but still saves the time of each report.
+
+    fenced: the word of the operator that no guest can still run on the host.
+    """
+    services, now = reader.list_services()
+    service = require_service(host, services)
+    if is_down(service):
+        heard = list_heard_hosts(service, services, now)
+        _require_witnesses(host, heard, list_hosts_silent_with(service, services))
+    # To start nova-compute is the first advice otherwise.
+    if is_down(service) and not fenced:
+        unfinished = reader.read_unfinished_evacuations(host)
+        if unfinished.present:
+            raise InvalidInput(f"Nothing was changed. {unfinished.explain()}")
+    if fenced != is_down(service) and (is_run or fenced):
+        raise InvalidInput(explain_contradiction(service))
+    if fenced and (is_run or service.forced_down):
+        _require_silence(reader, services, service, stopped, sleep)
+
+
+def explain_contradiction(service: Service) -> str:
+    """Return where the operator's word and the state of the service disagree."""
+    report = f"(last report {service.updated_at})"
+    if is_down(service):
+        return (
+            f"The compute service of {service.host} is down {report}: nothing was changed. First "
+            "start nova-compute there, unset forced_down if it is set, and run again: the servers "
+            "then move live and cold. Only if the host itself is dead, its servers have to be "
+            "evacuated: cut off its power, and set fenced (host_decommission_fenced) to true. If "
+            "guests still run there, an evacuation starts each of them a second time, on the same "
+            "volumes."
+        )
+    return (
+        f"fenced=true says that no guest can still run on {service.host}, but its compute service "
+        f"is {service.state or 'in an unknown state'} {report}: nothing was changed. Wait until "
+        "Nova sees it down, or leave fenced out to move the servers live and cold."
+    )
+
+
+def _require_witnesses(host: str, others: Sequence[str], together: Sequence[str]) -> None:
+    """Raise InvalidInput if no other host reports: then nothing tells that one is silent.
+
+    together: the hosts that fell silent together with it.
+    """
+    if together:
+        raise InvalidInput(
+            f"The nova-compute of {host} fell silent together with that of "
+            f"{summarize_names(together)}: this does not show that a host is dead, and nothing was "
+            "changed. Look at RabbitMQ and the conductors of their cell, and start nova-compute "
+            "where it does not run. If these hosts are dead too, set forced_down for the service "
+            "of each, and run again."
+        )
+    if not others:
+        raise InvalidInput(
+            f"The nova-compute of {host} does not report to Nova, and neither does any other: this "
+            "does not show that a host is dead, and nothing was changed. Look at RabbitMQ, the "
+            "database and the clocks of the controllers, start nova-compute where it does not run, "
+            "and run again."
+        )
+
+
+def _require_silence(
+    reader: DrainReader,
+    services: Sequence[Service],
+    service: Service,
+    stopped: Callable[[], str],
+    sleep: Callable[[float], None],
+) -> None:
+    """Raise InvalidInput unless the nova-compute of a fenced host is silent."""
+    host = service.host
+    advice = (
+        "nothing was changed. Leave fenced out, and unset forced_down if it is set, to move the "
+        "servers live and cold; to evacuate them, cut off the power of the host first."
+    )
+    fenced = f"fenced says that no guest can still run on {host}, but its nova-compute"
+    PROGRESS.add_line(f"is nova-compute on {host} dead? The answer takes a minute or more")
+    watch = SilenceWatch(host)
+    verdict = watch.judge(services)
+    # It may report seldom, and still do what Nova asks of it.
+    if reader.has_host_answered(host):
+        raise InvalidInput(f"{fenced} answers to Nova: {advice}")
+    for _look in range(int(_WATCH / _PAUSE)):
+        if verdict != WAITING or stopped():
+            break
+        sleep(_PAUSE)
+        services = reader.list_services()[0]
+        verdict = watch.judge(services)
+    if stopped():
+        raise InvalidInput(f"{stopped()} Nothing was changed.")
+    if verdict == WAITING:
+        raise InvalidInput(
+            "Another nova-compute is up for Nova, but did not report twice within "
+            f"{format_duration(_WATCH)}, so the silence of {host} does not show that it is dead: "
+            "nothing was changed. Look at RabbitMQ, the database and the clocks of all hosts, then "
+            "run again."
+        )
+    if verdict == REPORTS:
+        raise InvalidInput(f"{fenced} reports to Nova: {advice}")
+    together = list_hosts_silent_with(require_service(host, services), services)
+    _require_witnesses(host, [entry.host for entry in list_others_up(host, services)], together)
 
 
 class SilenceWatch:

@@ -341,13 +341,9 @@ def _find_zone(host: Host, records: HostRecords) -> str | None:
     A host that was taken out of its aggregates is in the default zone, which it does not leave.
     """
     service = convert_to_json(host.service)
-    if service is None:
-        return None
-    interrupted = records.find_interrupted(service)
-    if interrupted is not None and interrupted["service"] is not None:
-        service = interrupted["service"]
-    zone: str | None = service["zone"]
-    return zone
+    interrupted = records.find_interrupted(service) or {}
+    service = interrupted.get("service") or service
+    return service["zone"] if service else None
 
 
 def _list_host_labels(

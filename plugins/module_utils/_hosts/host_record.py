@@ -87,10 +87,10 @@ class HostRecords:
         given up.
         """
         record, seen = self.record, self.seen
-        if record is None or not record["begun"] or service is None or seen is None:
-            return None
         # A record of version 2.0.0 has begun with the first check.
-        if "cloud" not in record or not _is_same_service(seen, service):
+        if record is None or not record["begun"] or "cloud" not in record:
+            return None
+        if service is None or seen is None or not _is_same_service(seen, service):
             return None
         state = (service["status"], service["disabled_reason"])
         is_in_use = service["status"] == "enabled" and service["state"] == "up"
@@ -132,19 +132,12 @@ def _add_own_changes(
     service, now = before["service"], current["service"]
     if service is not None and now is not None and now["disabled_reason"] in own_reasons:
         record = {**record, "service": service}
-    interrupted = earlier.find_interrupted(now)
+    begun = earlier.find_interrupted(now)
     # A host with more than its record was in service since.
-    if interrupted is None or not _list_uuids(current["aggregates"]) <= _list_uuids(
-        interrupted["aggregates"]
-    ):
+    if begun is None or _list_uuids(current["aggregates"]) - _list_uuids(begun["aggregates"]):
         return record
     # Nova takes the provider out of these aggregates, and puts it back into them, by itself.
-    return {
-        **record,
-        "begun": True,
-        "service": interrupted["service"],
-        "aggregates": interrupted["aggregates"],
-    }
+    return {**record, **{name: begun[name] for name in ("begun", "service", "aggregates")}}
 
 
 def _list_uuids(entries: Iterable[Mapping[str, t.Any]]) -> set[str]:
@@ -152,9 +145,7 @@ def _list_uuids(entries: Iterable[Mapping[str, t.Any]]) -> set[str]:
 
 
 def _is_same_service(one: Unchecked | None, other: Unchecked | None) -> bool:
-    if one is None or other is None:
-        return False
-    return bool(one["id"] == other["id"])
+    return one is not None and other is not None and bool(one["id"] == other["id"])
 
 
 def name_cloud(cloud: Cloud) -> dict[str, t.Any]:
@@ -234,8 +225,7 @@ def read_records(document: t.Any, name: str, cloud: Unchecked) -> HostRecords:
     # host of that name may be another machine, with other providers.
     lives = [life for life in (host, record, former) if life and "host" in life]
     try:
-        names = {node["name"] for life in lives for node in life["nodes"]}
-        names.update(life["host"] for life in lives)
+        names = {name for life in lives for name in _list_names(life)}
         roots = {root["root"] for life in lives if life != former for root in life["providers"]}
     except (KeyError, TypeError) as error:
         raise _refuse() from error
@@ -251,6 +241,11 @@ def read_records(document: t.Any, name: str, cloud: Unchecked) -> HostRecords:
     )
 
 
+def _list_names(life: Unchecked) -> set[str]:
+    """Return the names that a host and its compute nodes had."""
+    return {life["host"], *(node["name"] for node in life["nodes"])}
+
+
 def _check_record(record: t.Any) -> HostRecord | None:
     if record is None:
         return None
@@ -261,8 +256,7 @@ def _check_record(record: t.Any) -> HostRecord | None:
         raise _refuse()
     if not _has_keys(cloud, _NO_CLOUD.keys()):
         raise _refuse()
-    found: HostRecord = record
-    return found
+    return t.cast("HostRecord", record)
 
 
 def _has_keys(value: t.Any, keys: Iterable[str]) -> bool:
@@ -306,24 +300,41 @@ def parse_former_host(
     service: the id of the compute service that the host has now; None without one.
     Raises InvalidInput if `document` is not a `host.json`, or is about another host or cloud.
     """
-    if not isinstance(document, dict) or document.get("format") != FORMAT:
-        raise InvalidInput("The record does not have the form that compute_host_info writes.")
     try:
+        if document["format"] != FORMAT:
+            raise ValueError(document["format"])
         (host,) = document["hosts"]
         if name not in (host["name"], host["host"]):
             raise InvalidInput(
                 f"The record is about {make_printable(host['name'], 100)} and not about "
                 f"{make_printable(name, 100)}."
             )
-        found = _choose_record(host, service)
-        if found is None:
+        record = _choose_record(host, service)
+        if record is None:
             return None
-        require_same_cloud(found, cloud)
-        return _parse_record(found)
+        require_same_cloud(record, cloud)
+        return _parse_record(record)
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise InvalidInput(
             f"The record does not have the form that compute_host_info writes ({error!r})."
         ) from error
+
+
+def _parse_record(record: Unchecked) -> FormerHost:
+    # Of several nodes, as with ironic, none is that of the host.
+    nodes = [node["uuid"] for node in record["nodes"]]
+    node = nodes[0] if len(nodes) == 1 else None
+    roots = [one for one in record["providers"] if one["uuid"] == node and "traits" in one]
+    groups = [Aggregate(one["uuid"], one["name"], one["zone"], ()) for one in record["aggregates"]]
+    return FormerHost(
+        node=node,
+        zone=(record["service"] or {}).get("zone"),
+        disabled_reason=(record["service"] or {}).get("disabled_reason"),
+        aggregates=tuple(groups),
+        provider=parse_provider_state(roots[0]) if roots else None,
+        names_cloud="cloud" in record,
+        names=frozenset(_list_names(record)),
+    )
 
 
 def _choose_record(host: Unchecked, service: str | None) -> Unchecked | None:
@@ -338,30 +349,4 @@ def _choose_record(host: Unchecked, service: str | None) -> Unchecked | None:
         # A check after the machine was back has recorded what it has now.
         if service is None or (life["service"] or {}).get("id") != service:
             return life
-    return None
-
-
-def _parse_record(record: Unchecked) -> FormerHost:
-    # Of several nodes, as with ironic, none is that of the host.
-    nodes = [node["uuid"] for node in record["nodes"]]
-    node = nodes[0] if len(nodes) == 1 else None
-    service = record["service"] or {}
-    groups = record["aggregates"]
-    aggregates = [Aggregate(one["uuid"], one["name"], one["zone"], ()) for one in groups]
-    return FormerHost(
-        node=node,
-        zone=service.get("zone"),
-        disabled_reason=service.get("disabled_reason"),
-        aggregates=tuple(aggregates),
-        provider=_parse_root(record["providers"], node),
-        names_cloud="cloud" in record,
-        names=frozenset({record["host"], *(node["name"] for node in record["nodes"])}),
-    )
-
-
-def _parse_root(providers: list[Mapping[str, t.Any]], node: str | None) -> ProviderState | None:
-    """Return the state of the provider of the compute node; None where it was not recorded."""
-    for provider in providers:
-        if provider["uuid"] == node and "traits" in provider:
-            return parse_provider_state(provider)
     return None

@@ -23,7 +23,7 @@ from .host import Host
 from .migrations import UnfinishedEvacuations
 from .move_journal import DRAIN, RETURN, Departure, MoveHistory, MoveJournal
 from .move_run import MoveRun, build_outcome
-from .server_actions import ServerMover
+from .server_client import ServerMover
 from .server_move import MoveEnd, Mover, MoveTask
 from .service_writer import ServiceWriter
 

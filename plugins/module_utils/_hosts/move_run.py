@@ -19,7 +19,7 @@ from .._common.clock import read_monotonic_clock
 from .._common.errors import CloudError, JournalError, PlacementToolsError
 from .._common.progress import PROGRESS, Stage
 from .._common.text import make_printable
-from .draining import FAILED, MOVED, SKIPPED, STAYS, UNDER_WAY, MoveOutcomeDocument
+from .draining import FAILED, MOVED, SKIPPED, UNDER_WAY, MoveOutcomeDocument
 from .move_progress import Attempt
 from .server_move import ActiveMove, MoveEnd, Mover, MoveTask, end_open
 
@@ -282,7 +282,7 @@ def build_outcome(task: MoveTask, end: MoveEnd, attempts: int, seconds: int) -> 
         "uuid": task.server,
         "name": task.name,
         "outcome": end.outcome,
-        "how": end.how or STAYS,
+        "how": end.how,
         "source": task.source,
         "to": end.to,
         "may_be_on": list(end.may_be_on),

@@ -33,7 +33,8 @@ from .draining import (
     ServerGroup,
     Way,
     calculate_resources,
-    list_special_specs,
+    is_special,
+    list_traits,
 )
 
 # Statuses of which Nova moves no server, with what the operator can do about it.
@@ -241,13 +242,12 @@ def _find_warnings(server: DrainServer, ports: Sequence[ServerPort]) -> t.Iterat
 
 def _match_specs(server: DrainServer, reasons: dict[str, str]) -> list[str]:
     """Return the reasons whose pattern matches an extra spec or an image property."""
-    names = [*server.extra_specs, *server.image_properties]
+    names = [name for specs in server.specs for name in specs]
     return [why for spec, why in reasons.items() if any(re.fullmatch(spec, name) for name in names)]
 
 
 # Nova asks for at most so many candidates (nova/conf/scheduler.py, max_placement_results).
 MAX_CANDIDATES = 1000
-_TRAIT_PREFIX = "trait:"
 # The keys of an aggregate that keep it for some projects (nova/scheduler/request_filter.py).
 _PROJECT_KEY = "filter_tenant_id"
 
@@ -262,12 +262,11 @@ def build_need(
     resources = calculate_amounts(server, allocations)
     if not resources:
         return None
-    required, forbidden = list_traits(server)
     return MoveNeed(
         resources=tuple(sorted(resources.items())),
-        required=required,
+        required=list_traits(server.specs),
         # Nova never selects a host whose compute service is disabled.
-        forbidden=forbidden | {DISABLED_TRAIT},
+        forbidden=list_traits(server.specs, "forbidden") | {DISABLED_TRAIT},
         member_of=_list_memberships(server, tuple(aggregates)),
     )
 
@@ -279,29 +278,12 @@ def calculate_amounts(server: DrainServer, allocations: Allocations | None) -> R
     """
     flavor = server.server.flavor
     # Devices, pinned CPUs and NUMA topologies change the resource classes, not only the amounts.
-    is_plain = not list_special_specs({**server.extra_specs, **server.image_properties})
-    if flavor is not None and flavor.extra_specs is not None and is_plain:
-        return calculate_resources(flavor, server.is_volume_backed)
-    if allocations:
+    is_plain = flavor is not None and flavor.extra_specs is not None and not is_special(server)
+    if allocations and not is_plain:
         return sum_amounts(allocations.values())
     if flavor is not None:
         return calculate_resources(flavor, server.is_volume_backed)
     return {}
-
-
-def list_traits(server: DrainServer) -> tuple[frozenset[str], frozenset[str]]:
-    """Return the traits that a server requires, and those that it forbids."""
-    required: set[str] = set()
-    forbidden: set[str] = set()
-    for name, value in (*server.extra_specs.items(), *server.image_properties.items()):
-        if not name.startswith(_TRAIT_PREFIX):
-            continue
-        trait = name.removeprefix(_TRAIT_PREFIX)
-        if value == "required":
-            required.add(trait)
-        elif value == "forbidden":
-            forbidden.add(trait)
-    return frozenset(required), frozenset(forbidden)
 
 
 def _list_memberships(
@@ -337,23 +319,15 @@ def find_isolated_hosts(server: DrainServer, aggregates: Iterable[Aggregate]) ->
     Whether Nova enforces that depends on its configuration, which no API shows: a host that may be
     refused is not promised.
     """
-    required, _forbidden = list_traits(server)
+    required = list_traits(server.specs)
     isolated: dict[str, str] = {}
     for aggregate in aggregates:
         projects = list_projects(aggregate)
         is_for_others = bool(projects) and server.server.project not in projects
-        if is_for_others or _list_isolating_traits(aggregate) - required:
+        if is_for_others or list_traits([aggregate.metadata]) - required:
             for host in aggregate.hosts:
                 isolated.setdefault(host, aggregate.name)
     return isolated
-
-
-def _list_isolating_traits(aggregate: Aggregate) -> set[str]:
-    traits = set()
-    for key, value in aggregate.metadata.items():
-        if key.startswith(_TRAIT_PREFIX) and value == "required":
-            traits.add(key.removeprefix(_TRAIT_PREFIX))
-    return traits
 
 
 def allows_group(

@@ -59,9 +59,8 @@ from .move_progress import (
     judge_progress,
     may_have_left,
 )
-from .move_reader import MoveReader
 from .move_ways import decide_way
-from .server_actions import MoveReply, ServerMover
+from .server_client import MoveReader, MoveReply, ServerMover
 
 # How often a resize that still waits is confirmed again, when Nova has accepted the confirmation
 # and then given it up.
@@ -177,11 +176,8 @@ class Mover:
         if isinstance(way, MoveEnd):
             return way
         attempt = Attempt(
-            server=task.server,
-            name=task.name,
+            **vars(task),
             how=way.how,
-            source=task.source,
-            target=task.target,
             known=frozenset(migration.uuid for migration in sighting.migrations),
             requested_at=sighting.at,
         )

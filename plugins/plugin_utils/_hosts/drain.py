@@ -93,7 +93,7 @@ def _find_place(entry: PredictionDocument) -> str:
     """Return how a server would leave, or that there is no room for it."""
     if entry["how"] != STAYS and entry["to"] is None:
         return _NO_ROOM
-    return entry["how"]
+    return str(entry["how"])
 
 
 def _explain_problem(entry: PredictionDocument) -> str:
@@ -104,9 +104,7 @@ def _explain_problem(entry: PredictionDocument) -> str:
         return f"there is room for it alone ({hosts}), but not for all servers together"
     if place != STAYS:
         return ""
-    if not entry["advice"]:
-        return entry["reason"]
-    return f"{entry['reason']}: {entry['advice']}"
+    return f"{entry['reason']}: {entry['advice']}".removesuffix(": ")
 
 
 def _build_plan_row(entry: PredictionDocument) -> Row:

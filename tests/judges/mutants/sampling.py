@@ -41,7 +41,7 @@ MODULES = (
     "_core/run/*.py",
     "_hosts/emptiness.py",
     "_hosts/drain.py",
-    "_hosts/host_restoration.py",
+    "_hosts/redeploy.py",
     "_hosts/host_return.py",
     "_hosts/move_journal.py",
     "_hosts/move_run.py",

@@ -16,15 +16,10 @@ from ......plugins.module_utils._hosts.host_record import (
     HostRecords,
     build_record,
     choose_records,
+    parse_former_host,
     read_records,
     require_same_cloud,
 )
-import typing as t
-
-import pytest
-
-from ......plugins.module_utils._common.errors import InvalidInput
-from ......plugins.module_utils._hosts.host_record import parse_former_host
 
 HERE: t.Any = {
     "region": "RegionOne",
@@ -388,7 +383,7 @@ def test_file_without_records_has_the_host_aggregates() -> None:
         _describe(record=[]),
     ],
 )
-def test_anything_else_is_refused(document: t.Any) -> None:
+def test_anything_else_is_no_former_host(document: t.Any) -> None:
     with pytest.raises(InvalidInput):
         parse_former_host(document, HOST, "new", HERE)
 

@@ -11,29 +11,23 @@ import typing as t
 
 import pytest
 
+from ......plugins.module_utils._common.errors import CloudError
 from ......plugins.module_utils._core.clients.provider_state import ProviderState
 from ......plugins.module_utils._core.models.nova import Aggregate, Hypervisor, Migration, Service
 from ......plugins.module_utils._core.models.placement import Provider
-from ......plugins.module_utils._hosts.migrations import UnfinishedEvacuations
-from ......plugins.module_utils._hosts.redeploy import MISSING, OK, RedeployedHost, list_checks
-from ..world import PLENTY
-import dataclasses as d
-import typing as t
-
-import pytest
-
-from ......plugins.module_utils._common.errors import CloudError
-from ......plugins.module_utils._core.clients.provider_state import ProviderState
-from ......plugins.module_utils._core.models.nova import Aggregate
-from ......plugins.module_utils._core.models.placement import Provider
 from ......plugins.module_utils._hosts.host_record import FormerHost
+from ......plugins.module_utils._hosts.migrations import UnfinishedEvacuations
 from ......plugins.module_utils._hosts.redeploy import (
+    MISSING,
+    OK,
     RESTORABLE,
+    Check,
     HostRestoration,
     Losses,
+    RedeployedHost,
     find_losses,
+    list_checks,
 )
-from ......plugins.module_utils._hosts.redeploy import Check
 from ..world import PLENTY
 
 HOST = "compute-1"

@@ -14,11 +14,12 @@ import pytest
 from ......plugins.module_utils._core.clients.api import Reply
 from ......plugins.module_utils._core.clients.nova_parsing import parse_aggregate
 from ......plugins.module_utils._hosts.server_client import (
+    MoveReply,
+    ServerMover,
     describe_failed_events,
     parse_drain_server,
     parse_group,
 )
-from ......plugins.module_utils._hosts.server_client import MoveReply, ServerMover
 from ..moving_nova import MovingNova, lose
 
 ROW: dict[str, t.Any] = {"id": "s1", "name": "web-1", "OS-EXT-AZ:availability_zone": "az1"}
