@@ -9,7 +9,7 @@ from __future__ import annotations
 import collections
 import dataclasses as d
 import typing as t
-from collections.abc import Collection, Iterable
+from collections.abc import Collection
 
 from .._common.errors import InvalidInput, describe_form_error
 from .._common.parallel import map_parallel
@@ -68,9 +68,13 @@ class GuestDetector:
         index = SnapshotIndex(snapshot)
         findings = judge_guests(guests, index, self._policy)
         findings = [each for each in findings if each.guest.quarantined == quarantined]
-        if among is not None:
-            findings = _drop_other_leftovers(findings, among)
-        return _build_document(findings, index, guests, hosts)
+        # Guests to which nothing is done are always reported.
+        chosen = [
+            each
+            for each in findings
+            if among is None or each.guest.id in among or not each.is_removable
+        ]
+        return _build_document(chosen, index, guests, hosts)
 
     def _add_host_migrations(self, snapshot: Snapshot, guests: Collection[Guest]) -> Snapshot:
         """Add the migrations of the hosts whose guests Nova does not find.
@@ -79,31 +83,15 @@ class GuestDetector:
         """
         # For a server that exists, its own migrations were read.
         gone = {uuid for uuid, one in snapshot.evidence.items() if one.server.status == 404}
-        hosts = {guest.host for guest in guests if guest.uuid in gone}
-        names = sorted(hosts)
-        answers = map_parallel(self._nova.list_migrations_of_host, names)
-        migrations_by_host = dict(zip(names, answers, strict=True))
+        hosts = sorted({guest.host for guest in guests if guest.uuid in gone})
+        answers = map_parallel(self._nova.list_migrations_of_host, hosts)
         completed = {}
         for uuid, evidence in snapshot.evidence.items():
-            asked = {guest.host for guest in guests if guest.uuid == evidence.uuid} & hosts
-            added = [migrations_by_host[host] for host in sorted(asked)]
+            own = {guest.host for guest in guests if guest.uuid == evidence.uuid}
+            added = [answer for host, answer in zip(hosts, answers, strict=True) if host in own]
             migrations = (*evidence.host_migrations, *added)
             completed[uuid] = d.replace(evidence, host_migrations=migrations)
         return d.replace(snapshot, evidence=completed)
-
-
-def _drop_other_leftovers(
-    findings: Iterable[GuestFinding], among: Collection[str]
-) -> list[GuestFinding]:
-    """Return the findings without the leftover guests that are not in `among`."""
-    # Guests to which nothing is done are always reported.
-    return [
-        finding
-        for finding in findings
-        if finding.kind == RUNNING_LEFTOVER
-        or finding.decision.verdict != ORPHANED
-        or finding.guest.id in among
-    ]
 
 
 def parse_leftover_ids(document: t.Any) -> frozenset[str]:

@@ -54,6 +54,11 @@ class GuestFinding:
             return RUNNING_LEFTOVER
         return self.guest.kind
 
+    @property
+    def is_removable(self) -> bool:
+        """Whether the guest is left over, and may be removed from its host."""
+        return self.decision.verdict == ORPHANED and self.kind != RUNNING_LEFTOVER
+
 
 def check_compute_hosts(hosts: Iterable[str], nodes: Iterable[Hypervisor]) -> None:
     """Raise InvalidInput for a host that is not the host of exactly one compute node.

@@ -285,16 +285,9 @@ class InstanceDirectories:
         status = _stat_directory_or_link(name, folder)
         if status is None:
             return None
+        # A link is never followed, so it stays unknown whether a file behind it is open.
         link = stat.S_ISLNK(status.st_mode)
-        if link:
-            # A link is never followed, so it stays unknown whether a file behind it is open.
-            inside = DirScan(None, status.st_mtime, set())
-            opened = None
-            shared = is_shared(self.path, around)
-        else:
-            inside = scan_dir(path)
-            opened = is_open(path, inside, in_use, around)
-            shared = is_shared(path, around)
+        inside = DirScan(None, status.st_mtime, set()) if link else scan_dir(path)
         newest = inside.newest
         return InstanceDirectory(
             name=name,
@@ -304,10 +297,10 @@ class InstanceDirectories:
             size_bytes=inside.size,
             changed_at=None if newest is None else format_timestamp(newest),
             age_seconds=None if newest is None else calculate_age(newest),
-            open=opened,
+            open=None if link else is_open(path, inside, in_use, around),
             link=link,
             device=status.st_dev,
-            shared=shared,
+            shared=is_shared(self.path if link else path, around),
             inode=get_inode(status),
         )
 
