@@ -271,7 +271,7 @@ from ..module_utils._hosts.deletion import Deleted, HostDeletion
 from ..module_utils._hosts.host_decommission import RetirementOptions
 from ..module_utils._hosts.host_info import make_host_reader
 from ..module_utils._hosts.host_record import read_host_file, write_host_file
-from ..module_utils._hosts.service_writer import ServiceWriter
+from ..module_utils._hosts.nova_client import ServiceWriter
 
 if t.TYPE_CHECKING:  # pragma: no cover
     from ..module_utils._core.clients.argspec import Connect

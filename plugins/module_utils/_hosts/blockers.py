@@ -16,8 +16,7 @@ from .._core.models.verdict import Finding
 from .._core.options.policy import Policy
 from .emptiness import DELETE, Blocker, Contents, list_occupants
 from .host import Host
-from .network_agents import NETWORK, Agent, AgentResource, BoundPort
-from .parts import HostParts
+from .parts import NETWORK, Agent, AgentResource, BoundPort, HostParts
 
 # How many reasons a refusal has in full.
 _MAX_REASONS = 10
@@ -122,21 +121,17 @@ def find_agent_blockers(agent: Agent, delete_running: bool) -> Iterator[Blocker]
             "host_decommission_delete_running_agents.",
             DELETE,
         )
-    if agent.resources is None:
-        yield Blocker(
-            "agent_in_use",
-            agent.uuid,
-            agent.type,
+    if agent.resources is None or agent.resources:
+        yield Blocker("agent_in_use", agent.uuid, agent.type, _describe_use(agent), DELETE)
+
+
+def _describe_use(agent: Agent) -> str:
+    resources = agent.resources
+    if not resources:
+        return (
             f"Neutron did not list what the {agent.type} of {agent.host} serves: check neutron-"
-            "server and the credentials, and run again.",
-            DELETE,
+            "server and the credentials, and run again."
         )
-    elif agent.resources:
-        yield Blocker("agent_in_use", agent.uuid, agent.type, _describe_resources(agent), DELETE)
-
-
-def _describe_resources(agent: Agent) -> str:
-    resources = agent.resources or ()
     first = resources[0]
     counted = format_count(len(resources), first.kind, f"{first.kind}s")
     labels = [f"{make_printable(entry.name, _MAX_NAME)} ({entry.uuid})" for entry in resources]

@@ -29,9 +29,8 @@ from .blockers import explain_refusal, find_agent_blockers, make_port_blocker
 from .emptiness import Blocker, Contents, list_occupants
 from .host_info import HostReader
 from .host_report import HostReport
-from .network_agents import Agent, AgentWriter
-from .parts import find_used_ports, make_agent_reader
-from .service_writer import ServiceWriter
+from .nova_client import ServiceWriter
+from .parts import Agent, AgentWriter, find_used_ports, make_agent_reader
 
 _WHAT = "deleted, and nothing of it was deleted"
 

@@ -50,8 +50,8 @@ from .migrations import describe_migration
 from .move_journal import DRAIN, MoveHistory, MoveJournal
 from .move_progress import Attempt
 from .move_run import MoveRun, RunLimits, build_outcome
+from .nova_client import ServiceWriter
 from .server_move import MoveEnd, Mover, MoveTask
-from .service_writer import ServiceWriter
 
 # How often the host is listed again for servers that came to it since the last listing. Nova sends
 # no server to a disabled host, so only those come that were on their way.
@@ -205,17 +205,13 @@ class HostDrain:
         Cold migrations of somebody else are left out, because they end with a resize that is theirs
         to confirm.
         """
-        begun = history.list_attempts(DRAIN)
-        known = {attempt.server for attempt in begun}
+        begun = {attempt.server: attempt for attempt in history.list_attempts(DRAIN)}
         for migration in self._reader.list_open_migrations(self._options.host)[0]:
             leaves = migration.type in _LEAVING and migration.source_compute == self._options.host
-            if migration.server in known or not leaves:
-                continue
-            adopted = self._adopt(migration)
-            if adopted is not None:
-                begun.append(adopted)
-                known.add(migration.server)
-        return begun
+            if migration.server not in begun and leaves:
+                adopted = self._adopt(migration)
+                begun.update({migration.server: adopted} if adopted else {})
+        return list(begun.values())
 
     def _adopt(self, migration: Migration) -> Attempt | None:
         """Return the move that a migration of somebody else stands for, None if it is stuck."""
@@ -223,16 +219,12 @@ class HostDrain:
         # Without a task nobody works on it, so that it would be waited for in vain.
         if server is None or server.server.task_state is None:
             return None
-        how = LIVE
-        if migration.type == MIGRATION_TYPES[EVACUATION]:
-            how = EVACUATION
-        others = self._reader.list_other_migrations(migration)
         return Attempt(
             server=migration.server,
             name=server.name,
-            how=how,
+            how=EVACUATION if migration.type == MIGRATION_TYPES[EVACUATION] else LIVE,
             source=self._options.host,
-            known=frozenset(others),
+            known=frozenset(self._reader.list_other_migrations(migration)),
             is_accepted=True,
             is_own=False,
         )

@@ -25,7 +25,7 @@ from .._core.models.nova import Hypervisor, Migration, Service
 from .._core.models.placement import AllocationCandidates, Allocations
 from .._core.models.resource_request import ServerPort
 from .drain_plan import HostReading, is_selectable, list_offers
-from .draining import DrainServer, MoveNeed, ServerGroup, Way, is_special
+from .draining import DrainServer, MoveNeed, ServerGroup, Way
 from .migrations import (
     UnfinishedEvacuations,
     find_returning_hosts,
@@ -34,7 +34,7 @@ from .migrations import (
     read_unfinished_evacuations,
 )
 from .move_ways import BARE_METAL, build_candidate_query, judge_allocation
-from .server_client import MoveReader
+from .nova_client import MoveReader
 
 
 class DrainReader:
@@ -170,11 +170,12 @@ class DrainReader:
                 names[node.host].add(node.name)
         # Nova moves no server to another cell.
         listed, _moves = list_evacuations(self._nova, host)
-        returning = {}
-        for server in servers:
-            own = [entry for entry in listed if entry.server == server.uuid]
-            returning[server.uuid] = find_returning_hosts(own, names)
-        return returning
+        return {
+            server.uuid: find_returning_hosts(
+                (entry for entry in listed if entry.server == server.uuid), names
+            )
+            for server in servers
+        }
 
     def _list_groups_of(self, servers: Iterable[DrainServer]) -> list[ServerGroup]:
         uuids = {server.uuid for server in servers}
@@ -186,12 +187,8 @@ class DrainReader:
         self, groups: Iterable[ServerGroup], servers: Iterable[DrainServer]
     ) -> dict[str, str]:
         """Return the hosts of the members of groups, those left out that have no host."""
-        places = {}
-        for server in servers:
-            places[server.uuid] = server.server.host or ""
-        members: set[str] = set()
-        for group in groups:
-            members.update(group.members)
+        places = {server.uuid: server.server.host or "" for server in servers}
+        members = {member for group in groups for member in group.members}
         # A member that was deleted, or that has no host, is in nobody's way.
         elsewhere = sorted(members - places.keys())
         answers = map_parallel(self._moves.get_server, elsewhere)
@@ -203,12 +200,9 @@ class DrainReader:
     def _read_special_allocations(self, servers: Iterable[DrainServer]) -> dict[str, Allocations]:
         """Return the allocations of the servers whose flavor does not say all that they need."""
         # One request for each server, so only for those whose flavor is not enough.
-        special = []
-        for server in servers:
-            flavor = server.server.flavor
-            if flavor is None or flavor.extra_specs is None or is_special(server):
-                special.append(server.uuid)
-        found = self._placement.get_allocations(special)
+        found = self._placement.get_allocations(
+            [server.uuid for server in servers if not server.is_plain]
+        )
         return {allocation.consumer: allocation.resources for allocation in found}
 
     def _read_ports(self, servers: Sequence[DrainServer]) -> dict[str, Sequence[ServerPort]]:
@@ -252,9 +246,7 @@ class DrainReader:
         """Return the traits of the host that flavors require and no other host has."""
         flavors = self._moves.list_flavors_by_trait()
         own_roots = [root for root, host in reading.nodes.items() if host == reading.host]
-        own_traits: set[str] = set()
-        for root in own_roots:
-            own_traits.update(self._placement.traits(root) or ())
+        own_traits = {trait for root in own_roots for trait in self._placement.traits(root) or ()}
         others = reading.other_hosts
         last = {}
         for trait in sorted(own_traits & flavors.keys()):

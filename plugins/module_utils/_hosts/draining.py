@@ -31,6 +31,13 @@ MIGRATION_TYPES = {LIVE: "live-migration", COLD: "migration", EVACUATION: "evacu
 MOVE_ACTIONS = {LIVE: "live-migration", COLD: "migrate", EVACUATION: "evacuate"}
 ANTI_AFFINITY, AFFINITY = "anti-affinity", "affinity"
 SOFT_ANTI_AFFINITY, SOFT_AFFINITY = "soft-anti-affinity", "soft-affinity"
+# Extra specs and image properties that ask for other resource classes or for other amounts. What is
+# `hw:` in an extra spec is `hw_` in an image property.
+_SPECIAL_SPECS = re.compile(
+    r"resources.*|pci_passthrough:.*|accel:.*"
+    r"|hw[:_](cpu_policy|cpu_dedicated_mask|cpu_realtime.*|emulator_threads_policy|numa_.*"
+    r"|mem_page_size|mem_encryption.*|pmem)"
+)
 
 
 @d.dataclass(frozen=True)
@@ -62,6 +69,13 @@ class DrainServer:
     def is_volume_backed(self) -> bool:
         """Whether its root disk is a volume: such a server has no image."""
         return self.server.image is None and bool(self.server.volumes)
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether its flavor says all that it needs."""
+        flavor = self.server.flavor
+        special = any(_SPECIAL_SPECS.fullmatch(name) for specs in self.specs for name in specs)
+        return flavor is not None and flavor.extra_specs is not None and not special
 
     @property
     def specs(self) -> tuple[t.Mapping[str, str], t.Mapping[str, str]]:
@@ -159,20 +173,6 @@ DrainPlanDocument = dict[str, t.Any]
 
 MoveOutcomeDocument = dict[str, t.Any]
 """What became of one server, as `host_drain` documents it."""
-
-
-# Extra specs and image properties that ask for other resource classes or for other amounts. What is
-# `hw:` in an extra spec is `hw_` in an image property.
-_SPECIAL_SPECS = re.compile(
-    r"resources.*|pci_passthrough:.*|accel:.*"
-    r"|hw[:_](cpu_policy|cpu_dedicated_mask|cpu_realtime.*|emulator_threads_policy|numa_.*"
-    r"|mem_page_size|mem_encryption.*|pmem)"
-)
-
-
-def is_special(server: DrainServer) -> bool:
-    """Return whether extra specs or image properties make a server more than plain."""
-    return any(_SPECIAL_SPECS.fullmatch(name) for specs in server.specs for name in specs)
 
 
 def list_traits(specs: Iterable[Mapping[str, str]], value: str = "required") -> frozenset[str]:

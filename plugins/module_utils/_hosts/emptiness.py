@@ -16,6 +16,7 @@ from __future__ import annotations
 import dataclasses as d
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
+from .._common.errors import Reason
 from .._common.text import make_printable
 from .._common.times import format_duration, seconds_between
 from .._core.facts.index import SnapshotIndex
@@ -123,8 +124,8 @@ def list_occupants(contents: Contents) -> list[Blocker]:
         held = describe_consumers(contents.late, f"the providers of {host}")
         occupants.append(Blocker("claim", min(contents.late), "", held))
     if contents.evacuations and contents.evacuations.evacuations:
-        reason = contents.evacuations.explain()
-        occupants.append(Blocker("unfinished_evacuation", host, "", reason))
+        reason = Reason("unfinished_evacuation", contents.evacuations.explain())
+        occupants.append(Blocker(reason.id, host, "", reason))
     if contents.is_enabled:
         occupants.append(Blocker("enabled", host, "", f"{host} is enabled again: run again."))
     return occupants

@@ -38,7 +38,14 @@ from .blockers import PartPolicy, find_blockers, find_part_blockers
 from .emptiness import DELETE, Blocker, Contents, find_hidden_usages
 from .host import Host, find_host, list_host_providers, list_other_spellings
 from .host_decommission import DeletionOptions
-from .host_record import HostRecords, build_record, choose_records, name_cloud, read_records
+from .host_record import (
+    HostRecords,
+    build_record,
+    choose_records,
+    list_names,
+    name_cloud,
+    read_records,
+)
 from .host_report import HostReport
 from .parts import PartReader
 
@@ -329,7 +336,7 @@ def _find_namesakes(report: HostReport, providers: Mapping[str, Provider]) -> tu
     host, record = report.host, report.records.record
     names = {report.name, host.name, *(node.name for node in host.nodes)}
     if record is not None:
-        names.update((record["host"], *(node["name"] for node in record["nodes"])))
+        names |= list_names(record)
     roots = {root.uuid for root in host.roots}
     named = (provider for provider in providers.values() if provider.name in names)
     return tuple(provider for provider in named if provider.root not in roots)

@@ -225,7 +225,7 @@ def read_records(document: t.Any, name: str, cloud: Unchecked) -> HostRecords:
     # host of that name may be another machine, with other providers.
     lives = [life for life in (host, record, former) if life and "host" in life]
     try:
-        names = {name for life in lives for name in _list_names(life)}
+        names = {name for life in lives for name in list_names(life)}
         roots = {root["root"] for life in lives if life != former for root in life["providers"]}
     except (KeyError, TypeError) as error:
         raise _refuse() from error
@@ -241,7 +241,7 @@ def read_records(document: t.Any, name: str, cloud: Unchecked) -> HostRecords:
     )
 
 
-def _list_names(life: Unchecked) -> set[str]:
+def list_names(life: Unchecked) -> set[str]:
     """Return the names that a host and its compute nodes had."""
     return {life["host"], *(node["name"] for node in life["nodes"])}
 
@@ -333,7 +333,7 @@ def _parse_record(record: Unchecked) -> FormerHost:
         aggregates=tuple(groups),
         provider=parse_provider_state(roots[0]) if roots else None,
         names_cloud="cloud" in record,
-        names=frozenset(_list_names(record)),
+        names=frozenset(list_names(record)),
     )
 
 

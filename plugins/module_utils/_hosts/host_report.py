@@ -19,8 +19,7 @@ from .emptiness import Blocker, Contents
 from .host import Host
 from .host_record import HostRecords
 from .migrations import describe_migration
-from .network_agents import Agent
-from .parts import HostParts, describe_other_service, list_part_warnings
+from .parts import Agent, HostParts, describe_other_service, list_part_warnings
 
 _MAX_NAME = 80
 

@@ -10,7 +10,7 @@ import dataclasses as d
 import typing as t
 from collections.abc import Callable
 
-from .._common.errors import InvalidInput
+from .._common.errors import InvalidInput, Reason
 from .._common.text import format_count, make_printable
 from .._core.clients.session import Session
 from .._core.facts.services import apply_update, build_update, describe_services
@@ -18,14 +18,13 @@ from .._core.models.nova import Service
 from .drain import DrainOptions, conclude_moves, count_outcomes, require_not_excluded
 from .drain_reader import DrainReader
 from .draining import LEFT, MOVED, MoveOutcomeDocument
-from .emptiness import Contents, list_occupants
+from .emptiness import Blocker, Contents, list_occupants
 from .host import Host
 from .migrations import UnfinishedEvacuations
 from .move_journal import DRAIN, RETURN, Departure, MoveHistory, MoveJournal
 from .move_run import MoveRun, build_outcome
-from .server_client import ServerMover
+from .nova_client import ServerMover, ServiceWriter
 from .server_move import MoveEnd, Mover, MoveTask
-from .service_writer import ServiceWriter
 
 _UNFOLLOWED = (
     "a drain that did not end asked Nova to move it, so it does not count as moved away: confirm "
@@ -44,10 +43,7 @@ class HostReturn:
 
     def predict(self, journal: MoveJournal, history: MoveHistory) -> dict[str, t.Any]:
         """Return what a run would do, without a change."""
-        require_not_excluded(self._reader, self._options)
-        self._require_completed_evacuations()
-        service = self._reader.read_service(self._options.host)
-        body = build_return(service, history, self._options.reason)
+        service, body = self._prepare(history)
         expected = apply_update(service, body)
         if "forced_down" in body:
             # Nova shows only then whether it is up.
@@ -69,10 +65,7 @@ class HostReturn:
         """Enable the service again, move the servers back, and return what became of each."""
         if self._move_back:
             ServerMover(self._session.compute).check_hosts_can_be_named()
-        require_not_excluded(self._reader, self._options)
-        self._require_completed_evacuations()
-        service = self._reader.read_service(self._options.host)
-        body = build_return(service, history, self._options.reason)
+        service, body = self._prepare(history)
         if body:
             service = ServiceWriter(self._session.compute).update_service(service, body)
         if history.service is not None:
@@ -83,29 +76,37 @@ class HostReturn:
         # Those that an earlier run has asked to come back are followed, not asked again.
         tasks = [_make_task(entry) for entry in departures]
         outcomes += runner.run(tasks, history.list_attempts(RETURN))
-        result = _conclude(service, outcomes, stopped())
-        unfinished, reason = self._read_evacuations()
-        if reason:
-            result = {"msg": f"{result['msg']} {reason}", "failed": True}
+        moved = count_outcomes(outcomes)[MOVED]
+        text = (
+            f"{_describe_service(service)} {format_count(moved, 'server', 'servers')} moved back."
+        )
+        result = conclude_moves(text, outcomes, "Not moved back", stopped())
+        unfinished, occupants = self._read_occupants()
+        for occupant in occupants:
+            result = {"msg": f"{result['msg']} {occupant.reason}", "failed": True}
         return {
             **_describe(service, departures, outcomes),
-            "changed": bool(body) or any(entry["outcome"] == MOVED for entry in outcomes),
+            "changed": bool(body or moved),
             "unfinished_evacuations": [entry.uuid for entry in unfinished.evacuations],
             **result,
         }
 
-    def _require_completed_evacuations(self) -> None:
-        """Raise InvalidInput for a host whose nova-compute would destroy servers that return."""
-        reason = self._read_evacuations()[1]
-        if reason:
-            raise InvalidInput(f"Nothing was changed. {reason}")
+    def _prepare(self, history: MoveHistory) -> tuple[Service, dict[str, t.Any]]:
+        """Return the service of the host, and the body of the request that takes it back.
 
-    def _read_evacuations(self) -> tuple[UnfinishedEvacuations, str]:
-        """Return the evacuations that are not completed, and why the host is not empty of them."""
+        Raises InvalidInput for a host whose nova-compute would destroy servers that return.
+        """
+        require_not_excluded(self._reader, self._options)
+        for occupant in self._read_occupants()[1]:
+            raise InvalidInput(Reason(occupant.kind, f"Nothing was changed. {occupant.reason}"))
+        service = self._reader.read_service(self._options.host)
+        return service, build_return(service, history, self._options.reason)
+
+    def _read_occupants(self) -> tuple[UnfinishedEvacuations, list[Blocker]]:
+        """Return the evacuations that are not completed, and what may be on the host by them."""
         host = self._options.host
         unfinished = self._reader.read_unfinished_evacuations(host)
-        occupants = list_occupants(Contents(Host(host), evacuations=unfinished))
-        return unfinished, " ".join(occupant.reason for occupant in occupants)
+        return unfinished, list_occupants(Contents(Host(host), evacuations=unfinished))
 
     def _list_departures(
         self, history: MoveHistory, mover: Mover, service: Service
@@ -195,12 +196,3 @@ def _describe_service(service: Service) -> str:
     if service.state == "down":
         return f"{service.host} is enabled, but its nova-compute is down: start it."
     return f"{service.host} is in service."
-
-
-def _conclude(
-    service: Service, outcomes: list[MoveOutcomeDocument], why_stopped: str
-) -> dict[str, t.Any]:
-    """Return the message of a run, and whether it has failed."""
-    moved = count_outcomes(outcomes)[MOVED]
-    text = f"{_describe_service(service)} {format_count(moved, 'server', 'servers')} moved back."
-    return conclude_moves(text, outcomes, "Not moved back", why_stopped)

@@ -42,6 +42,15 @@ DRAIN, RETURN = "drain", "return"
 # What the record of a request has of its attempt, beside the migrations from before it.
 _REQUEST_KEYS = ("server", "name", "how", "source", "target", "requested_at")
 
+# What else a record has, by what it is about and when it was written.
+_NEEDED_KEYS: dict[tuple[t.Any, t.Any], t.Collection[str]] = {
+    (_MOVE, BEFORE): {"purpose", "known", *_REQUEST_KEYS},
+    (_MOVE, AFTER): {"server", "outcome"},
+    (_CONFIRM, BEFORE): {"server", "migration"},
+    (_SERVICE, BEFORE): {"service", "body"},
+    (_SERVICE, AFTER): {"outcome"},
+}
+
 # After these a move is over; any other record leaves it open.
 _FINAL = frozenset({MOVED, GONE, LEFT, FAILED})
 
@@ -242,8 +251,8 @@ def _read_records(journal: t.Any) -> list[JournalRecord]:
 
 def _check_record(record: JournalRecord, path: str) -> None:
     """Raise InvalidInput unless a record has what its kind of record needs."""
-    needed = {"compute_endpoint", "host", *_list_needed_keys(record)}
-    missing = sorted(needed - record.keys())
+    own_keys = _NEEDED_KEYS.get((record.get("action"), record["event"]), {"action"})
+    missing = sorted({"compute_endpoint", "host", *own_keys} - record.keys())
     if missing or record["action"] not in (_MOVE, _CONFIRM, _SERVICE):
         raise InvalidInput(
             f"{path} is not a journal of moves that host_drain wrote: "
@@ -258,15 +267,3 @@ def _check_record(record: JournalRecord, path: str) -> None:
         )
     if record.get("how", "live") not in MIGRATION_TYPES:
         raise InvalidInput(f"{path} has a record with an unknown way ({record['how']!r}).")
-
-
-def _list_needed_keys(record: JournalRecord) -> set[str]:
-    kind = (str(record.get("action")), str(record["event"]))
-    needed = {
-        (_MOVE, BEFORE): {"purpose", "known", *_REQUEST_KEYS},
-        (_MOVE, AFTER): {"server", "outcome"},
-        (_CONFIRM, BEFORE): {"server", "migration"},
-        (_SERVICE, BEFORE): {"service", "body"},
-        (_SERVICE, AFTER): {"outcome"},
-    }
-    return needed.get(kind, {"action"})

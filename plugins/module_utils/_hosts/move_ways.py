@@ -33,7 +33,6 @@ from .draining import (
     ServerGroup,
     Way,
     calculate_resources,
-    is_special,
     list_traits,
 )
 
@@ -278,8 +277,7 @@ def calculate_amounts(server: DrainServer, allocations: Allocations | None) -> R
     """
     flavor = server.server.flavor
     # Devices, pinned CPUs and NUMA topologies change the resource classes, not only the amounts.
-    is_plain = flavor is not None and flavor.extra_specs is not None and not is_special(server)
-    if allocations and not is_plain:
+    if allocations and not server.is_plain:
         return sum_amounts(allocations.values())
     if flavor is not None:
         return calculate_resources(flavor, server.is_volume_backed)

@@ -60,7 +60,7 @@ from .move_progress import (
     may_have_left,
 )
 from .move_ways import decide_way
-from .server_client import MoveReader, MoveReply, ServerMover
+from .nova_client import MoveReader, MoveReply, ServerMover
 
 # How often a resize that still waits is confirmed again, when Nova has accepted the confirmation
 # and then given it up.

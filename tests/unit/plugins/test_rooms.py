@@ -20,10 +20,10 @@ PREFIX = "ansible_collections.osops.placement.plugins."
 # `_common.progress` wherever requests are sent in parallel, because these calls are counted there.
 CEILINGS = {
     "allocation_candidate_info": 32,
-    "compute_host": 134,
-    "compute_host_info": 131,
+    "compute_host": 133,
+    "compute_host_info": 130,
     "compute_host_restore": 63,
-    "host_drain": 149,
+    "host_drain": 147,
     "hypervisor_guest": 13,
     "hypervisor_guest_detect": 96,
     "hypervisor_guest_info": 14,

@@ -37,8 +37,7 @@ from .....plugins.module_utils._hosts.host import Host
 from .....plugins.module_utils._hosts.host_record import HostRecords
 from .....plugins.module_utils._hosts.host_report import HostReport, describe_removal
 from .....plugins.module_utils._hosts.migrations import describe_migration
-from .....plugins.module_utils._hosts.network_agents import Agent, BoundPort
-from .....plugins.module_utils._hosts.parts import HostParts, NetworkParts
+from .....plugins.module_utils._hosts.parts import Agent, BoundPort, HostParts, NetworkParts
 from .....plugins.modules import orphan_plan
 from ..module_utils.judging import build_findings
 from ..module_utils.world import World

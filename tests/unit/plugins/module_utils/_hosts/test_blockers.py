@@ -18,8 +18,13 @@ from ......plugins.module_utils._hosts.blockers import (
     find_part_blockers,
 )
 from ......plugins.module_utils._hosts.emptiness import Blocker
-from ......plugins.module_utils._hosts.network_agents import Agent, AgentResource, BoundPort
-from ......plugins.module_utils._hosts.parts import HostParts, NetworkParts
+from ......plugins.module_utils._hosts.parts import (
+    Agent,
+    AgentResource,
+    BoundPort,
+    HostParts,
+    NetworkParts,
+)
 from ..host_site import Site
 
 DEAD = Agent("a-1", "neutron-l3-agent", "L3 agent", "old", alive=False)

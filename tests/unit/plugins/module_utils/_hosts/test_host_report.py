@@ -18,8 +18,7 @@ from ......plugins.module_utils._hosts.emptiness import Contents
 from ......plugins.module_utils._hosts.host import Host
 from ......plugins.module_utils._hosts.host_record import HostRecords
 from ......plugins.module_utils._hosts.host_report import HostReport, describe_removal
-from ......plugins.module_utils._hosts.network_agents import Agent
-from ......plugins.module_utils._hosts.parts import HostParts, NetworkParts
+from ......plugins.module_utils._hosts.parts import Agent, HostParts, NetworkParts
 
 SERVICE = Service("nova-compute", "compute-17", "disabled", "down", id="s-1")
 NODE = Hypervisor("n-1", "compute-17.example.org", "compute-17", "down", "disabled", 0)

@@ -13,7 +13,7 @@ import pytest
 
 from ......plugins.module_utils._core.clients.api import Reply
 from ......plugins.module_utils._core.clients.nova_parsing import parse_aggregate
-from ......plugins.module_utils._hosts.server_client import (
+from ......plugins.module_utils._hosts.nova_client import (
     MoveReply,
     ServerMover,
     describe_failed_events,
