@@ -687,12 +687,43 @@ def test_provider_possibly_never_deleted_is_left_alone(
 
 
 @pytest.mark.parametrize("outcome", ["failed", ""])
-def test_provider_with_a_restarted_generation_was_deleted(
-    trees: Trees, journal: Journal, outcome: str
+@pytest.mark.parametrize(("uuid", "generation"), [(ROOT, 6), (OTHER, 7), (OTHER, 8)])
+def test_provider_with_another_uuid_or_a_restarted_generation_was_deleted(
+    trees: Trees, journal: Journal, uuid: str, generation: int, outcome: str
 ) -> None:
-    trees.providers[ROOT]["generation"] = 6
+    trees.providers.clear()
+    trees.make(uuid, "compute-9")
+    trees.nodes = [(uuid, "compute-9")]
+    trees.providers[uuid]["generation"] = generation
 
     assert _restored(trees, journal, outcome=outcome).outcome == "restored"
+
+
+def test_root_that_is_deleted_before_it_is_read_is_not_complete(
+    trees: Trees, journal: Journal
+) -> None:
+    known = Provider(ROOT, "compute-9", 1, ROOT, None)
+    trees.providers.clear()
+    (tree,) = find_deleted_trees(_records(), ENDPOINT)
+
+    done = TreeRestorer(trees.placement(), trees.nova(), journal).restore_tree(tree, {ROOT: known})
+
+    assert (done.outcome, done.reason.id) == ("skipped", "inventory_missing")
+
+
+@pytest.mark.parametrize(("shown", "partly"), [((), False), (("CUSTOM_A",), True)])
+def test_write_that_placement_accepts_and_does_not_show_has_failed(
+    trees: Trees, journal: Journal, monkeypatch: pytest.MonkeyPatch, shown: t.Any, partly: bool
+) -> None:
+    def take(uuid: str, part: str, _body: object) -> tuple[int, dict[str, t.Any]]:
+        if part == "traits":
+            trees.providers[uuid][part] |= set(shown)
+        return trees._told(uuid, part)
+
+    monkeypatch.setattr(trees, "take", take)
+    done = _restored(trees, journal)
+
+    assert (done.outcome, done.reason.id, done.partly) == ("failed", "write_not_shown", partly)
 
 
 def test_provider_seen_to_be_gone_may_have_any_generation(trees: Trees, journal: Journal) -> None:
