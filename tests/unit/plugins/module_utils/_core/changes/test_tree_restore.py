@@ -426,6 +426,42 @@ def test_refusal_is_passed_on(trees: Trees) -> None:
     )
 
 
+# Deleting a tree
+
+CHILD_OF_NOW = Provider(CHILD, "compute-9_card", 1, ROOT, ROOT)
+
+
+@pytest.mark.parametrize(
+    ("faults", "deletes", "gone", "reason"),
+    [
+        ([], [CHILD, ROOT], [CHILD, ROOT], None),
+        ([None, lambda: 404], [CHILD, ROOT], [CHILD], "deletion_not_shown"),
+        ([lambda: 409], [CHILD], [], "cloud_error"),
+        ([None, lambda: 409], [CHILD, ROOT], [CHILD], "cloud_error"),
+    ],
+)
+def test_tree_is_deleted_children_first_and_read_back(
+    trees: Trees, faults: list[t.Any], deletes: list[str], gone: list[str], reason: str | None
+) -> None:
+    """A fault with 404 stands for an accepted request that the listing does not show."""
+    trees.make(CHILD, "compute-9_card", ROOT)
+    trees.faults = faults
+
+    deleted, refusal = ProviderWriter(trees.placement()).delete_tree([CHILD_OF_NOW, NOW])
+
+    assert trees.deletes == deletes
+    assert [provider.uuid for provider in deleted] == gone
+    assert (refusal.id if refusal else None) == reason
+
+
+def test_tree_that_cannot_be_listed_may_be_deleted(trees: Trees) -> None:
+    trees.listing_status = 500
+
+    with pytest.raises(CloudError):
+        ProviderWriter(trees.placement()).delete_tree([NOW])
+    assert trees.deletes == [ROOT]
+
+
 # A whole tree
 
 

@@ -123,6 +123,17 @@ def test_newest_of_all_migrations_counts() -> None:
             ),
             "too_young",
         ),
+        (
+            Action(
+                "delete",
+                "req-1",
+                "user",
+                LONG_AGO,
+                None,
+                (ActionEvent("compute_terminate_instance", LATELY, None, None),),
+            ),
+            "too_young",
+        ),
     ],
 )
 def test_action_counts_until_its_last_event(action: Action, kind: str) -> None:

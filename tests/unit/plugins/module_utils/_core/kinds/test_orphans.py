@@ -280,6 +280,26 @@ def test_migration_that_ends_during_its_lookup_has_not_ended_yet() -> None:
     )
 
 
+def test_server_whose_allocation_cannot_be_read_may_need_that_of_its_migration() -> None:
+    cloud = Cloud()
+    migration = ended_migration(cloud)
+    server = cloud.migrations[migration].server
+    evidence = cloud.snapshot().evidence
+    unread = d.replace(evidence[server], allocation=answer("GET /allocations", 503))
+    finding = cloud.found(migration, evidence={**evidence, server: unread})
+
+    assert (finding.verdict, finding.reason.id) == ("undecided", "server_has_less_than_migration")
+
+
+def test_migration_on_a_provider_that_is_not_listed_is_kept() -> None:
+    cloud = Cloud()
+    migration = ended_migration(cloud)
+    cloud.hold(migration, "ffffffff-0000-4000-8000-000000000000")
+    finding = cloud.found(migration)
+
+    assert (finding.verdict, finding.reason.id) == ("undecided", "server_has_less_than_migration")
+
+
 def test_deleted_migration_is_proven_by_the_listing_of_its_host() -> None:
     cloud = Cloud()
     migration = deleted_migration(cloud)
