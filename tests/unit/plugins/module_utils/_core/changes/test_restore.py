@@ -486,6 +486,22 @@ def test_change_refused_once_and_made_later_is_restored(
     assert _find(records, ENDPOINT, []) == [REMOVAL]
 
 
+def test_restoration_in_a_file_has_its_write() -> None:
+    inverse = _step(_inverse(REMOVED, _left(REMOVED)))
+    shown = {"finding": inverse.finding, "kind": inverse.kind, "consumer": SERVER, "provider": None}
+
+    for outcome, write, is_change in (("restored", inverse.change, True), ("failed", None, False)):
+        done = Restoration(inverse, outcome, Reason("told", "Why."), write)
+        assert done.as_dict() == {
+            **shown,
+            "outcome": outcome,
+            "reason": "Why.",
+            "reason_id": "told",
+            "write": write and write.as_dict(),
+        }
+        assert done.changed is is_change
+
+
 def test_journal_of_a_restoration_is_readable(tmp_path: pathlib.Path) -> None:
     inverse = _step(_inverse(REMOVED, _left(REMOVED)))
     journal = Journal(str(tmp_path), ENDPOINT)

@@ -38,6 +38,7 @@ from .......plugins.module_utils._core.changes.records import (
     find_deleted_trees,
     find_lost_aggregates,
     find_lost_traits,
+    select_trees,
 )
 from .......plugins.module_utils._core.changes.restore import Restoration
 from .......plugins.module_utils._core.changes.tree_restore import TreeOutcome, TreeRestorer
@@ -137,15 +138,33 @@ def test_plan_record_does_not_hide_the_run_record(order: int) -> None:
 
 
 def test_newest_tree_comes_first() -> None:
-    other = TreeStep(
-        f"name_conflict/{OTHER}",
-        "name_conflict",
-        ProviderRemoval((Provider(OTHER, "compute-8", 1, OTHER, None),)),
-    )
+    records = [*_records(), *_records(OTHER_TREE, {})]
 
-    assert [
-        tree.subject for tree in find_deleted_trees([*_records(), *_records(other, {})], ENDPOINT)
-    ] == [OTHER, ROOT]
+    assert [tree.subject for tree in find_deleted_trees(records, ENDPOINT)] == [OTHER, ROOT]
+
+
+OTHER_TREE = TreeStep(
+    f"orphaned_provider/{OTHER}",
+    "orphaned_provider",
+    ProviderRemoval((Provider(OTHER, "compute-8", 1, OTHER, None),)),
+)
+
+
+@pytest.mark.parametrize("step", [TREE, OTHER_TREE])
+def test_each_tree_is_deleted_and_chosen_alone(step: TreeStep) -> None:
+    after = {"format": 1, "event": "after", "finding": step.finding, "outcome": "removed"}
+    failed = {**after, "outcome": "failed"}
+    records = [*_records(), *_records(OTHER_TREE, {}), after, failed]
+
+    trees = find_deleted_trees(records, ENDPOINT)
+
+    assert {tree.finding: tree.deleted for tree in trees} == {
+        other.finding: other is step for other in (TREE, OTHER_TREE)
+    }
+    name = step.change.providers[-1].name
+    for names in ([name], [step.subject.upper()], [name, step.subject]):
+        assert [tree.step for tree in select_trees(trees, names)] == [step]
+    assert select_trees(iter(trees), []) == trees
 
 
 def test_journal_of_another_cloud_is_refused() -> None:
