@@ -442,6 +442,8 @@ def test_a_confirmation_that_never_arrives_is_left_to_the_next_run(
     server = nova.boot("old", "SHUTOFF")
     nova.on("POST", ACTION, 0, before=lose, body="confirmResize")
     assert drain.run() == {"old": FAILED}
+    # The move, and three attempts to confirm it.
+    assert sum(request.startswith("POST") for request in nova.requests) == 4
 
     nova._hooks.clear()
     assert drain.run() == {"old": MOVED}
@@ -859,10 +861,12 @@ def test_silence_that_is_shared_is_no_death(
 
 
 def test_silence_is_not_waited_for_by_a_run_that_is_told_to_end(
-    nova: MovingNova, tmp_path: Path
+    nova: MovingNova, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     force_source_down(nova)
     slept: list[float] = []
+    lines: list[str] = []
+    monkeypatch.setattr(PROGRESS, "add_line", lines.append)
 
     def explain_stop() -> str:
         return "It was told to end." if len(slept) == 2 else ""
@@ -870,6 +874,8 @@ def test_silence_is_not_waited_for_by_a_run_that_is_told_to_end(
     with pytest.raises(InvalidInput, match=r"It was told to end\. Nothing was changed"):
         drain_fenced(nova, tmp_path, slept.append, explain_stop)
     assert len(slept) == 2 and nova.writes == []
+    # Somebody waits at the terminal.
+    assert len(lines) == 1 and SOURCE in lines[0]
 
 
 def test_silence_is_not_waited_for_without_end(nova: MovingNova, tmp_path: Path) -> None:

@@ -17,6 +17,7 @@ from .......plugins.module_utils._common.errors import (
     JournalError,
     UnsoundReading,
 )
+from .......plugins.module_utils._common.progress import Stage
 from .......plugins.module_utils._core.changes import remediation
 from .......plugins.module_utils._core.changes.remediation import Remediation, list_providers
 from .......plugins.module_utils._core.models.change import Change
@@ -311,6 +312,18 @@ def test_fault_of_our_own_costs_the_rest_of_its_batch(monkeypatch: pytest.Monkey
     assert run.run(monkeypatch, max_failures=99) == {"removed": 80, "failed": 56}
     assert {told.id for told in run.reasons} == {"unexpected_error"}
     assert run.writes == [8] * 10
+
+
+def test_progress_counts_changes_as_they_are_made_and_as_they_fail(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    run = Run(17, MANY_SERVICES)
+    run.unreadable = {run.steps[-1].change.consumer}
+    shown: list[int] = []
+    monkeypatch.setattr(Stage, "show_done", lambda _stage, count: shown.append(count))
+
+    assert run.run(monkeypatch) == {"removed": 16, "failed": 1}
+    assert list(dict.fromkeys(shown))[-3:] == [8, 16, 17]
 
 
 def test_too_many_failures_end_the_run_before_the_next_write(
