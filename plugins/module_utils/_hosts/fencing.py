@@ -60,7 +60,7 @@ def require_clear_state(
     service = require_service(host, services)
     if is_down(service):
         heard = list_heard_hosts(service, services, now)
-        _require_witnesses(host, heard, list_hosts_silent_with(service, services))
+        require_witnesses(host, heard, list_hosts_silent_with(service, services))
     # To start nova-compute is the first advice otherwise.
     if is_down(service) and not fenced:
         unfinished = reader.read_unfinished_evacuations(host)
@@ -91,7 +91,7 @@ def explain_contradiction(service: Service) -> str:
     )
 
 
-def _require_witnesses(host: str, others: Sequence[str], together: Sequence[str]) -> None:
+def require_witnesses(host: str, others: Sequence[str], together: Sequence[str]) -> None:
     """Raise InvalidInput if no other host reports: then nothing tells that one is silent.
 
     together: the hosts that fell silent together with it.
@@ -151,7 +151,7 @@ def _require_silence(
     if verdict == REPORTS:
         raise InvalidInput(f"{fenced} reports to Nova: {advice}")
     together = list_hosts_silent_with(require_service(host, services), services)
-    _require_witnesses(host, [entry.host for entry in list_others_up(host, services)], together)
+    require_witnesses(host, [entry.host for entry in list_others_up(host, services)], together)
 
 
 class SilenceWatch:

@@ -10,6 +10,7 @@ import typing as t
 
 import pytest
 
+from ......plugins.module_utils._common.errors import InvalidInput
 from ......plugins.module_utils._core.models.nova import Service
 from ......plugins.module_utils._hosts.fencing import (
     REPORTS,
@@ -19,6 +20,7 @@ from ......plugins.module_utils._hosts.fencing import (
     SilenceWatch,
     list_heard_hosts,
     list_hosts_silent_with,
+    require_witnesses,
 )
 from ..drain_world import SOURCE, build_service
 
@@ -143,3 +145,17 @@ def test_a_host_that_falls_silent_alone_is_silent(changes: dict[str, t.Any]) -> 
     assert "compute-3" in list_heard_hosts(services[0], services, NOW)
     if changes.get("state") != "up":
         assert _judge(**changes) == SILENT
+
+
+@pytest.mark.parametrize(
+    ("others", "together", "is_refused"),
+    [([], [], True), (["compute-2"], [], False), (["compute-2"], ["compute-3"], True)],
+)
+def test_silence_of_a_host_needs_another_one_that_reports(
+    others: list[str], together: list[str], is_refused: bool
+) -> None:
+    if is_refused:
+        with pytest.raises(InvalidInput):
+            require_witnesses("compute-1", others, together)
+    else:
+        require_witnesses("compute-1", others, together)

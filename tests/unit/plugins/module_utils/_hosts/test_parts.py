@@ -11,12 +11,12 @@ import typing as t
 
 import pytest
 
+from ......plugins.module_utils._common import clock
 from ......plugins.module_utils._common.errors import CloudError
 from ......plugins.module_utils._core.clients.api import Api
 from ......plugins.module_utils._core.clients.other_services import list_cinder_services
 from ......plugins.module_utils._core.models.nova import Aggregate, Service
 from ......plugins.module_utils._core.models.surroundings import OtherService
-from ......plugins.module_utils._hosts import parts
 from ......plugins.module_utils._hosts.parts import (
     Agent,
     AgentReader,
@@ -368,7 +368,7 @@ def test_an_agent_is_deleted_once_it_cannot_be_read(answer: tuple[int, t.Any]) -
 def test_an_agent_that_is_still_there_was_not_deleted(
     monkeypatch: pytest.MonkeyPatch, answer: tuple[int, t.Any], sentence: str
 ) -> None:
-    monkeypatch.setattr(parts, "_PAUSES", (0, 0))
+    monkeypatch.setattr(clock, "_LAG", 0)
     api, _adapter = _api(
         **{
             "DELETE /v2.0/agents/a-1": answer,
