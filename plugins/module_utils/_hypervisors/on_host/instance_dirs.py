@@ -381,24 +381,19 @@ class InstanceDirectories:
 
     def _check_store(self, device: int) -> None:
         """Raise HostError when the quarantine cannot be made, or is not on the file system."""
+        parent = os.path.dirname(self.store)
         with self._open_store() as store:
+            if store is None and not os.path.isdir(parent):
+                raise HostError(
+                    f"quarantine_path {self.store} cannot be created: its parent directory does "
+                    "not exist."
+                )
             # Within one file system a move is atomic, and open files stay valid.
-            if self._stat_store_or_parent(store).st_dev != device:
+            if os.stat(parent if store is None else store).st_dev != device:
                 raise HostError(
                     f"quarantine_path {self.store} is on another file system than {self.path}: "
                     "choose a directory on the same one."
                 )
-
-    def _stat_store_or_parent(self, store: int | None) -> os.stat_result:
-        if store is not None:
-            return os.fstat(store)
-        parent = os.path.dirname(self.store)
-        if not os.path.isdir(parent):
-            raise HostError(
-                f"quarantine_path {self.store} cannot be created: its parent directory does not "
-                "exist."
-            )
-        return os.stat(parent)
 
     def _rename(self, name: str, folder: int, target: str, other: int) -> None:
         try:
