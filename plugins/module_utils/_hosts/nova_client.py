@@ -29,7 +29,7 @@ from .._core.clients.nova_parsing import parse_server
 from .._core.facts.services import get_listed_services
 from .._core.models.nova import Hypervisor, Service
 from .._core.models.snapshot import Answer
-from .draining import DrainServer, ServerGroup, list_traits
+from .draining import COLD, EVACUATION, LIVE, DrainServer, ServerGroup, list_traits
 
 
 class MoveReader:
@@ -235,18 +235,14 @@ class ServerMover:
         """Raise CloudError if Nova is too old to name the host of a cold migration (2.56)."""
         self._api.require_microversion(2, 56)
 
-    def live_migrate(self, server: str, host: str | None = None) -> MoveReply:
-        """Ask for a live migration, to `host` if the scheduler accepts it."""
-        return self._act(server, {"os-migrateLive": {"host": host, "block_migration": "auto"}})
-
-    def cold_migrate(self, server: str, host: str | None = None) -> MoveReply:
-        """Ask for a cold migration, to `host` if the scheduler accepts it."""
-        if host is None:
-            return self._act(server, {"migrate": None})
-        return self._act(server, {"migrate": {"host": host}})
-
-    def evacuate(self, server: str) -> MoveReply:
-        return self._act(server, {"evacuate": {}})
+    def move(self, server: str, how: str, host: str | None = None) -> MoveReply:
+        """Ask for a move, to `host` if the scheduler accepts it; an evacuation goes anywhere."""
+        requests: dict[str, dict[str, t.Any]] = {
+            LIVE: {"os-migrateLive": {"host": host, "block_migration": "auto"}},
+            COLD: {"migrate": {"host": host} if host else None},
+            EVACUATION: {"evacuate": {}},
+        }
+        return self._act(server, requests[how])
 
     def confirm_resize(self, server: str) -> MoveReply:
         return self._act(server, {"confirmResize": None})

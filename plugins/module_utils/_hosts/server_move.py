@@ -183,7 +183,7 @@ class Mover:
         )
         # Should this process be killed from here on, the next run knows what may be under way.
         self._journal.record_request(attempt, self._purpose)
-        reply = self._send(attempt)
+        reply = self._writer.move(attempt.server, attempt.how, attempt.target)
         attempt = d.replace(attempt, request_id=reply.request_id, is_accepted=reply.is_accepted)
         if reply.is_refused:
             return self._end_refused(task, attempt, reply)
@@ -248,13 +248,6 @@ class Mover:
             return None
         reason = "its last move is an evacuation from here, which it did not follow"
         return end_open(LEFT, ActiveMove(attempt, migration=last), reason)
-
-    def _send(self, attempt: Attempt) -> MoveReply:
-        if attempt.how == LIVE:
-            return self._writer.live_migrate(attempt.server, attempt.target)
-        if attempt.how == EVACUATION:
-            return self._writer.evacuate(attempt.server)
-        return self._writer.cold_migrate(attempt.server, attempt.target)
 
     def _end_refused(self, task: MoveTask, attempt: Attempt, reply: MoveReply) -> MoveEnd:
         """Return the end of a request that Nova refused: somebody may have been faster."""

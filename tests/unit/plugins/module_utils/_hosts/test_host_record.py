@@ -282,11 +282,6 @@ def test_anything_else_is_refused(document: t.Any) -> None:
         read_records(document, "old", HERE)
 
 
-HERE: t.Any = {
-    "region": "RegionOne",
-    "placement_endpoint": "http://placement/",
-    "compute_endpoint": "http://nova/",
-}
 HOST, NODE = "compute-1", "11111111-1111-4111-8111-111111111111"
 AGGREGATE = {"uuid": "33333333-3333-4333-8333-333333333333", "name": "ssd", "zone": "az1"}
 STOCK = {

@@ -136,7 +136,7 @@ def test_a_lost_answer_is_neither_accepted_nor_refused() -> None:
     server = nova.boot("web")
     nova.on("POST", "/action$", after=lose)
 
-    reply = ServerMover(nova.session().compute).live_migrate(server)
+    reply = ServerMover(nova.session().compute).move(server, "live")
 
     assert not reply.is_accepted and not reply.is_refused
     assert "does not answer in time" in reply.detail

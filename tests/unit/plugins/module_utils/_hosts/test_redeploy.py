@@ -13,7 +13,7 @@ import pytest
 
 from ......plugins.module_utils._common.errors import CloudError
 from ......plugins.module_utils._core.clients.provider_state import ProviderState
-from ......plugins.module_utils._core.models.nova import Aggregate, Hypervisor, Migration, Service
+from ......plugins.module_utils._core.models.nova import Aggregate, Hypervisor, Service
 from ......plugins.module_utils._core.models.placement import Provider
 from ......plugins.module_utils._hosts.host_record import FormerHost
 from ......plugins.module_utils._hosts.migrations import UnfinishedEvacuations
@@ -28,6 +28,7 @@ from ......plugins.module_utils._hosts.redeploy import (
     find_losses,
     list_checks,
 )
+from ..drain_world import build_migration
 from ..world import PLENTY
 
 HOST = "compute-1"
@@ -44,18 +45,7 @@ STATE = ProviderState(
 WHOLE = RedeployedHost(
     HOST, (SERVICE,), (NODE,), True, ROOT, STATE, None, (SSD,), UnfinishedEvacuations(HOST)
 )
-EVACUATION = Migration(
-    uuid="44444444-4444-4444-8444-444444444444",
-    server="55555555-5555-4555-8555-555555555555",
-    type="evacuation",
-    status="done",
-    source_compute=HOST,
-    source_node=HOST,
-    dest_compute="compute-2",
-    dest_node="compute-2",
-    created_at=None,
-    updated_at=None,
-)
+EVACUATION = build_migration(1, "done", type="evacuation")
 NAMES = (
     "service",
     "host mapping",
