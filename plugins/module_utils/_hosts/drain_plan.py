@@ -186,14 +186,13 @@ def list_options(
     """Return where a server could go alone."""
     isolated = find_isolated_hosts(server, reading.aggregates)
     groups = reading.list_groups(server)
-    options = []
-    for option in list_offers(need, reading):
-        # Placement knows neither of these; Nova's scheduler looks at them after its answer.
-        if option.host in isolated:
-            continue
-        if _find_refusing_group(groups, server, option.host, reading) is None:
-            options.append(option)
-    return options
+    # Placement knows neither of these; Nova's scheduler looks at them after its answer.
+    return [
+        option
+        for option in list_offers(need, reading)
+        if option.host not in isolated
+        and _find_refusing_group(groups, server, option.host, reading) is None
+    ]
 
 
 def _find_refusing_group(
@@ -213,12 +212,8 @@ def list_offers(need: MoveNeed | None, reading: HostReading) -> list[MoveOption]
     candidates = reading.candidates[need]
     # The host itself is offered too as long as it is not disabled.
     others = reading.other_hosts
-    offers = []
-    for allocations in candidates.allocations:
-        host = _find_host(allocations, candidates, reading.nodes)
-        if host is not None and host in others:
-            offers.append(MoveOption(host, allocations))
-    return offers
+    found = [(_find_host(each, candidates, reading.nodes), each) for each in candidates.allocations]
+    return [MoveOption(host, amounts) for host, amounts in found if host and host in others]
 
 
 def _find_host(

@@ -109,7 +109,10 @@ class Contents:
 
 
 def list_occupants(contents: Contents) -> list[Blocker]:
-    """Return what is on a host or may yet come to it; a host is empty if there is nothing."""
+    """Return what is on a host or may yet come to it; a host is empty if there is nothing.
+
+    A claim must rest on a reading: of what was not read, nothing is said.
+    """
     host = contents.host.name
     occupants = [
         *_find_doubts(contents),

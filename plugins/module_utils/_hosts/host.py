@@ -84,10 +84,7 @@ def _find_service_host(name: str, computes: Collection[str], nodes: Collection[H
     """Return the name of the service that `name` stands for, or `name` itself if none does."""
     if name in computes or any(node.host == name for node in nodes):
         return name
-    for node in nodes:
-        if name in (node.name, node.uuid):
-            return node.host
-    return name
+    return next((node.host for node in nodes if name in (node.name, node.uuid)), name)
 
 
 def _find_leftover_roots(
@@ -121,7 +118,5 @@ def list_other_spellings(name: str, labels: Iterable[str]) -> list[str]:
 
 def list_host_providers(host: Host, providers: Mapping[str, Provider]) -> list[Provider]:
     """Return all providers of the host, children first."""
-    listed: list[Provider] = []
-    for root in host.roots:
-        listed += sort_children_first(root.uuid, providers.values())
-    return listed
+    trees = [sort_children_first(root.uuid, providers.values()) for root in host.roots]
+    return [provider for tree in trees for provider in tree]
