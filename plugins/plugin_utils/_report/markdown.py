@@ -13,7 +13,7 @@ from __future__ import annotations
 import functools
 import re
 import typing as t
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 import jinja2
 from markupsafe import Markup
@@ -26,15 +26,26 @@ from ...module_utils._core.findings.coverage import (
 )
 from ...module_utils._core.findings.entries import describe_scope
 from ...module_utils._core.models.kinds import get_finding_subject
-from .phrases import join_counts, list_quota_lines, list_troubles
-from .report import Report
-from .units import humanize_amount, humanize_amounts, sort_resource_classes
-from .view import TEMPLATES, Item, list_items
+from .phrases import (
+    humanize_amount,
+    humanize_amounts,
+    join_counts,
+    list_quota_lines,
+    sort_resource_classes,
+)
+from .view import EntryList, Item, Report, build_environment, list_items, list_troubles
 
 _MARKUP = re.compile(r"[\\`*_\[\]<>|~${}]")
 # Where a mention, a reference, an address or a picture begins or goes on. A space without width is
 # put behind these characters.
 _REFERENCE = re.compile(r"[@#!%^&](?=\S)|:(?=[^\s\d])|/(?=/)|(?<=www)\.")
+
+
+_LISTS: Mapping[str, EntryList] = {
+    "Findings": "findings",
+    "Undecided, not changed": "undecided",
+    "Protected, not changed": "protected",
+}
 
 
 def render(report: Report) -> str:
@@ -53,11 +64,7 @@ def render(report: Report) -> str:
         unjudged=describe_unjudged_hosts(coverage),
         quota=list_quota_lines(summary["stranded"]),
         overcommit={cls: each for cls, each in overcommit.items() if each["overcommitted"]},
-        lists=[
-            ("Findings", list_items(report, "findings")),
-            ("Undecided, not changed", list_items(report, "undecided")),
-            ("Protected, not changed", list_items(report, "protected")),
-        ],
+        lists=[(title, list_items(report, key)) for title, key in _LISTS.items()],
     )
     return re.sub(r"\n{3,}", "\n\n", text).strip("\n") + "\n"
 
@@ -87,10 +94,8 @@ def _escape_bar(match: re.Match[str]) -> str:
     A table is cut at bars before anything else is read, but not at a bar after an odd number of
     backslashes.
     """
-    backslashes = match[1]
-    if len(backslashes) % 2:
-        backslashes += "\\"
-    return rf"{backslashes}\|"
+    odd = "\\" * (len(match[1]) % 2)
+    return rf"{match[1]}{odd}\|"
 
 
 def escape_text(text: t.Any, limit: int = 400) -> Markup:
@@ -104,15 +109,8 @@ def escape_text(text: t.Any, limit: int = 400) -> Markup:
 
 @functools.cache
 def _load_template() -> jinja2.Template:
-    environment = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(TEMPLATES),
-        # This escapes everything as Markdown that is not marked; autoescape would do so as HTML.
-        autoescape=False,
-        finalize=escape_text,
-        undefined=jinja2.StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
+    # This escapes everything as Markdown that is not marked; autoescape would do so as HTML.
+    environment = build_environment(escape_text, autoescape=False)
     environment.globals.update(
         get_finding_subject=get_finding_subject,
         humanize=humanize_amount,

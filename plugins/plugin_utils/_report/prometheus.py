@@ -18,8 +18,7 @@ from ...module_utils._core.findings.coverage import list_unjudged_hosts
 from ...module_utils._core.findings.entries import iterate_entries
 from ...module_utils._core.models.kinds import KINDS, ORPHAN_KINDS
 from ...module_utils._core.models.verdict import DRIFTED, ORPHANED
-from .phrases import list_remediated_findings, list_troubles
-from .report import Report
+from .view import Report, list_remediated_findings, list_troubles
 
 if t.TYPE_CHECKING:  # pragma: no cover
     # Labels and value.
@@ -63,11 +62,7 @@ def render(report: Report) -> str:
         "cloud": report.findings["cloud"]["placement_endpoint"],
         "region": report.findings["cloud"]["region"] or "",
     }
-    metrics = {
-        **_collect_findings(report),
-        **_collect_changes(report),
-        **_collect_times(report, _format_labels(cloud)),
-    }
+    metrics = _collect_findings(report) | _collect_run(report, _format_labels(cloud))
     lines: list[str] = []
     for name, meaning in _MEANINGS.items():
         full_name = f"placement_orphan_{name}"
@@ -87,13 +82,7 @@ def render(report: Report) -> str:
 def _collect_findings(report: Report) -> _Metrics:
     summary = report.findings["summary"]
     verdicts, stranded, coverage = summary["verdicts"], summary["stranded"], summary["coverage"]
-    amounts: list[Sample] = []
-    for provider, resources in stranded["providers"].items():
-        for cls, amount in resources.items():
-            amounts.append(({"provider": provider, "resource_class": cls}, amount))
-    overcommitted = {
-        cls: figures["overcommitted"] for cls, figures in summary.get("overcommit", {}).items()
-    }
+    overcommit = summary.get("overcommit", {}).items()
     return {
         "findings": _build_kind_samples(summary["kinds"]),
         "findings_left": _build_kind_samples(_count_remaining(report)),
@@ -101,9 +90,15 @@ def _collect_findings(report: Report) -> _Metrics:
         "protected": verdicts["protected"],
         "undecided": verdicts["undecided"],
         "reasons": _count_reasons(report),
-        "stranded": amounts,
-        "stranded_ratio": _build_samples("resource_class", stranded["share_of_claimed"]),
-        "overcommitted_hosts": _build_samples("resource_class", overcommitted),
+        "stranded": [
+            ({"provider": provider, "resource_class": cls}, amount)
+            for provider, resources in stranded["providers"].items()
+            for cls, amount in resources.items()
+        ],
+        "stranded_ratio": _build_samples("resource_class", stranded["share_of_claimed"].items()),
+        "overcommitted_hosts": _build_samples(
+            "resource_class", ((cls, figures["overcommitted"]) for cls, figures in overcommit)
+        ),
         "complete": coverage["complete"],
         "failed_checks": len(coverage["failed_checks"]),
         "silent_hosts": coverage["silent_hosts"],
@@ -125,42 +120,34 @@ def _count_reasons(report: Report) -> list[Sample]:
     ]
 
 
-def _collect_changes(report: Report) -> _Metrics:
-    metrics: _Metrics = {"failed": bool(list_troubles(report))}
-    if report.plan is not None:
-        metrics["planned_changes"] = len(report.plan["changes"])
-    # In check mode nothing was changed.
-    if report.remediation is not None and not report.remediation["check_mode"]:
-        metrics["changes"] = _build_samples("outcome", report.remediation["tally"])
-    return metrics
-
-
-def _collect_times(report: Report, cloud: str) -> _Metrics:
-    """Return when the run was.
+def _collect_run(report: Report, cloud: str) -> _Metrics:
+    """Return what the run changed, and when it was.
 
     cloud: the labels of the cloud, as they are in the textfile of the run before.
     """
     started, finished = report.findings["started_at"], report.findings["finished_at"]
-    ended = _parse_timestamp(finished)
-    # A run that failed repeats when the last run that did not fail ended.
-    success: float | None = ended
-    if list_troubles(report):
-        success = _find_last_success(report.metrics, cloud)
-    return {
-        "last_run_timestamp_seconds": ended,
-        _LAST_SUCCESS: () if success is None else success,
+    ended = datetime.datetime.fromisoformat(finished.removesuffix("Z"))
+    metrics: _Metrics = {
+        "failed": bool(list_troubles(report)),
+        "last_run_timestamp_seconds": ended.replace(tzinfo=datetime.UTC).timestamp(),
         "duration_seconds": seconds_between(started, finished) or 0,
     }
+    if report.plan is not None:
+        metrics["planned_changes"] = len(report.plan["changes"])
+    if report.written:
+        metrics["changes"] = _build_samples("outcome", report.written["tally"].items())
+    # A run that failed repeats when the last run that did not fail ended.
+    success = metrics["last_run_timestamp_seconds"]
+    if metrics["failed"]:
+        success = _find_last_success(report.metrics, cloud)
+    return {**metrics, _LAST_SUCCESS: success}
 
 
-def _count_remaining(report: Report) -> dict[str, int]:
+def _count_remaining(report: Report) -> Mapping[str, int]:
     """Return how many findings of each kind are not remediated."""
-    remediated = list_remediated_findings(report.remediation)
-    counts: collections.Counter[str] = collections.Counter()
-    for entry in report.findings["findings"]:
-        if entry["id"] not in remediated:
-            counts[entry["kind"]] += 1
-    return counts
+    remediated = list_remediated_findings(report)
+    findings = report.findings["findings"]
+    return collections.Counter(each["kind"] for each in findings if each["id"] not in remediated)
 
 
 def _build_kind_samples(counts: Mapping[str, int]) -> list[Sample]:
@@ -172,8 +159,8 @@ def _build_kind_samples(counts: Mapping[str, int]) -> list[Sample]:
     return samples
 
 
-def _build_samples(label: str, values: Mapping[str, float]) -> list[Sample]:
-    return [({label: name}, value) for name, value in values.items()]
+def _build_samples(label: str, values: Iterable[tuple[str, float]]) -> list[Sample]:
+    return [({label: name}, value) for name, value in values]
 
 
 def _format_labels(labels: Mapping[str, str]) -> str:
@@ -186,22 +173,12 @@ def _escape_label_value(value: str) -> str:
     return make_printable(value).replace("\\", "\\\\").replace('"', '\\"')
 
 
-def _parse_timestamp(text: str) -> float:
-    moment = datetime.datetime.fromisoformat(text.removesuffix("Z"))
-    return moment.replace(tzinfo=datetime.UTC).timestamp()
-
-
-def _find_last_success(before: str | None, cloud: str) -> float | None:
-    """Return when a run of this cloud last succeeded, None where the textfile does not say it.
+def _find_last_success(before: str | None, cloud: str) -> float | Iterable[Sample]:
+    """Return when a run of this cloud last succeeded, nothing where the textfile does not say it.
 
     before: the textfile of the run before; None where there is none.
     cloud: the labels of the cloud.
     """
-    line = re.search(
-        rf"^placement_orphan_{_LAST_SUCCESS}{re.escape(cloud)} (\d+(?:\.\d+)?)$",
-        before or "",
-        re.MULTILINE,
-    )
-    if line is None:
-        return None
-    return float(line[1])
+    series = rf"^placement_orphan_{_LAST_SUCCESS}{re.escape(cloud)} (\d+(?:\.\d+)?)$"
+    line = re.search(series, before or "", re.MULTILINE)
+    return float(line[1]) if line else ()

@@ -15,10 +15,8 @@ from ansible.errors import AnsibleActionFail, AnsibleError
 
 from ...module_utils._common.errors import InvalidInput
 from ...module_utils._core.run import folder
-from .._report.diff_names import find_findings_in
 from .._report.notification import Notice
-from .._report.phrases import list_remediated_findings
-from .._report.report import Report
+from .._report.proposed_commands import Ending, format_ending, format_journals, format_undo
 from .._report.report_files import ReportActionModule
 from .._report.status import (
     UNSOUND,
@@ -27,11 +25,10 @@ from .._report.status import (
     determine_status,
     explain_early_end,
 )
+from .._report.view import Report, list_remediated_findings
 from .._stage.action import is_plan_of_findings
 from . import changes, terminal
-from .lines import get_prose_width, leave_out_reasons
-from .next_command import Ending, format_ending, format_journals, format_undo
-from .screen import is_verbose, measure_terminal, print_lines
+from .lines import get_prose_width, is_verbose, leave_out_reasons, measure_terminal, print_lines
 
 # The files of a run, each None if it is not there.
 Documents = Mapping[str, t.Any]
@@ -225,8 +222,9 @@ class RunReportActionModule(ReportActionModule):
         drawn: list[str] = []
         is_shown = not is_own and is_plan_of_findings(documents["plan"], findings)
         if findings and (self._state["detects"] or is_shown):
-            left = _leave_out_changed(findings, remediation)
-            left = leave_out_reasons(left, self._status.message)
+            changed = list_remediated_findings(Report(findings, remediation=remediation))
+            left = [entry for entry in findings["findings"] if entry["id"] not in changed]
+            left = leave_out_reasons({**findings, "findings": left}, self._status.message)
             drawn += terminal.format_findings(
                 left, self._findings, options["kinds"], width, verbose=is_verbose()
             )
@@ -234,7 +232,7 @@ class RunReportActionModule(ReportActionModule):
             return drawn
         if folder.RESTORED in self._state:
             journal = self._get(folder.RESTORED, "journal")
-            names = find_findings_in(self, self._run["folder"])
+            names = changes.find_findings(self, self._run["folder"])
             drawn += changes.format_remediation(remediation, journal, width, names)
             return drawn + format_undo(remediation, journal or "", self._read_context())
         names = findings if is_plan_of_findings(documents["plan"], findings) else None
@@ -262,10 +260,3 @@ class RunReportActionModule(ReportActionModule):
             run=run,
         )
         return format_ending(ending)
-
-
-def _leave_out_changed(findings: t.Any, remediation: t.Any) -> t.Any:
-    """Return the findings without those whose change was made; all of them in check mode."""
-    changed = list_remediated_findings(remediation)
-    left = [entry for entry in findings["findings"] if entry["id"] not in changed]
-    return {**findings, "findings": left}
