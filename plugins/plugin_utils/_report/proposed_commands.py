@@ -86,6 +86,8 @@ OF_PLANS = (
     *(name for name, option in ORPHAN_CLEANUP.options.items() if isinstance(option, Names)),
     *(f"{ORPHAN_CLEANUP.prefix}{name}" for name in ("shard", "plan", "select")),
 )
+# The end of a sentence about such a run.
+_WITHOUT_SCOPE = ", but without its hosts, consumers, projects and kinds"
 
 
 @d.dataclass(frozen=True)
@@ -137,21 +139,18 @@ def build_command(
 
     variables: what is added to its variables. without: the variables that it must not have.
     """
+    words = _describe(playbook, variables, without, check)
     named = _name_playbook(playbook)
     repeated = _repeat_variables((*without, *variables))
     # Still set in a file or in the inventory. An empty list of the command line wins over both.
     given = {name for text in _list_texts() for name in _parse(text)}
-    emptied: dict[str, t.Any] = {
-        name: [] for name in run.scope if name in without and name not in given
-    }
+    emptied = [name for name in run.scope if name in without and name not in given]
     if not named or repeated is None or "orphan_cleanup_shard" in emptied:
-        return _describe(playbook, variables, without, check)
-    options = _list_options()
-    if run.host:
-        options = [*_list_options(["subset"]), "--limit", run.host]
-    parts = [*options, named, *repeated, *_give({**emptied, **variables})]
-    command = _join_command(["ansible-playbook", *parts, *(["--check"] if check else [])])
-    return command or _describe(playbook, variables, without, check)
+        return words
+    options = [*_list_options(["subset"]), "--limit", run.host] if run.host else _list_options()
+    added = _give({**{name: [] for name in emptied}, **variables})
+    parts = [*options, named, *repeated, *added, *(["--check"] if check else [])]
+    return _join_command(["ansible-playbook", *parts]) or words
 
 
 def build_cleanup(variables: Mapping[str, t.Any], run: Context) -> str:
@@ -170,19 +169,19 @@ def build_restore(journal: str, run: Context) -> str:
     """Return the command that restores what a journal has, empty if there is no journal."""
     if not journal:
         return ""
-    variables = {"orphan_cleanup_journal": journal}
+    playbook, variables = "restore_allocations", {"orphan_cleanup_journal": journal}
     if get_started_name().endswith("_orphans") and not run.host:
-        return build_command("restore_allocations", variables, run, without=OF_PLANS)
+        return build_command(playbook, variables, run, without=OF_PLANS)
     # A run for one of several clouds, or of another role, or with variables of its own: only what
     # chooses the cloud can be repeated, and only where that is a name.
     connection = dict(run.connection if run.connection is not None else {"auth": None})
     connection.pop("api_timeout", None)
+    words = _describe(playbook, variables, OF_PLANS, check=False)
     if not set(connection) <= {"cloud", "region_name"} or isinstance(connection.get("cloud"), dict):
-        return _describe("restore_allocations", variables, OF_PLANS, check=False)
+        return words
     chosen = {f"{ORPHAN_CLEANUP.prefix}{name}": value for name, value in connection.items()}
-    named = _name_playbook("restore_allocations") or f"{COLLECTION}.restore_allocations"
-    command = _join_command(["ansible-playbook", named, *_give({**chosen, **variables})])
-    return command or _describe("restore_allocations", variables, OF_PLANS, check=False)
+    named = _name_playbook(playbook) or f"{COLLECTION}.{playbook}"
+    return _join_command(["ansible-playbook", named, *_give({**chosen, **variables})]) or words
 
 
 def _give(variables: Mapping[str, t.Any]) -> list[str]:
@@ -198,13 +197,11 @@ def _describe(
     name = f"{COLLECTION}.{playbook}" if playbook else "the same playbook"
     added = [_format_variable(variable, value) for variable, value in variables.items()]
     added += ["--check"] if check else []
-    left_out = ""
-    if without == OF_PLANS:
-        left_out = ", but without its hosts, consumers, projects and kinds"
-    return (
+    words = (
         f"run {name} with {' and '.join(added)}, and with the inventory, the cloud and the other "
-        f"options of this run{left_out}"
     )
+    words += "options of this run"
+    return words + (_WITHOUT_SCOPE if without == OF_PLANS else "")
 
 
 def _name_playbook(playbook: str) -> str:
@@ -390,11 +387,9 @@ def format_commands(
 def _suggest_next(ending: Ending) -> str:
     if ending.failed:
         return "solve the cause that the message names, and run the same command again"
-    if not ending.plan:
-        return ""
-    if ending.detects_only:
+    if ending.plan and ending.detects_only:
         return build_cleanup({}, ending.run)
-    if ending.check_mode:
+    if ending.plan and ending.check_mode:
         plan = {"orphan_cleanup_plan": ending.plan}
         return build_command("", plan, ending.run, without=OF_PLANS)
     return ""

@@ -53,13 +53,7 @@ _DETAIL = re.compile(f"{UUID.pattern}|{_TIME}")
 
 # What a line is about, with Ansible's own colour for it.
 CHANGED, SKIPPED, WARNING, ERROR, OK = "changed", "skipped", "warning", "error", "ok"
-_COLOURS = {
-    CHANGED: "COLOR_CHANGED",
-    SKIPPED: "COLOR_SKIP",
-    WARNING: "COLOR_WARN",
-    ERROR: "COLOR_ERROR",
-    OK: "COLOR_OK",
-}
+_COLOURS = {CHANGED: "CHANGED", SKIPPED: "SKIP", WARNING: "WARN", ERROR: "ERROR", OK: "OK"}
 
 MAX_WIDTH = 200
 
@@ -136,7 +130,7 @@ def is_verbose() -> bool:
 def print_lines(drawn: Iterable[str]) -> None:
     """Print lines, each in the colour of what it is about."""
     for tone, text in group_by_tone(drawn):
-        colour = getattr(constants, _COLOURS[tone]) if tone else None
+        colour = getattr(constants, f"COLOR_{_COLOURS[tone]}") if tone else None
         Display().display(f"{text}\n", color=colour)
 
 
