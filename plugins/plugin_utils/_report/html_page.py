@@ -17,7 +17,7 @@ import hashlib
 import json
 import re
 import typing as t
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 import jinja2
 from markupsafe import Markup
@@ -27,14 +27,12 @@ from ...module_utils._common.times import format_duration
 from ...module_utils._core.findings.coverage import (
     describe_amounts,
     describe_reading,
-    describe_unjudged_hosts,
 )
 from ...module_utils._core.findings.entries import (
     Coverage,
     Entry,
     EntryProvider,
     FindingsDocument,
-    describe_scope,
     iterate_entries,
 )
 from ...module_utils._core.models.change import DELETE_PROVIDERS
@@ -55,7 +53,6 @@ from .phrases import (
     humanize_amount,
     humanize_amounts,
     list_parts,
-    sort_resource_classes,
 )
 from .proposed_commands import build_cleanup, build_restore, keep_safe, list_safe_hosts
 from .view import (
@@ -65,9 +62,6 @@ from .view import (
     Report,
     build_environment,
     list_items,
-    sort_kinds,
-    sum_hosts,
-    sum_projects,
 )
 
 # How many rows have their details in one piece of JSON, which is parsed when the first of them is
@@ -94,24 +88,14 @@ def render(report: Report) -> str:
         "base-uri 'none'",
         "form-action 'none'",
     )
-    findings = report.findings
-    coverage = findings["summary"]["coverage"]
-    items = list_items(report)
+    items, findings = list_items(report), report.findings
     correlation = correlate_records(findings, report.complaints)
     return _load_template().render(
         policy="; ".join(policy),
         style=Markup(style),
         script=Markup(script),
         report=report,
-        findings=findings,
-        summary=findings["summary"],
-        coverage=coverage,
-        about=describe_scope(findings["scope"]),
-        scope=_describe_scope(findings["scope"], coverage),
-        unjudged=describe_unjudged_hosts(coverage),
-        kinds=sort_kinds(findings["summary"]["kinds"]),
-        hosts=sum_hosts(findings),
-        projects=sum_projects(findings["summary"]["stranded"]),
+        scope=_describe_scope(findings["scope"], findings["summary"]["coverage"]),
         commands=list_commands(report),
         unexplained=correlation["unexplained"],
         items=items,
@@ -338,34 +322,23 @@ def _format_percentage(fraction: float) -> str:
 
 
 _CLASS_LABELS = {"MEMORY_MB": "memory", "DISK_GB": "disk"}
-# What the template uses besides the contents of the report.
-_HELPERS: Mapping[str, t.Any] = {
-    "build_cleanup": build_cleanup,
-    "columns": RESOURCE_COLUMNS,
-    "describe_complaint": describe_complaint,
-    "format_count": format_count,
-    "format_others": format_others,
-    "get_record_subject": get_record_subject,
-    "humanize": humanize_amount,
-    # A file of another version may have a kind of which this one knows nothing.
-    "kinds_by_name": {kind.name: kind for kind in KINDS},
-    "policies": {
-        REMEDIATE: "Changed by default.",
-        OPT_IN: "Changed only if you choose this kind.",
-        REPORT: "Never changed, only reported.",
-    },
-}
-_FILTERS: Mapping[str, Callable[..., t.Any]] = {
-    "class_label": lambda cls: _CLASS_LABELS.get(cls, cls),
-    "number": format_number,
-    "percentage": _format_percentage,
-    "sort_classes": sort_resource_classes,
+_POLICIES = {
+    REMEDIATE: "Changed by default.",
+    OPT_IN: "Changed only if you choose this kind.",
+    REPORT: "Never changed, only reported.",
 }
 
 
 @functools.cache
 def _load_template() -> jinja2.Template:
-    environment = build_environment(_finalize, autoescape=True)
-    environment.globals.update(_HELPERS)
-    environment.filters.update(_FILTERS)
+    helpers = (build_cleanup, describe_complaint, get_record_subject)
+    environment = build_environment(helpers, _finalize, autoescape=True)
+    # A file of another version may have a kind of which this one knows nothing.
+    kinds = {kind.name: kind for kind in KINDS}
+    environment.globals.update(columns=RESOURCE_COLUMNS, kinds_by_name=kinds, policies=_POLICIES)
+    environment.filters.update(
+        class_label=lambda cls: _CLASS_LABELS.get(cls, cls),
+        number=format_number,
+        percentage=_format_percentage,
+    )
     return environment.get_template("page.html.j2")

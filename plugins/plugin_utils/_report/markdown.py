@@ -22,17 +22,8 @@ from ...module_utils._common.text import make_printable
 from ...module_utils._core.findings.coverage import (
     describe_amounts,
     describe_reading,
-    describe_unjudged_hosts,
 )
-from ...module_utils._core.findings.entries import describe_scope
 from ...module_utils._core.models.kinds import get_finding_subject
-from .phrases import (
-    humanize_amount,
-    humanize_amounts,
-    join_counts,
-    list_quota_lines,
-    sort_resource_classes,
-)
 from .view import EntryList, Item, Report, build_environment, list_items, list_troubles
 
 _MARKUP = re.compile(r"[\\`*_\[\]<>|~${}]")
@@ -50,26 +41,12 @@ _LISTS: Mapping[str, EntryList] = {
 
 def render(report: Report) -> str:
     """Return the summary, what went wrong, tables of the entries, and the outcomes."""
-    findings, summary = report.findings, report.findings["summary"]
-    coverage, overcommit = summary["coverage"], summary.get("overcommit", {})
-    text = _load_template().render(
-        report=report,
-        findings=findings,
-        summary=summary,
-        coverage=coverage,
-        about=describe_scope(findings["scope"]),
-        troubles=list_troubles(report),
-        reading=describe_reading(coverage),
-        amounts=describe_amounts(coverage),
-        unjudged=describe_unjudged_hosts(coverage),
-        quota=list_quota_lines(summary["stranded"]),
-        overcommit={cls: each for cls, each in overcommit.items() if each["overcommitted"]},
-        lists=[(title, list_items(report, key)) for title, key in _LISTS.items()],
-    )
+    lists = [(title, list_items(report, key)) for title, key in _LISTS.items()]
+    text = _load_template().render(report=report, lists=lists)
     return re.sub(r"\n{3,}", "\n\n", text).strip("\n") + "\n"
 
 
-def _list_commands(items: Iterable[Item]) -> list[tuple[Item, str]]:
+def list_commands(items: Iterable[Item]) -> list[tuple[Item, str]]:
     """Return the commands that fix what the entries are about, each with its entry."""
     return [(item, command) for item in items for command in item.entry.get("commands", [])]
 
@@ -109,16 +86,14 @@ def escape_text(text: t.Any, limit: int = 400) -> Markup:
 
 @functools.cache
 def _load_template() -> jinja2.Template:
+    helpers = (
+        list_commands,
+        describe_amounts,
+        describe_reading,
+        get_finding_subject,
+        list_troubles,
+    )
     # This escapes everything as Markdown that is not marked; autoescape would do so as HTML.
-    environment = build_environment(escape_text, autoescape=False)
-    environment.globals.update(
-        get_finding_subject=get_finding_subject,
-        humanize=humanize_amount,
-        humanize_amounts=humanize_amounts,
-        join_counts=join_counts,
-        list_commands=_list_commands,
-    )
-    environment.filters.update(
-        code=format_code_span, ours=Markup, sort_classes=sort_resource_classes, text=escape_text
-    )
+    environment = build_environment(helpers, escape_text, autoescape=False)
+    environment.filters.update(code=format_code_span, ours=Markup, text=escape_text)
     return environment.get_template("report.md.j2")

@@ -18,11 +18,13 @@ from pathlib import Path
 import jinja2
 
 from ...module_utils._common.text import format_count
+from ...module_utils._core.findings.coverage import describe_unjudged_hosts
 from ...module_utils._core.findings.entries import (
     ENTRY_LISTS,
     Entry,
     FindingsDocument,
     Stranded,
+    describe_scope,
     get_subject,
     iterate_entries,
 )
@@ -35,6 +37,7 @@ from ...module_utils._core.models.documents import (
 from ...module_utils._core.models.kinds import KINDS
 from ...module_utils._core.models.outcomes import FAILED, SKIPPED
 from ...module_utils._core.models.placement import add_amounts
+from . import phrases
 from .log_correlation import Complaint
 from .phrases import explain_unchanged, get_server_name, label_project, list_hosts, sum_freed
 from .proposed_commands import Context
@@ -262,13 +265,14 @@ def make_natural_key(name: str) -> _NaturalKey:
 
 
 def build_environment(
-    finalize: Callable[[t.Any], t.Any], *, autoescape: bool
+    helpers: Iterable[Callable[..., t.Any]], finalize: Callable[[t.Any], t.Any], *, autoescape: bool
 ) -> jinja2.Environment:
     """Return an environment for the templates, in which nothing undefined is left out silently.
 
+    helpers: what a template calls besides `_HELPERS`, by their own names.
     finalize: is called for the value of each expression.
     """
-    return jinja2.Environment(
+    environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(TEMPLATES),
         autoescape=autoescape,
         finalize=finalize,
@@ -276,3 +280,16 @@ def build_environment(
         trim_blocks=True,
         lstrip_blocks=True,
     )
+    environment.globals.update({each.__name__: each for each in (*_HELPERS, *helpers)})
+    environment.globals["phrases"] = phrases
+    return environment
+
+
+_HELPERS = (
+    describe_scope,
+    describe_unjudged_hosts,
+    format_count,
+    sort_kinds,
+    sum_hosts,
+    sum_projects,
+)
