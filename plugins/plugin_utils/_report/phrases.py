@@ -103,7 +103,7 @@ def join_counts(counts: Mapping[str, int]) -> str:
 
 def count_made(tally: Mapping[str, int]) -> int:
     """Return how many changes were made, by the numbers of their outcomes."""
-    return sum(int(count) for name, count in tally.items() if name not in (SKIPPED, FAILED))
+    return sum(count for name, count in tally.items() if name not in (SKIPPED, FAILED))
 
 
 # --- projects and their quota

@@ -107,9 +107,8 @@ def _list_messages(run: State, forgives: bool = False) -> list[str]:
 
 def _explain_end(run: State, stage: str) -> str:
     """Return a sentence about a stage that did not come to its end."""
-    changed = "nothing was changed"
-    if run[stage].get("journal"):
-        changed = f"what it has changed is in {run[stage]['journal']}"
+    journal = run[stage].get("journal")
+    changed = f"what it has changed is in {journal}" if journal else "nothing was changed"
     return f"The run ended {_DOINGS.get(stage, 'early')}: {changed}."
 
 
@@ -219,7 +218,8 @@ def _count_findings_left(run: State, check_mode: bool) -> int:
     """
     verdicts = run[DETECTED]["summary"]["verdicts"]
     made = 0 if check_mode else count_made(run.get(REMEDIATED, {}).get("tally", {}))
-    return int(verdicts["orphaned"]) + int(verdicts["drifted"]) - made
+    found: int = verdicts["orphaned"] + verdicts["drifted"]
+    return found - made
 
 
 def build_artifacts(
@@ -228,29 +228,28 @@ def build_artifacts(
     """Return what a run hands to the jobs that follow it, as `set_stats` takes it.
 
     Numbers, kinds, UUIDs, versions and paths: no text that somebody in the cloud chose. Each field
-    has one type, whatever the run did and whatever the templates of an ansible-core make of
-    numbers.
+    has one type, whatever the run did.
 
     host: the inventory host that the artifacts are for, when there are several; else empty.
     """
     summary = run.get(DETECTED, {}).get("summary", {})
     planned, remediated = run.get(PLANNED, {}), run.get(REMEDIATED, {})
-    packed = str(planned.get("packed") or "")
+    packed = planned.get("packed") or ""
     described: t.Any = {
         "versions": _list_versions(run),
         "outcome": name_outcome(run, check_mode),
-        "check_mode": bool(check_mode),
+        "check_mode": check_mode,
         # A run that applies a plan reads only the consumers of that plan.
         "complete": bool(summary.get("coverage", {}).get("complete")),
-        "verdicts": _convert_counts(summary.get("verdicts")),
-        "kinds": _convert_counts(summary.get("kinds")),
-        "stranded": _convert_counts(summary.get("stranded", {}).get("resource_classes")),
-        "planned": int(planned.get("changes") or 0),
+        "verdicts": summary.get("verdicts", {}),
+        "kinds": summary.get("kinds", {}),
+        "stranded": summary.get("stranded", {}).get("resource_classes", {}),
+        "planned": planned.get("changes") or 0,
         "changes": _list_changes(packed),
-        "outcomes": _convert_counts(remediated.get("tally")),
-        "output_dir": str(output_dir),
-        "output_lost": str(planned.get("output_lost") or ""),
-        "journal": str(remediated.get("journal") or ""),
+        "outcomes": remediated.get("tally") or {},
+        "output_dir": output_dir,
+        "output_lost": planned.get("output_lost") or "",
+        "journal": remediated.get("journal") or "",
     }
     # Both packs together must not exceed what AWX keeps, and without the journal nothing can be
     # restored. An empty plan is refused by the job that it is given to.
@@ -266,15 +265,8 @@ def _list_versions(run: State) -> dict[str, str]:
     versions = [run.get(stage, {}).get("versions", {}) for stage in (REMEDIATED, DETECTED)]
     # It need not be installed on the controller, where this code runs.
     sdk = next(filter(None, (each.get("openstacksdk") for each in versions)), "")
-    return {
-        "collection": read_running_version(),
-        "ansible_core": ANSIBLE_VERSION,
-        "openstacksdk": str(sdk),
-    }
-
-
-def _convert_counts(counts: Mapping[str, t.Any] | None) -> dict[str, int]:
-    return {str(name): int(count) for name, count in (counts or {}).items()}
+    collection = read_running_version()
+    return {"collection": collection, "ansible_core": ANSIBLE_VERSION, "openstacksdk": sdk}
 
 
 def _list_changes(packed: str) -> list[str]:
@@ -289,7 +281,5 @@ def build_journal_artifact(packed: str, host: str = "") -> dict[str, t.Any]:
 
     host: as for `build_artifacts`.
     """
-    journal = [packed]
-    return {
-        "orphan_cleanup_journal": {"by_host": {make_host_key(host): journal}} if host else journal
-    }
+    journal: t.Any = {"by_host": {make_host_key(host): [packed]}} if host else [packed]
+    return {"orphan_cleanup_journal": journal}

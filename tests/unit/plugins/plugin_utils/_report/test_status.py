@@ -363,18 +363,6 @@ def test_plan_makes_room_for_the_journal_without_which_nothing_is_restored() -> 
     assert predicted["orphan_cleanup_plan"] == run["planned"]["packed"]
 
 
-def test_numbers_are_numbers_whatever_a_template_made_of_them() -> None:
-    run = _whole_run()
-    run["planned"]["changes"] = "2"
-    run["remediated"]["tally"] = {"removed": "2"}
-    run["detected"]["summary"]["coverage"]["complete"] = None
-
-    described = build_artifacts(run, "/out", check_mode=False)["orphan_cleanup_run"]
-
-    assert (described["planned"], described["outcomes"]) == (2, {"removed": 2})
-    assert described["complete"] is False
-
-
 @pytest.mark.parametrize("journal", [None, ""])
 def test_a_run_that_wrote_nothing_has_no_journal(journal: str | None) -> None:
     run = {"detects": True, "remediated": {"tally": {}, "journal": journal}}
