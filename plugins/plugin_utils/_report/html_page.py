@@ -22,14 +22,9 @@ from collections.abc import Iterable, Iterator, Mapping
 import jinja2
 from markupsafe import Markup
 
-from ...module_utils._common.text import format_count, make_printable
+from ...module_utils._common.text import make_printable
 from ...module_utils._common.times import format_duration
-from ...module_utils._core.findings.coverage import (
-    describe_amounts,
-    describe_reading,
-)
 from ...module_utils._core.findings.entries import (
-    Coverage,
     Entry,
     EntryProvider,
     FindingsDocument,
@@ -38,10 +33,8 @@ from ...module_utils._core.findings.entries import (
 from ...module_utils._core.models.change import DELETE_PROVIDERS
 from ...module_utils._core.models.documents import (
     ChangeDocument,
-    MigrationDocument,
     RemovalDocument,
     ScopeDocument,
-    ServerDocument,
 )
 from ...module_utils._core.models.kind import OPT_IN, REMEDIATE, REPORT
 from ...module_utils._core.models.kinds import KINDS
@@ -88,15 +81,12 @@ def render(report: Report) -> str:
         "base-uri 'none'",
         "form-action 'none'",
     )
-    items, findings = list_items(report), report.findings
-    correlation = correlate_records(findings, report.complaints)
+    items, correlation = list_items(report), correlate_records(report.findings, report.complaints)
     return _load_template().render(
         policy="; ".join(policy),
         style=Markup(style),
         script=Markup(script),
         report=report,
-        scope=_describe_scope(findings["scope"], findings["summary"]["coverage"]),
-        commands=list_commands(report),
         unexplained=correlation["unexplained"],
         items=items,
         index=_encode_list(map(_build_index, items)),
@@ -105,40 +95,11 @@ def render(report: Report) -> str:
     )
 
 
-def _describe_scope(scope: ScopeDocument, coverage: Coverage) -> list[tuple[str, str]]:
-    """Return what a reading was narrowed to, and of how many servers it checked the amounts."""
-    groups: Mapping[str, t.Any] = scope.get("groups") or {}
-    projects = scope["projects"]
-    named = zip(projects, scope.get("project_names") or [""] * len(projects), strict=True)
-    lists = {
-        "hosts": scope["hosts"],
-        "consumers": scope["consumers"],
-        "projects": [f"{name} ({uuid})" if name else uuid for uuid, name in named],
-        "kinds": scope["kinds"],
-        "aggregates": groups.get("aggregate_names", ()),
-        "availability zones": groups.get("availability_zones", ()),
-        "cells": groups.get("cells", ()),
-        "mode": [] if scope["mode"] == "full" else [scope["mode"]],
-        "reading": [describe_reading(coverage)],
-        "amounts": [describe_amounts(coverage)],
-    }
-    texts = [(label, ", ".join(names)) for label, names in lists.items()]
-    return [(label, text) for label, text in texts if text]
-
-
-def list_commands(report: Report) -> list[tuple[str, str]]:
-    """Return what a reader may do next, with labels; nothing that would be refused."""
-    commands = []
-    unsound = report.findings["summary"]["coverage"]["failed_checks"]
-    changes = report.plan["changes"] if report.plan else []
-    if report.plan_path and changes and not report.written and not unsound:
-        variables = {"orphan_cleanup_plan": keep_safe(report.plan_path)}
-        label = f"Make exactly the {format_count(len(changes), 'change', 'changes')} of this plan"
-        commands.append((label, build_cleanup(variables, report.run)))
-    if report.journal:
-        text = build_restore(keep_safe(report.journal), report.run)
-        commands.append(("Restore what this run changed", text))
-    return [*commands, ("Look again, without changing anything", build_cleanup({}, report.run))]
+def name_projects(scope: ScopeDocument) -> list[str]:
+    """Return the projects in the scope, each with its name if that is known."""
+    names = scope.get("project_names") or [""] * len(scope["projects"])
+    pairs = zip(scope["projects"], names, strict=True)
+    return [f"{name} ({uuid})" if name else uuid for uuid, name in pairs]
 
 
 # --- the rows of the table, and what they unfold to
@@ -250,29 +211,19 @@ def _describe_subject(entry: Entry) -> list[tuple[str, str]]:
     }
     server, migration, service = entry["server"], entry["migration"], entry["service"]
     if server:
+        task = f", task {server['task_state']}" if server["task_state"] else ""
+        state = f"{server['status']}{task}, on {server['host'] or 'no host'}"
         facts |= {"Server": server["name"], "Server UUID": server["uuid"]}
-        facts["Server state"] = _describe_server(server)
+        facts["Server state"] = state if server["status"] else ""
     if migration:
-        facts["Migration"] = _describe_migration(migration)
+        places = [migration[end] or "nowhere" for end in ("source_compute", "dest_compute")]
+        named = (migration["uuid"], migration["type"], migration["status"], " → ".join(places))
+        facts["Migration"] = ", ".join(map(str, named))
     if service:
-        state = service["state"] or "state unknown"
-        where = f"{service['binary']} on {service['host']}"
-        facts["Service"] = f"{where}, {service['status']}, {state}"
+        state = f"{service['status']}, {service['state'] or 'state unknown'}"
+        facts["Service"] = f"{service['binary']} on {service['host']}, {state}"
         facts["Disabled because"] = service["disabled_reason"]
     return [(label, str(text)) for label, text in facts.items() if text not in (None, "")]
-
-
-def _describe_server(server: ServerDocument) -> str:
-    if not server["status"]:
-        return ""
-    task = f", task {server['task_state']}" if server["task_state"] else ""
-    return f"{server['status']}{task}, on {server['host'] or 'no host'}"
-
-
-def _describe_migration(migration: MigrationDocument) -> str:
-    places = [migration[end] or "nowhere" for end in ("source_compute", "dest_compute")]
-    named = (migration["uuid"], migration["type"], migration["status"], " → ".join(places))
-    return ", ".join(map(str, named))
 
 
 # --- the two ways into the page
@@ -331,8 +282,8 @@ _POLICIES = {
 
 @functools.cache
 def _load_template() -> jinja2.Template:
-    helpers = (build_cleanup, describe_complaint, get_record_subject)
-    environment = build_environment(helpers, _finalize, autoescape=True)
+    helpers = (build_cleanup, build_restore, describe_complaint, get_record_subject, keep_safe)
+    environment = build_environment((*helpers, name_projects), _finalize, autoescape=True)
     # A file of another version may have a kind of which this one knows nothing.
     kinds = {kind.name: kind for kind in KINDS}
     environment.globals.update(columns=RESOURCE_COLUMNS, kinds_by_name=kinds, policies=_POLICIES)

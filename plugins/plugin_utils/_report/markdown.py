@@ -19,10 +19,6 @@ import jinja2
 from markupsafe import Markup
 
 from ...module_utils._common.text import make_printable
-from ...module_utils._core.findings.coverage import (
-    describe_amounts,
-    describe_reading,
-)
 from ...module_utils._core.models.kinds import get_finding_subject
 from .view import EntryList, Item, Report, build_environment, list_items, list_troubles
 
@@ -86,13 +82,7 @@ def escape_text(text: t.Any, limit: int = 400) -> Markup:
 
 @functools.cache
 def _load_template() -> jinja2.Template:
-    helpers = (
-        list_commands,
-        describe_amounts,
-        describe_reading,
-        get_finding_subject,
-        list_troubles,
-    )
+    helpers = (get_finding_subject, list_commands, list_troubles)
     # This escapes everything as Markdown that is not marked; autoescape would do so as HTML.
     environment = build_environment(helpers, escape_text, autoescape=False)
     environment.filters.update(code=format_code_span, ours=Markup, text=escape_text)

@@ -18,7 +18,11 @@ from pathlib import Path
 import jinja2
 
 from ...module_utils._common.text import format_count
-from ...module_utils._core.findings.coverage import describe_unjudged_hosts
+from ...module_utils._core.findings.coverage import (
+    describe_amounts,
+    describe_reading,
+    describe_unjudged_hosts,
+)
 from ...module_utils._core.findings.entries import (
     ENTRY_LISTS,
     Entry,
@@ -264,6 +268,12 @@ def make_natural_key(name: str) -> _NaturalKey:
 # --- templates
 
 
+_HELPERS = (
+    *(describe_amounts, describe_reading, describe_scope, describe_unjudged_hosts, format_count),
+    *(sort_kinds, sum_hosts, sum_projects),
+)
+
+
 def build_environment(
     helpers: Iterable[Callable[..., t.Any]], finalize: Callable[[t.Any], t.Any], *, autoescape: bool
 ) -> jinja2.Environment:
@@ -283,13 +293,3 @@ def build_environment(
     environment.globals.update({each.__name__: each for each in (*_HELPERS, *helpers)})
     environment.globals["phrases"] = phrases
     return environment
-
-
-_HELPERS = (
-    describe_scope,
-    describe_unjudged_hosts,
-    format_count,
-    sort_kinds,
-    sum_hosts,
-    sum_projects,
-)
