@@ -268,10 +268,9 @@ def make_natural_key(name: str) -> _NaturalKey:
 # --- templates
 
 
-_HELPERS = (
-    *(describe_amounts, describe_reading, describe_scope, describe_unjudged_hosts, format_count),
-    *(sort_kinds, sum_hosts, sum_projects),
-)
+# What the templates call: sentences about what was read, and sums.
+_SENTENCES = (describe_amounts, describe_reading, describe_scope, describe_unjudged_hosts)
+_SUMS = (format_count, sort_kinds, sum_hosts, sum_projects)
 
 
 def build_environment(
@@ -279,7 +278,7 @@ def build_environment(
 ) -> jinja2.Environment:
     """Return an environment for the templates, in which nothing undefined is left out silently.
 
-    helpers: what a template calls besides `_HELPERS`, by their own names.
+    helpers: what a template calls besides the above, by their own names.
     finalize: is called for the value of each expression.
     """
     environment = jinja2.Environment(
@@ -290,6 +289,6 @@ def build_environment(
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.globals.update({each.__name__: each for each in (*_HELPERS, *helpers)})
+    environment.globals.update({each.__name__: each for each in (*_SENTENCES, *_SUMS, *helpers)})
     environment.globals["phrases"] = phrases
     return environment

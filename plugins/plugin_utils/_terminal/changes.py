@@ -137,14 +137,12 @@ def _name_side(contents: t.Any, names: Mapping[str, str]) -> t.Any:
     named: dict[str, t.Any] = {}
     for consumer, body in contents.items():
         # Of a tree of providers, the contents have the names already.
-        if not isinstance(body, dict) or "allocations" not in body:
+        if isinstance(body, dict) and "allocations" in body:
+            pairs = (body["allocations"] or {}).items()
+            allocations = {add_name(provider): amounts for provider, amounts in pairs}
+            named[add_name(consumer)] = {**body, "allocations": allocations}
+        else:
             named[consumer] = body
-            continue
-        allocations = (body["allocations"] or {}).items()
-        named[add_name(consumer)] = {
-            **body,
-            "allocations": {add_name(provider): amounts for provider, amounts in allocations},
-        }
     return named
 
 

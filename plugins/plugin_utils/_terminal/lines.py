@@ -171,7 +171,7 @@ def cut_to_width(name: t.Any, room: int) -> str:
     return shown
 
 
-def wrap(text: str, width: int, first: str = "", others: str = "") -> list[str]:
+def wrap_text(text: str, width: int, first: str = "", others: str = "") -> list[str]:
     """Return a text as lines that are no wider than a terminal.
 
     first, others: what precedes the first line, and what precedes all others.
@@ -187,13 +187,9 @@ def wrap(text: str, width: int, first: str = "", others: str = "") -> list[str]:
     return [line.replace(_FILLER, "") for line in lines]
 
 
-def wrap_text(text: str, width: int) -> list[str]:
-    return wrap(text, width)
-
-
 def wrap_item(text: str, width: int) -> list[str]:
     """Return one of several paragraphs, whose first line stands out."""
-    return wrap(text, width, "", "    ")
+    return wrap_text(text, width, "", "    ")
 
 
 def wrap_path(text: str, width: int) -> list[str]:
@@ -203,7 +199,7 @@ def wrap_path(text: str, width: int) -> list[str]:
 
 def format_remark(text: str, width: int, tone: str | None = None) -> list[str]:
     """Return a sentence with names in it, in a tone; nothing for an empty one."""
-    return paint(wrap(make_printable(text), width), tone)
+    return paint(wrap_text(make_printable(text), width), tone)
 
 
 def format_failed_checks(reasons: Iterable[str], width: int) -> list[str]:
@@ -252,7 +248,7 @@ def format_server(entry: Entry | GuestEntry, width: int) -> str:
 def format_field(label: str, text: str, width: int) -> list[str]:
     """Return a text after its label; nothing for an empty one."""
     start = f"    {label:{_LABEL_WIDTH}}"
-    return wrap(make_printable(text), width, start, " " * len(start))
+    return wrap_text(make_printable(text), width, start, " " * len(start))
 
 
 def format_command_field(label: str, command: str) -> str:

@@ -73,7 +73,6 @@ from .lines import (
     format_write,
     get_prose_width,
     is_cut,
-    wrap,
     wrap_path,
     wrap_text,
 )
@@ -315,7 +314,7 @@ def _format_kinds(entries: Iterable[Entry], width: int) -> list[str]:
     for kind, count in counts.items():
         start = f"{kind:{column}}  {count:{digits}}  "
         meaning = _MEANINGS.get(kind, "a kind of another version")
-        lines += wrap(meaning, width, start, " " * len(start))
+        lines += wrap_text(meaning, width, start, " " * len(start))
     return lines
 
 
