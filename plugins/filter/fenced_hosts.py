@@ -54,7 +54,7 @@ from ..module_utils._common.errors import InvalidInput
 
 def fenced_hosts(value: t.Any, targets: t.Iterable[str]) -> list[str]:
     # Ansible reads all filters of a collection in each task that uses one of them.
-    from ..plugin_utils._variables.answers import select_fenced_hosts
+    from ..plugin_utils._variables.values import select_fenced_hosts
 
     try:
         return select_fenced_hosts(value, targets)

@@ -45,7 +45,7 @@ _value:
 
 import typing as t
 
-from ..plugin_utils._variables.paths import choose_document
+from ..plugin_utils._variables.values import choose_document
 
 
 class FilterModule:

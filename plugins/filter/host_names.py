@@ -59,7 +59,7 @@ import typing as t
 from ansible.errors import AnsibleFilterError
 
 from ..module_utils._common.errors import InvalidInput
-from ..plugin_utils._variables.answers import read_host_names
+from ..plugin_utils._variables.values import read_host_names
 
 
 def host_names(answer: t.Any, variable: str, split: bool = True) -> list[str]:

@@ -58,7 +58,7 @@ _value:
 
 import typing as t
 
-from ..plugin_utils._variables.paths import build_host_path
+from ..plugin_utils._variables.values import build_host_path
 
 
 class FilterModule:

@@ -20,10 +20,8 @@ from ......plugins.modules import validate_variables
 from ......plugins.plugin_utils._hosts.drain import build_drain_artifact
 from ......plugins.plugin_utils._report.status import build_artifacts, build_journal_artifact
 from ......plugins.plugin_utils._variables.checks import Run, explain_emptied
-from ......plugins.plugin_utils._variables.command_line import find_lost_texts
-from ......plugins.plugin_utils._variables.mentions import find_mentioned
-from ......plugins.plugin_utils._variables.roles import find_faults, format_faults
-from ......plugins.plugin_utils._variables.unknown import Variables
+from ......plugins.plugin_utils._variables.roles import Variables, format_faults
+from ......plugins.plugin_utils._variables.texts import find_lost_texts, find_mentioned
 from .....integration.bad_variables import BAD, LONG, Bad
 
 ROOT = Path(__file__).parents[5]
@@ -80,9 +78,9 @@ def judge(
     def find_used(names: t.Collection[str]) -> set[str]:
         return find_mentioned(names, [defined])
 
-    return find_faults(
-        Variables(ROLES[role], ROLES, run, defined, extra, values, find_used, lambda: list(texts))
-    )
+    return Variables(
+        ROLES[role], ROLES, run, defined, extra, values, find_used, lambda: list(texts)
+    ).find_faults()
 
 
 def find_row_faults(row: Bad) -> list[str]:
