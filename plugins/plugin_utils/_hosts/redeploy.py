@@ -152,5 +152,5 @@ def _describe_allocations(
     unmovable = _explain_unmovable(stranded, found)
     if unmovable:
         return [_build_line("allocations", _MISSING, f"{reason} {unmovable}")]
-    advice = "Each is proven to be on the host: set host_decommission_rewrite_allocations to true."
+    advice = "Each is proven to be on the host: add allocations to host_decommission_restore."
     return [_build_line("allocations", _MISSING, f"{reason} {advice}")]

@@ -329,10 +329,6 @@ def _check_file(value: str) -> str:
     return "and there is no such file." if is_missing else ""
 
 
-def _check_moves_journal(value: t.Any) -> str:
-    return _check_file(build_host_path(value)) if _is_path(value) else ""
-
-
 def _check_guests(value: list[t.Any], run: Run) -> str:
     for entry in value if run.has_files else ():
         # Any other entry is a result itself.
@@ -371,20 +367,24 @@ def _is_path(value: t.Any) -> bool:
 
 
 def _check_journal(value: t.Any, run: Run) -> str:
-    if run.entry_point != "restore":
+    if run.entry_point not in _READS_JOURNALS:
         return ""
     journal = choose_document(value, run.host)
-    if not journal:
+    # Without one, a host returns by all journals in its folder.
+    if not journal and run.entry_point == "restore":
         if isinstance(value, Mapping):
             return f"has no journal for the host {run.host}."
         return "is empty: set it to the path of the journal to restore from, or to its records."
-    if run.has_files and _is_path(value) and not os.path.exists(journal):
+    if journal and run.has_files and _is_path(value) and not os.path.exists(journal):
         return (
             f"is {show_value(value)}, and there is no file {make_printable(journal)}: name the "
             "journal of the run that you want to undo."
         )
     return ""
 
+
+# The entry points that read journals.
+_READS_JOURNALS = ("drain", "restore", "return")
 
 # What depends on the run, by the names of the options.
 _CHECKS: Mapping[str, Callable[[t.Any, Run], str]] = {
@@ -400,7 +400,6 @@ _FILE_CHECKS: Mapping[str, Callable[[t.Any], str]] = {
     "client_cert": _check_file,
     "client_key": _check_file,
     "metrics_path": _check_metrics_folder,
-    "moves_journal": _check_moves_journal,
     "output_dir": _check_output_dir,
     "state": _check_written_file,
 }

@@ -212,9 +212,11 @@ class Variables:
     def _judge_foreign(self, name: str, other: Role) -> str:
         """Return what to write instead of a variable of another role, empty if it may stay."""
         short, value = name.removeprefix(other.prefix), self.extra[name]
-        # The kinds of that role are others.
-        is_other = "hypervisor_cleanup" in (other.name, self.role.name)
-        ours = [] if short == "remediate_kinds" and is_other else self._find_meant(short)
+        # The kinds and the journals of that role are others.
+        others = {"journal"}
+        if "hypervisor_cleanup" in (other.name, self.role.name):
+            others.add("remediate_kinds")
+        ours = [] if short in others else self._find_meant(short)
         # The answers to a survey are for all jobs of a workflow, too.
         if _WORKFLOW in self.extra and (_ARTIFACTS.fullmatch(name) or _is_empty(value)):
             return ""

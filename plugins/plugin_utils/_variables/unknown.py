@@ -35,6 +35,14 @@ _RENAMED = {"forgotten_min_age": "unknown_min_age", "parked_min_age": "unconfirm
 REMOVED = {
     "host_decommission_stuck_min_age": "2.0.0, because it had no effect: leave it out.",
     "host_decommission_drained_reason": "3.0.0: write host_decommission_disabled_reason.",
+    "host_decommission_moves_journal": "3.0.0: write host_decommission_journal.",
+    "host_decommission_rewrite_allocations": (
+        "3.0.0: add allocations to host_decommission_restore, beside what else is restored."
+    ),
+    "hypervisor_cleanup_delay": (
+        "3.0.0: leave it out; the log is read every 15 seconds, and hypervisor_cleanup_retries "
+        "says how often."
+    ),
     "orphan_cleanup_known_for": (
         "3.0.0: write orphan_cleanup_min_sightings, the number of runs that must have seen a "
         "finding."
