@@ -28,6 +28,7 @@ from ..plugin_utils._stage.controller import is_on_controller
 from ..plugin_utils._variables.checks import Run, explain_emptied, is_omitted
 from ..plugin_utils._variables.roles import IGNORED, Variables, format_faults
 from ..plugin_utils._variables.texts import find_lost_texts, find_mentioned, is_import, list_tags
+from ..plugin_utils._variables.values import read_fenced
 
 ROLES = {role.name: role for role in (ORPHAN_CLEANUP, HOST_DECOMMISSION, HYPERVISOR_CLEANUP)}
 
@@ -85,6 +86,9 @@ class ActionModule(ActionBase):
         ).find_faults()
         if faults:
             return {"failed": True, "msg": format_faults(faults)}
+        if role is HOST_DECOMMISSION:
+            fenced = read_fenced(values.get("host_decommission_fenced"))
+            return {"changed": False, "fenced": fenced}
         if role is not ORPHAN_CLEANUP or options["extra_only"]:
             return {"changed": False}
         return {"changed": False, "run": self._begin_run(options["entry_point"], variables)}

@@ -15,7 +15,7 @@ import hashlib
 import os
 import re
 import typing as t
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 
 from ...module_utils._common.errors import InvalidInput
 from ...module_utils._common.text import show_value
@@ -99,15 +99,6 @@ def _is_host(name: str) -> bool:
     """Return whether a name is no truth value, and neither nothing nor a list in a text."""
     is_truth_value = name.lower() in _YES | _NO | _UNCLEAR
     return not is_truth_value and name[0] not in "[{" and len(name.split()) == 1
-
-
-def select_fenced_hosts(value: t.Any, targets: Iterable[str]) -> list[str]:
-    """Return which of the hosts of a run are fenced by the operator's word.
-
-    A host that is named and is not one of them is left out: the word is about this run only.
-    """
-    fenced = read_fenced(value)
-    return [host for host in targets if fenced is True or (fenced and host in fenced)]
 
 
 def make_folder_name(host: str) -> str:

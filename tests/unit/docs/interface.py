@@ -46,7 +46,7 @@ def read_interface(root: Path) -> Interface:
         ),
         "playbooks": _list_files(root / "playbooks", "*.yml"),
         "modules": _list_files(root / "plugins" / "modules", "*.py"),
-        "filters": _list_files(root / "plugins" / "filter", "*.py"),
+        "filters": _list_files(root / "plugins" / "filter", "*.yml"),
         "options": sorted(_iterate_module_names(root, _iterate_option_names)),
         "return values": sorted(_iterate_module_names(root, _iterate_return_names)),
         "metrics": sorted(set(metrics)),
