@@ -25,10 +25,9 @@ from ..module_utils._hypervisors.hypervisor_cleanup import HYPERVISOR_CLEANUP
 from ..modules import validate_variables
 from ..plugin_utils._stage.action import read_argument_spec
 from ..plugin_utils._stage.controller import is_on_controller
-from ..plugin_utils._variables.checks import Run, explain_emptied, is_omitted
+from ..plugin_utils._variables.checks import Run, explain_emptied, is_omitted, read_fenced
 from ..plugin_utils._variables.roles import IGNORED, Variables, format_faults
 from ..plugin_utils._variables.texts import find_lost_texts, find_mentioned, is_import, list_tags
-from ..plugin_utils._variables.values import read_fenced
 
 ROLES = {role.name: role for role in (ORPHAN_CLEANUP, HOST_DECOMMISSION, HYPERVISOR_CLEANUP)}
 

@@ -33,7 +33,7 @@ from ...module_utils._core.models.kind import REPORT
 from ...module_utils._core.models.kinds import KINDS, rename_kind
 from ...module_utils._core.options.exclusions import Exclusions
 from ...module_utils._core.run.pack import find_packs
-from .values import build_host_path, choose_document, read_fenced
+from .values import build_host_path, choose_document, read_host_names
 
 
 @d.dataclass(frozen=True)
@@ -84,6 +84,12 @@ _REPORTED_KINDS = frozenset(kind.name for kind in KINDS if kind.by_default == RE
 _UNSAFE = "!unsafe"
 _LEADING_ZERO = re.compile(r"\s*[+-]?0[0-9]+\s*")
 _PERCENT = re.compile(r"\s*([0-9]{1,3}(?:\.[0-9]+)?)\s*%\s*")
+
+# A survey and the command line give a truth value as a text.
+_YES = frozenset({"true", "yes"})
+_NO = frozenset({"false", "no", ""})
+# Ansible takes these for truth values too. They are refused, because such a word must be clear.
+_UNCLEAR = frozenset({"0", "1", "off", "on", "t", "f", "y", "n"})
 
 # Values that version 3.0.0 no longer has, and what to write instead.
 # `docs/porting-to-3.0.md` lists them all.
@@ -348,6 +354,38 @@ def _check_url(value: str, _run: Run) -> str:
     if not value or re.match(r"https?://[^/]", value):
         return ""
     return "is not an address: it must begin with https:// or http://."
+
+
+def read_fenced(value: t.Any) -> bool | list[str]:
+    """Return whether the named hosts are fenced, or the names of those that are.
+
+    Nothing but the word of the operator makes a host fenced: it is never concluded from the state
+    of a service.
+
+    Raises InvalidInput, with the end of a sentence, for anything that is neither.
+    """
+    if value is None or isinstance(value, bool):
+        return bool(value)
+    word = value.strip().lower() if isinstance(value, str) else None
+    if word in _YES | _NO:
+        return word in _YES
+    try:
+        names = read_host_names(value, "host_decommission_fenced")
+    except InvalidInput:
+        names = [""]
+    # 1 and 0 are refused too: with this word, nothing is guessed.
+    if all(map(_is_host, names)):
+        return names
+    raise InvalidInput(
+        f"is {show_value(value)}, which is neither true nor false nor a list of hosts: write true "
+        "if no guest can still run on the hosts of host_decommission_target."
+    )
+
+
+def _is_host(name: str) -> bool:
+    """Return whether a name is no truth value, and neither nothing nor a list in a text."""
+    is_truth_value = name.lower() in _YES | _NO | _UNCLEAR
+    return not is_truth_value and name[0] not in "[{" and len(name.split()) == 1
 
 
 def _check_fenced(value: t.Any, _run: Run) -> str:

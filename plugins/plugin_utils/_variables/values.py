@@ -18,14 +18,7 @@ import typing as t
 from collections.abc import Mapping
 
 from ...module_utils._common.errors import InvalidInput
-from ...module_utils._common.text import show_value
 from ...module_utils._core.run.pack import find_packs
-
-# A survey and the command line give a truth value as a text.
-_YES = frozenset({"true", "yes"})
-_NO = frozenset({"false", "no", ""})
-# Ansible takes these for truth values too. They are refused, because such a word must be clear.
-_UNCLEAR = frozenset({"0", "1", "off", "on", "t", "f", "y", "n"})
 
 # In which part of a path the host is named.
 FOLDER, PARENT, NAME = PLACES = ("folder", "parent", "name")
@@ -67,38 +60,6 @@ def _remove_quotes(text: str) -> str:
     # In a survey all that is typed is a part of the answer, and no name of a host has a quote.
     quoted = re.fullmatch(r"(['\"])(.*)\1", text.strip(), re.DOTALL)
     return quoted[2] if quoted else text.strip()
-
-
-def read_fenced(value: t.Any) -> bool | list[str]:
-    """Return whether the named hosts are fenced, or the names of those that are.
-
-    Nothing but the word of the operator makes a host fenced: it is never concluded from the state
-    of a service.
-
-    Raises InvalidInput, with the end of a sentence, for anything that is neither.
-    """
-    if value is None or isinstance(value, bool):
-        return bool(value)
-    word = value.strip().lower() if isinstance(value, str) else None
-    if word in _YES | _NO:
-        return word in _YES
-    try:
-        names = read_host_names(value, "host_decommission_fenced")
-    except InvalidInput:
-        names = [""]
-    # 1 and 0 are refused too: with this word, nothing is guessed.
-    if all(map(_is_host, names)):
-        return names
-    raise InvalidInput(
-        f"is {show_value(value)}, which is neither true nor false nor a list of hosts: write true "
-        "if no guest can still run on the hosts of host_decommission_target."
-    )
-
-
-def _is_host(name: str) -> bool:
-    """Return whether a name is no truth value, and neither nothing nor a list in a text."""
-    is_truth_value = name.lower() in _YES | _NO | _UNCLEAR
-    return not is_truth_value and name[0] not in "[{" and len(name.split()) == 1
 
 
 def make_folder_name(host: str) -> str:

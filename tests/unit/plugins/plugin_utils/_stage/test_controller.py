@@ -175,8 +175,7 @@ def test_filters_import_little_because_each_task_reads_them() -> None:
     assert read == [
         "module_utils._common.errors",
         "module_utils._core.run.pack",
-        "plugin_utils._variables.answers",
-        "plugin_utils._variables.paths",
+        "plugin_utils._variables.values",
     ]
 
 

@@ -14,7 +14,6 @@ import pytest
 from ansible.errors import AnsibleFilterError
 
 from ......plugins.filter.roles import host_names
-from ......plugins.module_utils._common.errors import InvalidInput
 from ......plugins.plugin_utils._variables.values import (
     NAME,
     PARENT,
@@ -22,7 +21,6 @@ from ......plugins.plugin_utils._variables.values import (
     build_host_path,
     choose_document,
     make_folder_name,
-    read_fenced,
 )
 
 
@@ -220,54 +218,3 @@ def test_an_answer_without_a_name_does_not_mean_all_hosts(answer: t.Any) -> None
 )
 def test_a_text_can_be_one_name(answer: t.Any, names: list[str]) -> None:
     assert host_names(answer, "host_decommission_target", split=False) == names
-
-
-# The operator's word that hosts are fenced: taken literally.
-
-
-@pytest.mark.parametrize(
-    ("value", "fenced"),
-    [
-        (True, True),
-        ("true", True),
-        (" Yes ", True),
-        (False, False),
-        (None, False),
-        ("", False),
-        ("false", False),
-        ("no", False),
-        ([], []),
-        ("compute-2", ["compute-2"]),
-        ("compute-2, compute-1", ["compute-2", "compute-1"]),
-        (["compute-1"], ["compute-1"]),
-        (["'compute-1'"], ["compute-1"]),
-        ("Compute-1", ["Compute-1"]),
-    ],
-)
-def test_only_the_hosts_that_are_named_are_fenced(value: t.Any, fenced: bool | list[str]) -> None:
-    assert read_fenced(value) == fenced
-
-
-@pytest.mark.parametrize(
-    "value",
-    [
-        0,
-        1,
-        1.0,
-        "1",
-        ["yes"],
-        [True],
-        [None],
-        "yes, compute-1",
-        "[compute-1]",
-        "{}",
-        {"a": 1},
-        "compute-1 compute-2",
-        ",",
-        b"true",
-        [["compute-1"]],
-    ],
-)
-def test_what_may_mean_anything_is_refused(value: t.Any) -> None:
-    with pytest.raises(InvalidInput, match="neither true nor false nor a list of hosts"):
-        read_fenced(value)
