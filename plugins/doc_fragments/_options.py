@@ -608,14 +608,14 @@ options:
 class ModuleDocFragment:
     """Each of them under the name by which a module extends its documentation."""
 
-    CONNECTION = Connection.DOCUMENTATION
-    FAILURES = Failures.DOCUMENTATION
-    GUESTS = Guests.DOCUMENTATION
-    HYPERVISOR = Hypervisor.DOCUMENTATION
-    LEFTOVERS = Leftovers.DOCUMENTATION
-    LIMITS = Limits.DOCUMENTATION
-    POLICY = Policy.DOCUMENTATION
-    PROGRESS = Progress.DOCUMENTATION
-    RETIREMENT = Retirement.DOCUMENTATION
-    RUN = Run.DOCUMENTATION
-    SCOPE = Scope.DOCUMENTATION
+    CONNECTION: str = Connection.DOCUMENTATION
+    FAILURES: str = Failures.DOCUMENTATION
+    GUESTS: str = Guests.DOCUMENTATION
+    HYPERVISOR: str = Hypervisor.DOCUMENTATION
+    LEFTOVERS: str = Leftovers.DOCUMENTATION
+    LIMITS: str = Limits.DOCUMENTATION
+    POLICY: str = Policy.DOCUMENTATION
+    PROGRESS: str = Progress.DOCUMENTATION
+    RETIREMENT: str = Retirement.DOCUMENTATION
+    RUN: str = Run.DOCUMENTATION
+    SCOPE: str = Scope.DOCUMENTATION
