@@ -27,7 +27,7 @@ from ...module_utils._core.run.folder import (
 )
 from ...module_utils._core.run.pack import MAX_LENGTH, read_packed
 from .._stage.versions import read_running_version
-from .._variables.paths import make_host_key
+from .._variables.values import make_host_key
 from .phrases import count_made
 
 # What a run does in each stage, for a sentence about one that did not come to its end.

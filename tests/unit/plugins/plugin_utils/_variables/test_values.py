@@ -2,16 +2,19 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Paths with a name of their own for each host: nothing leads out of the folder for all."""
+"""What values stand for: what is certain is read, and no path leads out of the folder for all."""
 
 from __future__ import annotations
 
+import datetime
 import typing as t
 from pathlib import Path
 
 import pytest
+from ansible.errors import AnsibleFilterError
 
-from ......plugins.plugin_utils._variables.paths import (
+from ......plugins.filter.roles import host_names
+from ......plugins.plugin_utils._variables.values import (
     NAME,
     PARENT,
     PLACES,
@@ -155,3 +158,63 @@ def test_a_document_is_a_path_or_its_contents(document: t.Any, expected: t.Any) 
         expected = expected.replace("HERE", str(Path.cwd().resolve()))
 
     assert choose_document(document, "north") == expected
+
+
+@pytest.mark.parametrize(
+    ("answer", "names"),
+    [
+        (None, []),
+        ("", []),
+        (" \n", []),
+        ([], []),
+        ([""], []),
+        ("compute-1", ["compute-1"]),
+        (" compute-1 , compute-2,", ["compute-1", "compute-2"]),
+        (["compute-1", "compute-2"], ["compute-1", "compute-2"]),
+        (["compute-1, compute-2"], ["compute-1", "compute-2"]),
+        # A reader that leaves texts as they are.
+        ("12345", ["12345"]),
+        ("no, on", ["no", "on"]),
+        ("'12345'", ["12345"]),
+        ("'no', \"on\" ,compute-1", ["no", "on", "compute-1"]),
+        ("'it", ["'it"]),
+        ("'", ["'"]),
+    ],
+)
+def test_names_are_read(answer: t.Any, names: list[str]) -> None:
+    assert host_names(answer, "placement_hosts") == names
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        12345,
+        0,
+        1.5,
+        True,
+        False,
+        datetime.date(2026, 11, 20),
+        datetime.datetime(2026, 11, 20, 3, 4, 5, tzinfo=datetime.UTC),
+        {"compute-1": None},
+        ["compute-1", 12345],
+        ["compute-1", None],
+        [["compute-1"]],
+    ],
+)
+def test_names_that_became_something_else_are_not_guessed(answer: t.Any) -> None:
+    with pytest.raises(AnsibleFilterError, match=r"placement_hosts is .* not a name: .* in quotes"):
+        host_names(answer, "placement_hosts")
+
+
+@pytest.mark.parametrize("answer", [",", "''", ' "" ,', ["compute-1", "''"]])
+def test_an_answer_without_a_name_does_not_mean_all_hosts(answer: t.Any) -> None:
+    with pytest.raises(AnsibleFilterError, match=r"placement_hosts is .* does not name a host"):
+        host_names(answer, "placement_hosts")
+
+
+@pytest.mark.parametrize(
+    ("answer", "names"),
+    [("a,b", ["a,b"]), ("'12345'", ["12345"]), (["a", " 'b' "], ["a", "b"]), ("", [])],
+)
+def test_a_text_can_be_one_name(answer: t.Any, names: list[str]) -> None:
+    assert host_names(answer, "host_decommission_target", split=False) == names
