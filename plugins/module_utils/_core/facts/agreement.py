@@ -18,9 +18,8 @@ from collections.abc import Iterable, Iterator
 
 from ..._common.errors import Reason
 from ..._common.text import summarize_names
-from ..models.nova import Service
-from ..models.snapshot import Answer, Evidence, Listings, Snapshot
-from .services import COMPUTE
+from ..models.snapshot import Evidence, Listings, Snapshot
+from .services import get_compute_hosts
 
 # A host that comes or goes during a reading makes the listings differ too. Only a restart renews
 # what a worker knows of the cells.
@@ -54,18 +53,6 @@ def list_disagreements(listings: Listings) -> tuple[Reason, ...]:
             ]
             disagreements.append(disagreement)
     return tuple(disagreements)
-
-
-def get_compute_hosts(answer: Answer[tuple[Service, ...]]) -> frozenset[str]:
-    """Return the hosts whose nova-compute the answer names, those of unreachable cells included."""
-    return frozenset(service.host for service in answer.value or () if service.binary == COMPUTE)
-
-
-def have_same_compute_hosts(
-    one: Answer[tuple[Service, ...]], other: Answer[tuple[Service, ...]]
-) -> bool:
-    """Return whether two answers name the same compute services."""
-    return get_compute_hosts(one) == get_compute_hosts(other)
 
 
 def list_hosts_to_look_up(listings: Listings, evidence: Iterable[Evidence]) -> list[str]:

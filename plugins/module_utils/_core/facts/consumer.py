@@ -20,9 +20,7 @@ from ..._common.times import seconds_between
 from ..models.nova import Migration
 from ..models.placement import Allocation, list_compute_classes
 from ..models.snapshot import Answer, Evidence
-from .index import SnapshotIndex
-from .listings_index import group_by_tree
-from .move_records import explain_possible_guest_of_unshelve, find_placement_after_unshelve
+from .index import SnapshotIndex, group_by_tree
 from .server import ServerView
 
 
@@ -297,20 +295,20 @@ def has_wrong_owner(view: ConsumerView) -> bool:
     return (allocation.project, allocation.user) != (server.project, server.user)
 
 
-def _has_own_tree_allocated(view: ConsumerView) -> bool:
+def has_own_tree_allocated(view: ConsumerView) -> bool:
     """Return whether a settled server has an allocation on its own host, not only of its disk."""
     return (
         view.is_settled_in_place
         and view.own_tree is not None
-        and _has_compute_allocation(view, view.own_tree)
+        and has_compute_allocation(view, view.own_tree)
     )
 
 
 def has_own_and_other_trees_allocated(view: ConsumerView) -> bool:
-    return _has_own_tree_allocated(view) and bool(view.other_trees)
+    return has_own_tree_allocated(view) and bool(view.other_trees)
 
 
-def _has_compute_allocation(view: ConsumerView, root: str | None) -> bool:
+def has_compute_allocation(view: ConsumerView, root: str | None) -> bool:
     """Return whether the server has on `root` a class that it also has on its own host.
 
     An allocation without such a class is not a leftover of a move.
@@ -318,50 +316,3 @@ def _has_compute_allocation(view: ConsumerView, root: str | None) -> bool:
     resources = view.allocation.resources
     own_classes = list_compute_classes(resources, view.own_tree)
     return bool(list_compute_classes(resources, root) & own_classes)
-
-
-def explain_possible_move_without_migration(view: ConsumerView) -> Reason | None:
-    """Return why the guest may be on another host, or get there, without a migration; or None.
-
-    Nova has none of an evacuation if its database was restored from before it, and makes none for
-    an unshelve.
-    """
-    own_host = view.server.host if view.server else None
-    other_hosts = {_get_host(view, root) for root in view.other_trees}
-    # An evacuation is always to another host, not to another node of the same one.
-    if other_hosts != {own_host} and view.index.list_compute_states(own_host) != {"up"}:
-        return Reason(
-            "own_service_not_up",
-            f"nova-compute on {own_host} is not up: if Nova's database was restored from before "
-            "an evacuation, its guest may run on another host.",
-        )
-    for root in view.other_trees:
-        doubt = _explain_possible_unshelve(view, root)
-        if doubt:
-            return doubt
-    return None
-
-
-def _get_host(view: ConsumerView, root: str) -> str | None:
-    """Return the host of the compute node behind the tree `root`, or None if Nova lists none."""
-    node = view.index.nodes.get(root)
-    return node.host if node else None
-
-
-def _explain_possible_unshelve(view: ConsumerView, root: str) -> Reason | None:
-    """Return how an unshelve may still place, or have placed, the server on a host twice; or None.
-
-    root: another tree on which it has an allocation. A host that is up has emptied its queue.
-    """
-    host = _get_host(view, root)
-    placement = find_placement_after_unshelve(view, root)
-    if host is None or placement is None:
-        return None
-    if view.index.list_compute_states(host) != {"up"}:
-        return Reason(
-            "unshelve_may_be_queued",
-            "it was placed again after an unshelve: that one may still wait for nova-compute "
-            f"on {host}, which is not up.",
-        )
-    remaining_guest = explain_possible_guest_of_unshelve(view, [root])
-    return remaining_guest.reword(f"{remaining_guest}.") if remaining_guest else None

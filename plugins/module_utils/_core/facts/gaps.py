@@ -25,7 +25,7 @@ from ..models.placement import Allocations
 from ..models.snapshot import Snapshot
 from .agreement import list_host_names
 from .consumer import ConsumerView
-from .listings_index import ListingsIndex
+from .index import ListingsIndex
 
 
 def find_gap(view: ConsumerView, cells: str) -> Reason | None:

@@ -2,28 +2,325 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""A finished snapshot, indexed: its soundness, and which hosts are proven to be gone. Pure."""
+"""The listings of a cloud, indexed, and what a finished snapshot adds to them. Pure.
+
+`ListingsIndex` follows from the listings alone: trees, compute nodes, hosts and migrations. What
+needs a direct lookup, such as whether a host is gone, is in `SnapshotIndex`.
+"""
 
 from __future__ import annotations
 
+import dataclasses as d
 import functools
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Set as AbstractSet
 
 from ..._common.errors import Reason
 from ..._common.times import is_earlier, seconds_between
 from ..._common.uuids import normalize_uuid
-from ..models.nova import Migration, Service
-from ..models.placement import NOVA_TRAITS, ProviderDetails
-from ..models.snapshot import Snapshot
-from .agreement import list_host_names
-from .listings_index import ListingsIndex
-from .services import COMPUTE, may_have_unlisted_node
-from .soundness import (
-    find_region_mismatch,
-    has_every_cell_answered,
-    list_failed_absence_checks,
-    list_failed_checks,
+from ..models.nova import Hypervisor, Migration, Service
+from ..models.placement import (
+    NOVA_TRAITS,
+    Allocations,
+    Provider,
+    ProviderDetails,
+    Resources,
+    add_amounts,
 )
+from ..models.snapshot import Answer, Listings, Snapshot
+from .agreement import get_hosts_in_every_listing, list_host_names
+from .services import (
+    COMPUTE,
+    has_every_cell_answered,
+    list_unjudged_hosts,
+    may_have_unlisted_node,
+    strip_domain,
+)
+from .soundness import find_region_mismatch, list_failed_absence_checks, list_failed_checks
+
+# What operators append to the name of a former provider that is in the way of the present one.
+FORMER_SUFFIX = "-former"
+
+
+class MigrationListing:
+    """The listing of all migrations, by server."""
+
+    def __init__(self, answer: Answer[tuple[Migration, ...]]) -> None:
+        self._answer = answer
+        # A page may repeat a migration of the one before: the last answer counts.
+        migrations = {migration.uuid: migration for migration in answer.value or ()}
+        self._by_server: dict[str, list[Migration]] = {}
+        for migration in migrations.values():
+            self._by_server.setdefault(migration.server, []).append(migration)
+
+    def get_part(self, server: str) -> Answer[tuple[Migration, ...]]:
+        """Return the part of the listing that is about one server.
+
+        It is an answer of its own, as if Nova had been asked for the migrations of that server.
+        """
+        if self._answer.value is None:
+            return self._answer
+        return d.replace(self._answer, value=tuple(self._by_server.get(server, ())))
+
+
+class ListingsIndex:
+    """What the listings say of the cloud as a whole.
+
+    A reading makes one when its listings are complete, and hands it on to everything that chooses
+    or looks up candidates.
+    """
+
+    def __init__(self, listings: Listings) -> None:
+        self.listings = listings
+        # None stands for all trees; an empty set would stand for none.
+        self._trees: frozenset[str] | None = None
+        if listings.trees is not None:
+            self._trees = frozenset(listings.trees)
+        self.providers = listings.providers
+        nodes = listings.hypervisors.value or ()
+        migrations = listings.migrations.value or ()
+        self.nodes = {node.uuid: node for node in nodes}
+        self.migrations = {migration.uuid: migration for migration in migrations}
+        self._by_address: dict[tuple[str, str], list[Hypervisor]] = {}
+        for node in nodes:
+            self._by_address.setdefault((node.host, node.name), []).append(node)
+
+    @property
+    def roots(self) -> list[Provider]:
+        """The root providers in the order of their names, sharing ones left out."""
+        roots = [provider for provider in self.providers.values() if provider.is_host]
+        return sorted(roots, key=lambda provider: provider.name)
+
+    def covers(self, root: str) -> bool:
+        """Return whether every consumer with an allocation in the tree `root` was read."""
+        return self._trees is None or root in self._trees
+
+    @functools.cached_property
+    def unjudged_hosts(self) -> frozenset[str]:
+        """The hosts of cells that did not answer at some time of the reading."""
+        return frozenset(list_unjudged_hosts(self.listings))
+
+    @functools.cached_property
+    def hosts_listed(self) -> frozenset[str]:
+        """The hosts whose nova-compute and compute node are both listed.
+
+        No other host can be behind a provider of such a name.
+        """
+        hosts_of_nodes = {node.host for node in self.nodes.values()}
+        return get_hosts_in_every_listing(self.listings) & hosts_of_nodes
+
+    def get_listed_migrations(self, server: str) -> Answer[tuple[Migration, ...]]:
+        """Return the part of the listing of all migrations that is about one server."""
+        return self._migration_listing.get_part(server)
+
+    @functools.cached_property
+    def _migration_listing(self) -> MigrationListing:
+        return MigrationListing(self.listings.migrations)
+
+    def find_tree_at(self, host: str | None, node: str | None) -> str | None:
+        """Return the root of the one compute node at `(host, node)`.
+
+        The result is None where there is none, or more than one.
+        """
+        matches = self._by_address.get((host or "", node or ""), [])
+        # Of several nodes at one address, nothing says which one has the server.
+        if len(matches) != 1:
+            return None
+        return matches[0].uuid
+
+    def is_at(self, root: str, host: str | None, node: str | None) -> bool:
+        """Return whether the tree `root` is that of the compute node at `(host, node)`.
+
+        It may be also when Nova no longer lists that compute node.
+        """
+        listed_node = self.nodes.get(root)
+        if listed_node is not None:
+            return (listed_node.host, listed_node.name) == (host, node)
+        # nova-compute names the root provider after its compute node.
+        provider = self.providers.get(root)
+        return provider is not None and provider.name == node
+
+    def may_be_at(self, root: str, host: str | None, node: str | None) -> bool:
+        """Return whether the tree `root` may be that of the compute node at `(host, node)`.
+
+        This is enough to leave the tree alone, and not enough to change it. Operators rename hosts
+        in Nova's databases, and what is older keeps the old names: a name that no listing has may
+        be that of any listed host.
+        """
+        # A migration without a destination has no name to compare.
+        if not host and not node:
+            return False
+        is_renamed = root in self.nodes and not self.lists_node(host, node)
+        return is_renamed or self.has_name(root, host, node)
+
+    def has_name(self, root: str, host: str | None, node: str | None) -> bool:
+        """Return whether the tree `root` has the name of that host or of that node."""
+        listed_node, provider = self.nodes.get(root), self.providers.get(root)
+        names: set[str | None] = set()
+        if listed_node is not None:
+            names |= {listed_node.host, listed_node.name}
+        # A provider keeps its name when its compute node is renamed.
+        if provider is not None:
+            names.add(provider.name)
+        return not names.isdisjoint({host, node} - {None, ""})
+
+    def get_listed_host(self, server: str) -> str | None:
+        """Return the host on which the hypervisor listing shows the server with that uuid."""
+        return self._host_by_server.get(server)
+
+    def list_nodes_with(self, server: str) -> frozenset[str]:
+        """Return the compute nodes of the host on which the hypervisor listing shows the server.
+
+        It is one, or all that the host has.
+        """
+        host = self._host_by_server.get(server, "")
+        return frozenset(self._nodes_by_host.get(host, ()))
+
+    def list_nodes_at(self, host: str) -> frozenset[str]:
+        """Return the compute nodes of a host: one, or several of ironic's."""
+        return frozenset(self._nodes_by_host.get(host, ()))
+
+    def has_host_named(self, name: str) -> bool:
+        """Return whether Nova lists the compute node or host of which a provider has the name.
+
+        A former provider has the name of its host, or the one that `former_provider` advises.
+        """
+        name = strip_domain(name.removesuffix(FORMER_SUFFIX))
+        return any(
+            name in (strip_domain(node.name), strip_domain(node.host))
+            for node in self.nodes.values()
+        )
+
+    def lists_node(self, host: str | None, node: str | None) -> bool:
+        """Return whether Nova lists a compute node of that name, or of any name, on that host."""
+        names = {self.nodes[root].name for root in self.list_nodes_at(host or "")}
+        return node in names if node else bool(names)
+
+    @functools.cached_property
+    def has_servers_of_every_host(self) -> bool:
+        """Whether every host was asked for its servers."""
+        return all(node.servers is not None for node in self.nodes.values())
+
+    @functools.cached_property
+    def _nodes_by_host(self) -> Mapping[str, list[str]]:
+        by_host: dict[str, list[str]] = {}
+        for node in self.nodes.values():
+            by_host.setdefault(node.host, []).append(node.uuid)
+        return by_host
+
+    @functools.cached_property
+    def _host_by_server(self) -> dict[str, str]:
+        by_server: dict[str, str] = {}
+        for node in self.nodes.values():
+            for server in node.servers or ():
+                by_server[server] = node.host
+        return by_server
+
+    @functools.cached_property
+    def used(self) -> Mapping[str, Resources]:
+        """The amounts that are allocated of each provider, by its uuid."""
+        sums: dict[str, dict[str, int]] = {}
+        for allocations in self.listings.allocations.values():
+            for provider, amounts in allocations.items():
+                add_amounts(sums.setdefault(provider, {}), amounts)
+        return sums
+
+    @functools.cached_property
+    def consumers_by_tree(self) -> Mapping[str, frozenset[str]]:
+        """The consumers that have an allocation in each tree, by its root."""
+        by_root: dict[str, set[str]] = {}
+        for consumer, allocations in self.listings.allocations.items():
+            for provider in allocations:
+                root = self.get_root(provider)
+                # A provider that Placement did not list is of an unknown tree.
+                if root:
+                    by_root.setdefault(root, set()).add(consumer)
+        return {root: frozenset(consumers) for root, consumers in by_root.items()}
+
+    def list_hosts_of(self, allocations: Iterable[str]) -> tuple[str, ...]:
+        """Return the hosts behind the providers of `allocations`, sorted.
+
+        A host that Nova no longer lists has the name of its root provider here.
+        """
+        roots: set[str] = set()
+        for provider in allocations:
+            root = self.get_root(provider)
+            if root and not self.is_sharing(provider):
+                roots.add(root)
+        return tuple(sorted(self.get_host_name(root) for root in roots))
+
+    def get_host_name(self, root: str) -> str:
+        """Return the host behind a root provider, or the provider's own name without one."""
+        if root in self.nodes:
+            return self.nodes[root].host
+        return self.get_name(root)
+
+    def list_host_names_of(self, allocations: Iterable[str]) -> tuple[str, ...]:
+        """Return the names that Nova may have for the hosts behind providers of `allocations`."""
+        names: set[str] = set()
+        for host in self.list_hosts_of(allocations):
+            # The name of a listed host is certain.
+            names.update([host] if host in self.hosts_listed else list_host_names(host))
+        return tuple(sorted(names))
+
+    def get_name(self, provider: str) -> str:
+        """Return a provider's name, or its uuid where Placement did not list it."""
+        listed_provider = self.providers.get(provider)
+        if listed_provider is None:
+            return provider
+        return listed_provider.name
+
+    def get_root(self, provider: str) -> str | None:
+        """Return the root of a provider's tree, or None where Placement did not list it."""
+        listed_provider = self.providers.get(provider)
+        if listed_provider is None:
+            return None
+        return listed_provider.root
+
+    def find_roots(self, name: str) -> AbstractSet[str]:
+        """Return the roots of all that a user can mean by a name or uuid of a provider or host.
+
+        Where nothing has exactly that name, letter case and domain do not matter.
+        """
+        roots = self._roots_by_name
+        return roots.get(name) or roots.get(f"{strip_domain(name)}.") or frozenset()
+
+    def list_unknown_names(self, names: Iterable[str]) -> list[str]:
+        """Return the names that are of no provider and of no host, sorted."""
+        return sorted(name for name in names if not self.find_roots(name))
+
+    @functools.cached_property
+    def _roots_by_name(self) -> Mapping[str, set[str]]:
+        """The roots by each name and uuid, and by each name of a host without its domain."""
+        roots: dict[str, set[str]] = {}
+        for provider in self.providers.values():
+            for name in (provider.uuid, provider.name, f"{strip_domain(provider.name)}."):
+                roots.setdefault(name, set()).add(provider.root)
+        for node in self.nodes.values():
+            for name in (node.uuid, node.name, node.host, f"{strip_domain(node.host)}."):
+                roots.setdefault(name, set()).add(node.uuid)
+        return roots
+
+    def is_sharing(self, provider: str) -> bool:
+        """Return whether a provider shares what it has with other trees."""
+        listed_provider = self.providers.get(provider)
+        return listed_provider is not None and listed_provider.sharing
+
+
+def group_by_tree(
+    allocations: Allocations, index: ListingsIndex
+) -> dict[str | None, frozenset[str]]:
+    """Return the providers of `allocations` by their root, sharing ones left out.
+
+    The root is None where Placement did not list the provider.
+    """
+    by_root: dict[str | None, set[str]] = {}
+    for provider in allocations:
+        # What a sharing provider has is not that of one host.
+        if not index.is_sharing(provider):
+            by_root.setdefault(index.get_root(provider), set()).add(provider)
+    return {root: frozenset(providers) for root, providers in by_root.items()}
+
 
 # Much longer than any `report_interval`: a service that is forced down and reports still runs.
 _SILENCE = 300

@@ -12,16 +12,17 @@ from __future__ import annotations
 import dataclasses as d
 import functools
 import typing as t
-from collections.abc import Collection, Container, Iterable, Mapping
+from collections.abc import Collection, Container, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 
 from ..._common.errors import Reason
-from ..._common.times import is_earlier
+from ..._common.times import is_earlier, seconds_between
 from ..models.nova import (
     ARRIVED_MIGRATION_STATUSES,
     CONCLUSIVE_STATUSES,
     DELETING_ACTIONS,
     GUEST_LEAVING_MIGRATION_TYPES,
+    MOVING_ACTIONS,
     REVERT_ACTION,
     SETTLED_STATUSES,
     UNSHELVE_ACTION,
@@ -31,8 +32,7 @@ from ..models.nova import (
 )
 from ..models.placement import Allocations
 from ..models.snapshot import Answer, Evidence
-from .listings_index import ListingsIndex, group_by_tree
-from .move_records import find_move_without_migration
+from .index import ListingsIndex, group_by_tree
 
 ACTIONS_UNREAD = Reason("actions_unread", "its instance actions could not be read")
 
@@ -554,3 +554,42 @@ def find_deletion(actions: Answer[tuple[Action, ...]]) -> Action | None:
         if action.action in DELETING_ACTIONS:
             return action
     return None
+
+
+# An action has the time of nova-api, a migration that of conductor. No server begins its next move
+# so soon after the migration of the one before was created.
+_CLOCKS_APART = 5
+
+
+def find_move_without_migration(
+    actions: Iterable[Action], migrations: Sequence[Migration]
+) -> Action | None:
+    """Return the newest move that was requested and of which Nova lists no migration, or None.
+
+    Each migration belongs to the newest action before it that no newer one belongs to. Older moves
+    do not matter once a migration has taken the server to its destination, where Nova then knew the
+    server to be. A revert gives the server back all allocations that it had before.
+
+    migrations: those of the server, newest first.
+    """
+    moves = [action for action in actions if action.action in MOVING_ACTIONS]
+    moves.sort(key=_get_request_time)
+    for migration in migrations:
+        if moves and not _was_requested_by(moves[-1], migration.created_at):
+            return moves[-1]
+        if migration.has_arrived:
+            return None
+        if moves:
+            moves.pop()
+    return moves[-1] if moves else None
+
+
+def _get_request_time(action: Action) -> tuple[bool, str]:
+    """Return a key that sorts an action without a time behind all others, as it may be newer."""
+    return (action.start_time is None, action.start_time or "")
+
+
+def _was_requested_by(action: Action, moment: str | None) -> bool:
+    """Return whether the action is known to have been requested by that time."""
+    seconds = seconds_between(moment, action.start_time)
+    return seconds is not None and seconds <= _CLOCKS_APART

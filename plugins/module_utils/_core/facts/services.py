@@ -13,7 +13,7 @@ from collections.abc import Collection, Iterable, Mapping
 from ..._common.errors import CloudError, InvalidInput
 from ..._common.text import summarize_names
 from ..models.nova import Service
-from ..models.snapshot import Answer
+from ..models.snapshot import Answer, Listings
 
 COMPUTE = "nova-compute"
 
@@ -33,6 +33,50 @@ def require_answer(answer: Answer[_Value], what: str) -> _Value:
     if answer.value is None:
         raise CloudError(f"Nova answered {answer.status} when asked for {what} ({answer.request}).")
     return answer.value
+
+
+def get_compute_hosts(answer: Answer[tuple[Service, ...]]) -> frozenset[str]:
+    """Return the hosts whose nova-compute the answer names, those of unreachable cells included."""
+    return frozenset(service.host for service in answer.value or () if service.binary == COMPUTE)
+
+
+def have_same_compute_hosts(
+    one: Answer[tuple[Service, ...]], other: Answer[tuple[Service, ...]]
+) -> bool:
+    """Return whether two answers name the same compute services."""
+    return get_compute_hosts(one) == get_compute_hosts(other)
+
+
+def has_every_cell_answered(services: Answer[tuple[Service, ...]]) -> bool:
+    """Return whether every cell answered when Nova was asked for its services."""
+    return services.value is not None and not list_down_cell_hosts(services)
+
+
+def list_unjudged_hosts(listings: Listings) -> list[str]:
+    """Return the hosts of cells that did not answer at some time of the reading."""
+    # A cell that fell silent during the reading may have left anything out of it.
+    before = list_down_cell_hosts(listings.services)
+    after = list_down_cell_hosts(listings.services_after)
+    return sorted({*before, *after})
+
+
+def list_down_cell_hosts(answer: Answer[tuple[Service, ...]]) -> list[str]:
+    """Return the hosts of unreachable cells.
+
+    Their services have the status `UNKNOWN` (compute microversion 2.69 and later).
+    """
+    return sorted({service.host for service in answer.value or () if service.status == "UNKNOWN"})
+
+
+def is_same_listing(
+    before: Answer[tuple[Service, ...]], after: Answer[tuple[Service, ...]]
+) -> bool:
+    """Return whether Nova named the same services again, from as many answering cells."""
+    return (
+        after.value is not None
+        and have_same_compute_hosts(before, after)
+        and list_down_cell_hosts(before) == list_down_cell_hosts(after)
+    )
 
 
 def describe_services(services: Iterable[Service]) -> list[dict[str, t.Any]]:

@@ -17,9 +17,11 @@ from collections.abc import Collection, Container, Iterable
 from ..._common.errors import Reason
 from ..._common.text import summarize_names
 from ..models.kind import Requirement
-from ..models.nova import Hypervisor, Server, Service
+from ..models.kinds import KINDS
+from ..models.nova import Hypervisor, Server
 from ..models.snapshot import Answer, Cloud, Listings, Snapshot
-from .agreement import have_same_compute_hosts, list_disagreements, list_doubtful_hosts
+from .agreement import list_disagreements, list_doubtful_hosts
+from .services import list_unjudged_hosts
 
 
 def list_failed_checks(listings: Listings) -> tuple[Reason, ...]:
@@ -58,11 +60,6 @@ def _check_services(listings: Listings) -> Reason | None:
     return None
 
 
-def has_every_cell_answered(services: Answer[tuple[Service, ...]]) -> bool:
-    """Return whether every cell answered when Nova was asked for its services."""
-    return services.value is not None and not list_down_cell_hosts(services)
-
-
 def list_failed_absence_checks(snapshot: Snapshot) -> tuple[Reason, ...]:
     """Return a sentence for each reason why nothing may be concluded from absence.
 
@@ -88,33 +85,6 @@ def list_failed_absence_checks(snapshot: Snapshot) -> tuple[Reason, ...]:
             )
         )
     return tuple(failures)
-
-
-def is_same_listing(
-    before: Answer[tuple[Service, ...]], after: Answer[tuple[Service, ...]]
-) -> bool:
-    """Return whether Nova named the same services again, from as many answering cells."""
-    return (
-        after.value is not None
-        and have_same_compute_hosts(before, after)
-        and list_down_cell_hosts(before) == list_down_cell_hosts(after)
-    )
-
-
-def list_unjudged_hosts(listings: Listings) -> list[str]:
-    """Return the hosts of cells that did not answer at some time of the reading."""
-    # A cell that fell silent during the reading may have left anything out of it.
-    before = list_down_cell_hosts(listings.services)
-    after = list_down_cell_hosts(listings.services_after)
-    return sorted({*before, *after})
-
-
-def list_down_cell_hosts(answer: Answer[tuple[Service, ...]]) -> list[str]:
-    """Return the hosts of unreachable cells.
-
-    Their services have the status `UNKNOWN` (compute microversion 2.69 and later).
-    """
-    return sorted({service.host for service in answer.value or () if service.status == "UNKNOWN"})
 
 
 def _check_listings(listings: Listings) -> Reason | None:
@@ -266,6 +236,13 @@ REQUIREMENTS_OF_ALL = (
 )
 
 
+# Each with the kind that is not proven without it; None stands for any kind.
+REQUIREMENTS = (
+    *((requirement, None) for requirement in REQUIREMENTS_OF_ALL),
+    *((kind.version, kind.name) for kind in KINDS if kind.version is not None),
+)
+
+
 def explain_unmet(requirement: Requirement, cloud: Cloud, undecided: str) -> Reason | None:
     """Return that something is undecided because a service is too old; None if it is not."""
     offered_by_service = {"Nova": cloud.compute_version, "Placement": cloud.placement_version}
@@ -289,3 +266,30 @@ def list_blocking_requirements(cloud: Cloud) -> tuple[Reason, ...]:
 def format_version(version: tuple[int, int]) -> str:
     """Return a microversion as the APIs write it, such as `2.69`."""
     return f"{version[0]}.{version[1]}"
+
+
+def list_unmet_requirements(cloud: Cloud) -> tuple[Reason, ...]:
+    """Return a sentence for each proof that `cloud` cannot give."""
+    sentences = []
+    for requirement, kind in REQUIREMENTS:
+        sentences.append(explain_unmet(requirement, cloud, kind or "everything"))
+    if not cloud.tells_time:
+        sentences.append(
+            Reason(
+                "placement_sends_no_time",
+                f"Placement at {cloud.placement_endpoint} sends neither a Date nor its own time "
+                "(Last-Modified of GET /), so no age is known and nothing is old enough to be "
+                "changed: look for a proxy that removes these headers.",
+            )
+        )
+    return tuple(sentence for sentence in sentences if sentence is not None)
+
+
+def explain_unprovable(kind: str, cloud: Cloud) -> Reason | None:
+    """Return why no finding of `kind` can be proven, or None if one can."""
+    for requirement, unproven in REQUIREMENTS:
+        if unproven in (None, kind):
+            reason = explain_unmet(requirement, cloud, unproven or "everything")
+            if reason:
+                return reason
+    return None

@@ -18,8 +18,8 @@ from ..models.snapshot import Answer
 from ..models.verdict import DRIFTED, PROTECTED, UNDECIDED, Finding
 from ..options.policy import Policy
 from .index import SnapshotIndex
-from .services import COMPUTE, get_listed_services, may_have_unlisted_node
-from .soundness import find_region_mismatch, list_down_cell_hosts
+from .services import COMPUTE, get_listed_services, list_down_cell_hosts, may_have_unlisted_node
+from .soundness import find_region_mismatch
 
 
 def list_roots_without_node(index: SnapshotIndex) -> list[Provider]:

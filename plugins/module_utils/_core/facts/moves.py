@@ -2,13 +2,20 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""What proves that a guest is at the source of a resize or cold migration that failed. Pure.
+"""What instance actions prove about moves that Nova's records of migrations do not show. Pure.
 
-That Nova says so is not enough. `resize_instance` saves the destination as the server's host only
-after the driver has copied the disks (nova/compute/manager.py, _resize_instance), and what fails
-between the two leaves a disk on the destination and the source in the API. What does prove it is
-what hosts have recorded in the server's instance actions: how far the move came, or that the source
-has started the guest since.
+An unshelve has no migration, and can wait in the queue of a host after it seems to have failed:
+conductor records an error when the message broker took the request and conductor never learned it
+(nova/conductor/manager.py, unshelve_instance), or an operator resets the state of the server. Then
+another unshelve, or after a reset a rebuild, places the server elsewhere. No host asks whether the
+first one is still wanted when it takes it from its queue (nova/compute/manager.py,
+_unshelve_instance).
+
+That a guest is at the source of a resize or cold migration that failed is not proven by what Nova
+says. `resize_instance` saves the destination as the server's host only after the driver has copied
+the disks (nova/compute/manager.py, _resize_instance), and what fails between the two leaves a disk
+on the destination and the source in the API. What does prove it is what hosts have recorded in the
+server's instance actions: how far the move came, or that the source has started the guest since.
 """
 
 from __future__ import annotations
@@ -18,17 +25,205 @@ from collections.abc import Iterable, Iterator
 from ..._common.errors import Reason
 from ..._common.times import is_earlier
 from ..models.nova import (
+    ARRIVED_MIGRATION_STATUSES,
     COLD_MIGRATION_TYPES,
     COLD_MOVING_ACTIONS,
     FAILED_MIGRATION_STATUSES,
+    REBUILD_ACTION,
     REVERT_ACTION,
+    SHELVING_ACTIONS,
     STARTING_ACTIONS,
+    UNSHELVE_ACTION,
     Action,
     ActionEvent,
     Migration,
 )
 from .consumer import ConsumerView
-from .server import ACTIONS_UNREAD
+from .server import ACTIONS_UNREAD, ServerView
+
+
+def explain_possible_move_without_migration(view: ConsumerView) -> Reason | None:
+    """Return why the guest may be on another host, or get there, without a migration; or None.
+
+    Nova has none of an evacuation if its database was restored from before it, and makes none for
+    an unshelve.
+    """
+    own_host = view.server.host if view.server else None
+    other_hosts = {_get_host(view, root) for root in view.other_trees}
+    # An evacuation is always to another host, not to another node of the same one.
+    if other_hosts != {own_host} and view.index.list_compute_states(own_host) != {"up"}:
+        return Reason(
+            "own_service_not_up",
+            f"nova-compute on {own_host} is not up: if Nova's database was restored from before "
+            "an evacuation, its guest may run on another host.",
+        )
+    for root in view.other_trees:
+        doubt = _explain_possible_unshelve(view, root)
+        if doubt:
+            return doubt
+    return None
+
+
+def _get_host(view: ConsumerView, root: str) -> str | None:
+    """Return the host of the compute node behind the tree `root`, or None if Nova lists none."""
+    node = view.index.nodes.get(root)
+    return node.host if node else None
+
+
+def _explain_possible_unshelve(view: ConsumerView, root: str) -> Reason | None:
+    """Return how an unshelve may still place, or have placed, the server on a host twice; or None.
+
+    root: another tree on which it has an allocation. A host that is up has emptied its queue.
+    """
+    host = _get_host(view, root)
+    placement = find_placement_after_unshelve(view, root)
+    if host is None or placement is None:
+        return None
+    if view.index.list_compute_states(host) != {"up"}:
+        return Reason(
+            "unshelve_may_be_queued",
+            "it was placed again after an unshelve: that one may still wait for nova-compute "
+            f"on {host}, which is not up.",
+        )
+    remaining_guest = explain_possible_guest_of_unshelve(view, [root])
+    return remaining_guest.reword(f"{remaining_guest}.") if remaining_guest else None
+
+
+def find_placement_after_unshelve(view: ServerView, root: str) -> Action | None:
+    """Return the newest action that gave the server a host, if an unshelve is older; None if not.
+
+    Actions from before the server left the tree `root` by a migration do not count: while the
+    server was there, its host had emptied its queue.
+    """
+    placements = _list_placements(view, root)
+    if any(action.action == UNSHELVE_ACTION for action in placements[:-1]):
+        return placements[-1]
+    return None
+
+
+def _list_placements(view: ServerView, root: str) -> list[Action]:
+    """Return what gave the server a host since it left the tree `root`, oldest first."""
+    left_at = None
+    for move in view.server_migrations:
+        if move.has_arrived and view.is_source(root, move):
+            left_at = move.created_at
+            break
+    placements = []
+    for action in view.subject.actions.value or ():
+        can_place = action.action in (UNSHELVE_ACTION, REBUILD_ACTION)
+        if can_place and not is_earlier(action.start_time, left_at):
+            placements.append(action)
+    placements.sort(key=lambda action: action.start_time or "")
+    return placements
+
+
+def list_repeated_unshelves(view: ServerView, root: str) -> list[Action]:
+    """Return the unshelves that the newest placement repeats, newest first.
+
+    No shelve came between them. Each may have left a guest on the host that began it: the last
+    write of an unshelve is outside of what Nova cleans up after (nova/compute/manager.py,
+    _unshelve_instance).
+    """
+    placements = _list_placements(view, root)
+    if not placements:
+        return []
+    shelved_at = None
+    for action in view.subject.actions.value or ():
+        is_shelve = action.action in SHELVING_ACTIONS
+        if is_shelve and is_earlier(action.start_time, placements[-1].start_time):
+            shelved_at = max(shelved_at or "", action.start_time or "")
+    repeated = []
+    for action in reversed(placements[:-1]):
+        if action.action == UNSHELVE_ACTION and not is_earlier(action.start_time, shelved_at):
+            repeated.append(action)
+    return repeated
+
+
+def is_where_placed(view: ServerView, placement: Action) -> bool:
+    """Return whether the server is where its newest `placement` or a later move took it."""
+    if view.server is None:
+        return False
+    placed_on: frozenset[str | None] = frozenset()
+    for answer in view.subject.last_actions:
+        action = answer.value
+        if action is not None and action.request_id == placement.request_id:
+            placed_on = action.successful_placing_hosts
+    if view.server.host in placed_on:
+        return True
+    # The first move since then began where Nova had the server, which a late unshelve may have
+    # changed. Where a later move ended is compared with the host of the server in any case.
+    first_move = None
+    for move in view.server_migrations:
+        has_ended = move.status in ARRIVED_MIGRATION_STATUSES
+        if has_ended and is_earlier(placement.start_time, move.created_at):
+            first_move = move
+    return first_move is not None and first_move.source_compute in placed_on
+
+
+def explain_possible_guest_of_unshelve(
+    view: ServerView, roots: Iterable[str | None]
+) -> Reason | None:
+    """Return why the guest may be in one of the trees `roots`, not where Nova has it; or None.
+
+    A host that began an unshelve may have made the guest, whether the unshelve ended well or not.
+    A host that does an unshelve late becomes the server's host, while the guest runs where a later
+    one placed it.
+    """
+    for root in roots:
+        if not root:
+            continue
+        placement = find_placement_after_unshelve(view, root)
+        if placement is None:
+            continue
+        for unshelve in list_repeated_unshelves(view, root):
+            if _may_have_begun(view, unshelve, root):
+                return Reason(
+                    "unshelve_may_have_begun",
+                    f"{view.index.get_host_name(root)} may also have begun an unshelve of it "
+                    f"({unshelve.request_id}), and its guest may run there",
+                )
+        if not is_where_placed(view, placement):
+            return Reason(
+                "placement_not_confirmed",
+                f"its newest action {placement.action} is not known to have placed it on "
+                f"{view.node_name}: an earlier unshelve may have waited and done that, and its "
+                "guest may run on another host",
+            )
+    return None
+
+
+def _may_have_begun(view: ServerView, action: Action, root: str) -> bool:
+    """Return whether a host may have begun the action, by those of its events that were read."""
+    if root not in view.index.nodes:
+        return False
+    for answer in view.subject.last_actions:
+        read = answer.value
+        if read is not None and read.request_id == action.request_id:
+            # A None hides which host it was.
+            return any(host is None or _may_be_at(view, root, host) for host in read.placing_hosts)
+    return True
+
+
+def _may_be_at(view: ServerView, root: str, host: str) -> bool:
+    # The name of the server's own host needs no other explanation.
+    if view.server is not None and view.server.host == host:
+        return view.index.may_be_at(root, host, None)
+    return view.may_be_at(root, host, None)
+
+
+def list_taken_over_roots(
+    view: ServerView, migration: Migration, roots: Iterable[str | None]
+) -> list[str]:
+    """Return which `roots` of a migration's allocation it did not leave itself.
+
+    A cold migration takes over all that its server has, also on other hosts than its source.
+    """
+    found = []
+    for root in roots:
+        if root and root != view.own_tree and not view.is_source(root, migration):
+            found.append(root)
+    return found
+
 
 _ACTIONS_UNREAD = ACTIONS_UNREAD.reword("the actions on it since then could not be read")
 

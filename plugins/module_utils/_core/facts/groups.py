@@ -2,10 +2,13 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Where Nova and Placement group the hosts differently. Pure.
+"""What other services say of hosts and projects, beside Nova and Placement. Pure.
 
-Each function compares one reading. Nova changes its own record and Placement's one after the other,
-so only what two readings show is a finding (`kinds.mirror`).
+* Where Nova and Placement group the hosts differently. Nova changes its own record and Placement's
+  one after the other, so only what two readings show is a finding.
+* Which nodes of Ironic do not go together with their providers. nova-compute names the root
+  provider of a node after the node's uuid (nova/virt/ironic/driver.py).
+* What Keystone's answers about projects prove.
 """
 
 from __future__ import annotations
@@ -15,12 +18,14 @@ import dataclasses as d
 import re
 from collections.abc import Iterable, Mapping
 
+from ..._common.errors import Reason
 from ..._common.text import summarize_names
 from ..._common.uuids import normalize_uuid
 from ..models.nova import Aggregate, Service
-from ..models.snapshot import Answer, Mirror
-from .index import SnapshotIndex
-from .listings_index import ListingsIndex
+from ..models.placement import ProviderDetails
+from ..models.snapshot import Answer, Mirror, Projects, Snapshot
+from ..models.surroundings import BareMetalNode
+from .index import ListingsIndex, SnapshotIndex
 from .services import COMPUTE
 
 DISABLED_TRAIT = "COMPUTE_STATUS_DISABLED"
@@ -207,3 +212,141 @@ def describe_aggregate(aggregate: Aggregate) -> str:
     if aggregate.zone:
         text += f" of availability zone {aggregate.zone}"
     return text
+
+
+@d.dataclass(frozen=True)
+class NodeView:
+    """One provider of a node, with what Ironic and Placement say of it.
+
+    root: the uuid of the provider. uuid: that of the node.
+    node: None where Ironic does not list it.
+    consumers: those with an allocation on the provider, sorted.
+    """
+
+    root: str
+    uuid: str
+    node: BareMetalNode | None
+    consumers: tuple[str, ...]
+
+    @property
+    def free_class(self) -> str:
+        """The resource class of which the provider has one unit; empty where it is not known."""
+        if self.node is None or not self.node.resource_class:
+            return ""
+        return normalize_class(self.node.resource_class)
+
+    @property
+    def has_foreign_consumer(self) -> bool:
+        """Whether what has the allocation is not what the node is in use by."""
+        return self.node is not None and bool(self.consumers) and not self.is_used_by_consumer
+
+    @property
+    def is_used_by_consumer(self) -> bool:
+        """Whether the node is in use by a consumer of its provider."""
+        return self.node is not None and self.node.instance in self.consumers
+
+
+def normalize_class(name: str) -> str:
+    """Return the resource class of Placement for one of Ironic, as Nova builds it.
+
+    See `normalize_name` of os-resource-classes.
+    """
+    return "CUSTOM_" + re.sub("[^A-Z0-9]+", "_", name.upper())
+
+
+def find_node_roots(index: ListingsIndex) -> dict[str, str]:
+    """Return by uuid the root providers of bare metal nodes in scope, with the uuid of the node.
+
+    A provider without a compute node counts only beside a single Nova, because the node may belong
+    to the Ironic of another region.
+    """
+    roots = {}
+    alone = not index.listings.cloud.other_novas
+    for root in index.roots:
+        uuid = normalize_uuid(root.name)
+        if uuid and index.covers(root.uuid) and (alone or root.uuid in index.nodes):
+            roots[root.uuid] = uuid
+    return roots
+
+
+def build_node_views(
+    index: ListingsIndex,
+    nodes: Answer[tuple[BareMetalNode, ...]],
+    lookups: Mapping[str, Answer[BareMetalNode]],
+) -> list[NodeView]:
+    """Return the providers of nodes with their nodes, sorted by the uuid of the node.
+
+    lookups: by uuid, direct lookups of nodes, which count for more than the listing.
+    """
+    known: dict[str, BareMetalNode | None] = {node.uuid: node for node in nodes.value or ()}
+    for uuid, answer in lookups.items():
+        known[uuid] = answer.value
+    views = []
+    for root, uuid in find_node_roots(index).items():
+        consumers = tuple(sorted(index.consumers_by_tree.get(root, ())))
+        views.append(NodeView(root, uuid, known.get(uuid), consumers))
+    return sorted(views, key=lambda view: view.uuid)
+
+
+def sees_every_node(nodes: Iterable[BareMetalNode], own_project: str | None) -> bool:
+    """Return whether these credentials may see all nodes, by those that Ironic lists to them.
+
+    Otherwise Ironic shows only those whose owner or lessee is the own project, and answers 404 for
+    the others (ironic/api/controllers/v1/utils.py, check_list_policy).
+    """
+    return any(own_project not in (node.owner, node.lessee) for node in nodes)
+
+
+def has_room(details: ProviderDetails) -> bool:
+    """Return whether a server can still be scheduled to a provider."""
+    return any(amount > 0 for amount in details.free.values())
+
+
+def find_project(uuid: str, snapshot: Snapshot) -> tuple[str, bool | None]:
+    """Return the name of a project, and whether Keystone has it; None where it did not say so."""
+    projects = snapshot.surroundings.projects
+    for project in projects.listing.value or ():
+        if project.uuid == uuid:
+            return project.name, True
+    lookup = projects.lookups.get(uuid)
+    if lookup is None:
+        return "", None
+    if lookup.value is not None:
+        return lookup.value.name, True
+    if lookup.status == 404 and not explain_doubt(projects, snapshot.cloud.project):
+        return "", False
+    return "", None
+
+
+def explain_doubt(projects: Projects, own_project: str | None) -> Reason | None:
+    """Return why a 404 may not mean that there is no such project; empty if it does.
+
+    own_project: the uuid of the project of these credentials.
+    """
+    listed = projects.listing.value
+    if listed is None:
+        return Reason(
+            "projects_unread",
+            f"Keystone answered {projects.listing.status} when asked for all projects, so these "
+            "credentials may not see the projects of others",
+        )
+    if own_project not in {project.uuid for project in listed}:
+        return Reason(
+            "own_project_not_listed",
+            "Keystone does not list the project of these credentials either: check that the "
+            "identity endpoint of the service catalogue is the Keystone that gave the token",
+        )
+    if len(listed) == 1:
+        return Reason(
+            "only_own_project_listed", "Keystone lists no project but that of these credentials"
+        )
+    if len({project.domain for project in listed}) > 1:
+        return None
+    # Where all projects are of one domain, that has to be the only one.
+    if projects.domains.value is not None and len(projects.domains.value) == 1:
+        return None
+    return Reason(
+        "other_domains_not_listed",
+        "Keystone lists only projects of one domain, so these credentials may not see those of "
+        "other domains",
+    )
