@@ -4,22 +4,28 @@
 
 """What decides on the resource request of a server, from the answers about it. Pure.
 
-An answer that is missing leaves its part unread, with the reason.
+An answer that is missing leaves its part unread, with the reason; what that could change is a
+`MissingInput`.
 """
 
 from __future__ import annotations
 
 import typing as t
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from ..models.nova import SWAPPING_ACTION, Flavor, Server
-from ..models.resource_request import Attachment, PciAlias, ServerInputs, ServerPort
+from ..models.resource_request import Attachment, MissingInput, PciAlias, ServerInputs, ServerPort
 from ..models.snapshot import Answer, Evidence
-from .devices import count_devices
+from .devices import MEMORY_ENCRYPTION, count_devices, parse_pci_request
 from .specs import RefusedByNovaError
 
+PCI_ALIAS_SPEC = "pci_passthrough:alias"
 # The extra spec that names a device profile of Cyborg.
-_PROFILE_SPEC = "accel:device_profile"
+DEVICE_PROFILE_SPEC = "accel:device_profile"
+# nova/network/model.py, VNIC_TYPES_ACCELERATOR
+_ACCELERATOR_TYPES = ("accelerator-direct", "accelerator-direct-physical")
+# The types of ports without a PCI device.
+_VIRTUAL_TYPES = ("normal", "baremetal", "smart-nic")
 
 _OLD_NOVA = "Nova does not show it (that needs compute microversion 2.98)"
 
@@ -72,20 +78,17 @@ def build_listed_inputs(
     A listing shows neither ports nor devices: what they request is not in the inputs.
     """
     unread: dict[str, str] = {}
-    image_properties = server.image_properties
-    volume_backed: bool | None = not server.image
-    if server.image and server.volumes:
-        volume_backed = None
+    is_unclear = bool(server.image and server.volumes)
+    if is_unclear:
         unread["volume_backed"] = "it has an image and volumes"
     if not server.image:
-        image_properties = None
         unread["image_properties"] = "a listing does not show the properties of a volume"
-    elif image_properties is None:
+    elif server.image_properties is None:
         unread["image_properties"] = _OLD_NOVA
     return ServerInputs(
         **vars(flavor),
-        volume_backed=volume_backed,
-        image_properties=image_properties,
+        volume_backed=None if is_unclear else not server.image,
+        image_properties=server.image_properties if server.image else None,
         ports=(),
         pci_aliases=pci_aliases,
         unread=unread,
@@ -102,8 +105,9 @@ def find_root_volume(server: Server, attachments: Sequence[Attachment] | None) -
     # Nova lists no volume twice, and the only volume of a server without an image is its root disk.
     if not server.image and len(server.volumes) == 1:
         return server.volumes[0]
+    root = (server.root_device or "").removeprefix("/dev/")
     for attachment in attachments or ():
-        if attachment.device and _is_same_device(attachment.device, server.root_device):
+        if attachment.device and attachment.device.removeprefix("/dev/") == root:
             return attachment.volume
     return None
 
@@ -112,10 +116,8 @@ def list_device_profiles(
     extra_specs: Mapping[str, str] | None, ports: Iterable[ServerPort]
 ) -> list[str]:
     """Return the names of the device profiles of Cyborg that a flavor and ports request."""
-    names = {port.device_profile for port in ports if port.device_profile}
-    if extra_specs and extra_specs.get(_PROFILE_SPEC):
-        names.add(extra_specs[_PROFILE_SPEC])
-    return sorted(names)
+    names = {(extra_specs or {}).get(DEVICE_PROFILE_SPEC), *(port.device_profile for port in ports)}
+    return sorted(filter(None, names))
 
 
 def describe_unread(answer: Answer[t.Any], service: str, what: str) -> str:
@@ -140,16 +142,16 @@ def _find_profile_doubt(
     requests = subject.accelerators.value
     if requests is None:
         return ""
-    named = [(flavor.extra_specs or {}).get(_PROFILE_SPEC)]
-    for port in subject.server_ports.value or ():
-        named.append(port.device_profile)
+    ports = subject.server_ports.value or ()
+    of_flavor = (flavor.extra_specs or {}).get(DEVICE_PROFILE_SPEC)
+    uses = [of_flavor, *(port.device_profile for port in ports)].count(name)
     made = sum(request.device_profile == name for request in requests)
     devices = 0
     try:
         for group in groups:
             # Each of these is two devices for Cyborg.
             is_double = group.get("trait:CUSTOM_FPGA_XILINX") == "required"
-            devices += count_devices([group]) * (2 if is_double else 1) * named.count(name)
+            devices += count_devices([group]) * (2 if is_double else 1) * uses
     except RefusedByNovaError:
         return f"device profile {name} has an invalid amount"
     if made == devices:
@@ -192,11 +194,8 @@ def _choose_image_properties(subject: Evidence, unread: dict[str, str]) -> Mappi
     reason = _find_volume_doubt(subject)
     if reason:
         unread["image_properties"] = reason
-        return None
     volume = subject.root_volume.value
-    if volume is None:
-        return None
-    return volume.image_properties
+    return None if reason or volume is None else volume.image_properties
 
 
 def _find_volume_doubt(subject: Evidence) -> str:
@@ -231,14 +230,14 @@ def _choose_ports(subject: Evidence, unread: dict[str, str]) -> tuple[ServerPort
     if set(attached) != {port.uuid for port in ports}:
         unread["ports"] = "not all of its ports could be read from Neutron"
         return None
-    for port in ports:
-        if not _is_allocated(port):
-            unread["ports"] = (
-                f"port {port.uuid} requests resources, and Neutron does not show where Nova has "
-                "allocated them"
-            )
-            return None
-    return ports
+    unallocated = next((port.uuid for port in ports if not _is_allocated(port)), None)
+    if unallocated is None:
+        return ports
+    unread["ports"] = (
+        f"port {unallocated} requests resources, and Neutron does not show where Nova has "
+        "allocated them"
+    )
+    return None
 
 
 def _is_allocated(port: ServerPort) -> bool:
@@ -246,11 +245,115 @@ def _is_allocated(port: ServerPort) -> bool:
 
     Of a port that got its QoS policy later, Nova has allocated nothing.
     """
-    if "" in port.providers:
-        return True
-    groups = [group.uuid for group in port.groups or () if group.resources]
-    return set(groups) <= set(port.providers)
+    groups = {group.uuid for group in port.groups or () if group.resources}
+    return "" in port.providers or groups <= port.providers.keys()
 
 
-def _is_same_device(one: str, other: str | None) -> bool:
-    return one.removeprefix("/dev/") == (other or "").removeprefix("/dev/")
+def list_missing_inputs(inputs: ServerInputs) -> tuple[MissingInput, ...]:
+    """Return each part of the inputs that is unknown and can decide on the request."""
+    if inputs.extra_specs is None:
+        reason = inputs.unread.get(
+            "extra_specs", "Nova does not show the extra specs of its flavor"
+        )
+        return (MissingInput("flavor", reason),)
+    return (
+        *_list_missing_image(inputs, inputs.extra_specs),
+        *_list_missing_volume(inputs, inputs.extra_specs),
+        *_list_missing_devices(inputs, inputs.extra_specs),
+        *_list_missing_ports(inputs),
+        *_list_missing_accelerators(inputs, inputs.extra_specs),
+    )
+
+
+def list_image_classes(specs: Mapping[str, str]) -> frozenset[str]:
+    """Return the classes of which the image of a server can decide on the amount.
+
+    specs: the extra specs of its flavor, which overrule the image.
+    """
+    classes: set[str] = set()
+    # The policy of an image counts only if the flavor has none; its mask of realtime CPUs counts
+    # wherever some CPUs are realtime.
+    policy = specs.get("hw:cpu_policy")
+    if not policy or (policy == "mixed" and "hw:cpu_realtime" in specs):
+        classes |= {"VCPU", "PCPU"}
+    if not specs.get("hw:mem_encryption"):
+        classes.add(MEMORY_ENCRYPTION)
+    return frozenset(classes)
+
+
+def _list_missing_image(inputs: ServerInputs, specs: Mapping[str, str]) -> Iterator[MissingInput]:
+    if inputs.image_properties is not None:
+        return
+    # Without classes, only traits are unknown.
+    reason = inputs.unread.get("image_properties", "the properties of its image could not be read")
+    yield MissingInput("image", reason, classes=list_image_classes(specs))
+
+
+def _list_missing_volume(inputs: ServerInputs, specs: Mapping[str, str]) -> Iterator[MissingInput]:
+    if inputs.volume_backed is not None or not inputs.disk or "resources:DISK_GB" in specs:
+        return
+    reason = inputs.unread.get(
+        "volume_backed", "it could not be read whether its root disk is a volume"
+    )
+    yield MissingInput("volume", reason, classes=frozenset({"DISK_GB"}))
+
+
+def _list_missing_devices(inputs: ServerInputs, specs: Mapping[str, str]) -> Iterator[MissingInput]:
+    try:
+        requests = parse_pci_request(specs.get(PCI_ALIAS_SPEC, ""))
+    except RefusedByNovaError:
+        # Either there is no such extra spec, or the request is refused as a whole.
+        requests = []
+    for name, count in dict(requests).items():
+        if count > 0 and name not in inputs.pci_aliases:
+            reason = f"the PCI alias {name} is only in the configuration of Nova"
+            yield MissingInput("pci_alias", reason)
+    profile = specs.get(DEVICE_PROFILE_SPEC)
+    if profile:
+        yield from _list_missing_profile(profile, inputs)
+
+
+def _list_missing_accelerators(
+    inputs: ServerInputs, specs: Mapping[str, str]
+) -> Iterator[MissingInput]:
+    if inputs.accelerators is None and list_device_profiles(specs, inputs.ports or ()):
+        reason = inputs.unread.get("accelerators", "Cyborg does not show which devices it has")
+        yield MissingInput("accelerators", reason)
+
+
+def _list_missing_ports(inputs: ServerInputs) -> Iterator[MissingInput]:
+    """Yield what is unknown about the ports and the device profiles that they name."""
+    if inputs.ports is None:
+        reason = inputs.unread.get("ports", "the ports of the server could not be read")
+        yield MissingInput("ports", reason)
+        return
+    for port in inputs.ports:
+        if port.vnic_type not in _VIRTUAL_TYPES:
+            # nova-compute allocates any tracked device (nova/compute/pci_placement_translator.py).
+            reason = f"no API shows whether the PCI device of port {port.uuid} is in Placement"
+            yield MissingInput("ports", reason, pci=True)
+        if port.groups is None:
+            yield MissingInput(
+                "ports", f"these credentials may not see what port {port.uuid} requests"
+            )
+        if port.vnic_type is None and port.device_profile:
+            yield MissingInput("ports", f"Neutron does not show the VNIC type of port {port.uuid}")
+            continue
+        if port.vnic_type in _ACCELERATOR_TYPES and not port.device_profile:
+            yield MissingInput("ports", f"Neutron shows no device profile of port {port.uuid}")
+            continue
+        profile = find_profile(port)
+        if profile:
+            yield from _list_missing_profile(profile, inputs)
+
+
+def _list_missing_profile(profile: str, inputs: ServerInputs) -> Iterator[MissingInput]:
+    if profile not in inputs.device_profiles:
+        unknown = f"device profile {profile} could not be read"
+        yield MissingInput("device_profile", inputs.unread.get("device_profiles", unknown))
+
+
+def find_profile(port: ServerPort) -> str | None:
+    """Return the device profile of a port that Nova requests, None without one."""
+    # Nova ignores the device profile of any other port.
+    return port.device_profile if port.vnic_type in _ACCELERATOR_TYPES else None

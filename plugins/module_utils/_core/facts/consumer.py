@@ -56,15 +56,10 @@ class ConsumerView(ServerView):
     @functools.cached_property
     def migration_allocations(self) -> Mapping[str, Allocation]:
         """The allocations of the server's ended migrations, by their uuid, empty ones left out."""
-        evidence_by_uuid = self.index.snapshot.evidence
-        allocations: dict[str, Allocation] = {}
-        for migration in self.server_migrations:
-            if not migration.ended or migration.uuid not in evidence_by_uuid:
-                continue
-            allocation = evidence_by_uuid[migration.uuid].allocation.value
-            if allocation is not None and allocation.resources:
-                allocations[allocation.consumer] = allocation
-        return allocations
+        read = self.index.snapshot.evidence
+        ended = [row.uuid for row in self.server_migrations if row.ended and row.uuid in read]
+        allocations = filter(None, (read[uuid].allocation.value for uuid in ended))
+        return {one.consumer: one for one in allocations if one.resources}
 
     @property
     def age_seconds(self) -> int | None:
@@ -91,11 +86,8 @@ class ConsumerView(ServerView):
         Such a tree is that of a compute node that Nova lists, of one that is gone, or of the source
         that a migration names.
         """
-        return {
-            root: providers
-            for root, providers in self._foreign_trees.items()
-            if self._is_of_host(root)
-        }
+        trees = self._foreign_trees.items()
+        return {root: providers for root, providers in trees if self._is_of_host(root)}
 
     @functools.cached_property
     def doubtful_trees(self) -> Mapping[str, frozenset[str]]:
@@ -112,12 +104,9 @@ class ConsumerView(ServerView):
     @property
     def _foreign_trees(self) -> Mapping[str, frozenset[str]]:
         """The trees of the allocation other than the server's own."""
-        trees: dict[str, frozenset[str]] = {}
-        for root, providers in self.trees.items():
-            # A provider that Placement did not list has no root that would say whose it is.
-            if root is not None and root != self.own_tree:
-                trees[root] = providers
-        return trees
+        # A provider that Placement did not list has no root that would say whose it is.
+        trees = self.trees.items()
+        return {root: tree for root, tree in trees if root is not None and root != self.own_tree}
 
     def _is_of_host(self, root: str) -> bool:
         return (
@@ -145,9 +134,8 @@ class ConsumerView(ServerView):
         down while it lived. A host that has
         another name now does not find the evacuation, and never destroys that guest.
         """
-        for move in self.server_migrations:
-            if move.type != "evacuation" or not move.has_arrived:
-                continue
+        evacuations = [row for row in self.server_migrations if row.type == "evacuation"]
+        for move in (row for row in evacuations if row.has_arrived):
             for root in filter(None, roots):
                 host = self._find_evacuated_host(root, move)
                 if host and self.index.is_reporting(host, move.changed_at):
@@ -159,21 +147,19 @@ class ConsumerView(ServerView):
 
         The result is None if it did not, or the guest there is known to be destroyed.
         """
-        node = self.index.nodes.get(root)
+        node, source = self.index.nodes.get(root), (move.source_compute, move.source_node)
+        if not self.may_be_source(root, move):
+            return None
+        is_listed = self.index.lists_node(*source)
         if self.is_source(root, move) or node is None:
             # A compute node that is gone can have got another UUID before the evacuation, so then
             # its name is listed.
-            is_source = self.may_be_source(root, move) and move.status == "done"
-            is_listed = self.index.lists_node(move.source_compute, move.source_node)
             may_return = is_listed or not self.index.is_gone(root)
-            return move.source_compute if is_source and may_return else None
-        if root == self.own_tree or not self.may_be_source(root, move):
-            return None
+            return move.source_compute if move.status == "done" and may_return else None
         # A new machine that has the name of the host completes the evacuation.
-        is_named = self.index.has_name(root, move.source_compute, move.source_node)
-        if move.status != "done" and is_named:
+        is_named = self.index.has_name(root, *source)
+        if root == self.own_tree or (move.status != "done" and is_named):
             return None
-        is_listed = self.index.lists_node(move.source_compute, move.source_node)
         return None if self.has_left_after(move, root, is_named or is_listed) else node.host
 
     @property
@@ -209,19 +195,14 @@ class ConsumerView(ServerView):
             )
         if any(listing.value is None for listing in self.migration_listings):
             return Reason("migrations_unread", "a listing of migrations could not be read")
-        if self.migration is None and self._is_listed_as_migration():
+        listings = [listing.value or () for listing in self.subject.host_migrations]
+        is_listed = any(row.uuid == self.consumer for rows in listings for row in rows)
+        if self.migration is None and is_listed:
             return Reason(
                 "migration_listed_once",
                 "Nova lists a migration with this UUID in one answer and not in another",
             )
         return None
-
-    def _is_listed_as_migration(self) -> bool:
-        """Return whether the listing of a host has a migration with the uuid of the consumer."""
-        for listing in self.subject.host_migrations:
-            if any(migration.uuid == self.consumer for migration in listing.value or ()):
-                return True
-        return False
 
 
 def _describe_possible_guest(host: str, evacuation: Migration) -> Reason:
@@ -242,17 +223,13 @@ def _describe_possible_guest(host: str, evacuation: Migration) -> Reason:
 
 def build_views(index: SnapshotIndex) -> Iterator[ConsumerView]:
     """Yield a view of each candidate that was read and that has or should have an allocation."""
-    evidence_by_uuid = index.snapshot.evidence
-    for consumer in sorted(index.snapshot.candidates):
-        evidence = evidence_by_uuid.get(consumer)
-        if evidence is None or evidence.allocation.value is None:
+    read = index.snapshot.evidence
+    for evidence in (read[uuid] for uuid in sorted(index.snapshot.candidates) if uuid in read):
+        allocation, migration = evidence.allocation.value, index.migrations.get(evidence.uuid)
+        if allocation is None:
             continue
-        allocation = evidence.allocation.value
-        migration = index.migrations.get(consumer)
-        subject = evidence
         # Whether a migration's allocation is needed follows from the server that it moves.
-        if migration is not None:
-            subject = evidence_by_uuid.get(migration.server, evidence)
+        subject = evidence if migration is None else read.get(migration.server, evidence)
         # Without an allocation, only a live server is judged, because it should have one.
         if allocation.resources or (migration is None and subject.server.value is not None):
             yield ConsumerView(
@@ -297,11 +274,8 @@ def has_wrong_owner(view: ConsumerView) -> bool:
 
 def has_own_tree_allocated(view: ConsumerView) -> bool:
     """Return whether a settled server has an allocation on its own host, not only of its disk."""
-    return (
-        view.is_settled_in_place
-        and view.own_tree is not None
-        and has_compute_allocation(view, view.own_tree)
-    )
+    is_placed = view.is_settled_in_place and view.own_tree is not None
+    return is_placed and has_compute_allocation(view, view.own_tree)
 
 
 def has_own_and_other_trees_allocated(view: ConsumerView) -> bool:

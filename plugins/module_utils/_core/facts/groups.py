@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import collections
 import dataclasses as d
+import operator
 import re
 from collections.abc import Iterable, Mapping
 
@@ -33,7 +34,6 @@ DISABLED_TRAIT = "COMPUTE_STATUS_DISABLED"
 # The metadata by which an aggregate requires a trait of its hosts, as in Nova's guide to isolating
 # aggregates: `trait:CUSTOM_LICENSED=required`.
 _TRAIT_KEY = re.compile(r"trait:([A-Z0-9_]+)")
-_REQUIRED = "required"
 
 
 @d.dataclass(frozen=True)
@@ -57,12 +57,12 @@ class AggregateMismatch:
 
 def list_required_traits(aggregate: Aggregate) -> list[str]:
     """Return the traits that the metadata of a host aggregate requires, sorted."""
-    traits = []
-    for key, value in aggregate.metadata.items():
-        match = _TRAIT_KEY.fullmatch(key)
-        if match and value == _REQUIRED:
-            traits.append(match[1])
-    return sorted(traits)
+    matches = [
+        _TRAIT_KEY.fullmatch(key)
+        for key, value in aggregate.metadata.items()
+        if value == "required"
+    ]
+    return sorted(match[1] for match in matches if match)
 
 
 def find_aggregate_mismatches(index: ListingsIndex, mirror: Mirror) -> dict[str, AggregateMismatch]:
@@ -73,31 +73,24 @@ def find_aggregate_mismatches(index: ListingsIndex, mirror: Mirror) -> dict[str,
         listing = mirror.members.get(aggregate.uuid)
         if listing is None or listing.value is None:
             continue
-        mismatch = _compare_members(index, nodes, aggregate, frozenset(listing.value))
-        if mismatch:
-            mismatches[aggregate.uuid] = mismatch
-    return mismatches
+        mismatches[aggregate.uuid] = _compare_members(
+            index, nodes, aggregate, frozenset(listing.value)
+        )
+    return {uuid: mismatch for uuid, mismatch in mismatches.items() if mismatch}
 
 
 def _compare_members(
     index: ListingsIndex, nodes: Mapping[str, str], aggregate: Aggregate, members: frozenset[str]
 ) -> AggregateMismatch:
-    hosts = frozenset(aggregate.hosts)
-    # An older Nova on a database that ignores case may have a host under another spelling.
-    spellings = {host.casefold() for host in hosts}
-    missing = {nodes[host] for host in hosts if host in nodes} - members
-    extra = set()
-    for member in members:
-        node = index.nodes.get(member)
-        if node is None or node.host.casefold() in spellings:
-            continue
-        # A host may be out of scope, or have several compute nodes.
-        if nodes.get(node.host) == member:
-            extra.add(member)
+    missing = frozenset(nodes[host] for host in aggregate.hosts if host in nodes) - members
     # Other hosts may be in the aggregate on purpose: to use what a sharing provider in it has.
-    if any(index.is_sharing(member) for member in members):
-        extra = set()
-    return AggregateMismatch(frozenset(missing), frozenset(extra))
+    if any(map(index.is_sharing, members)):
+        return AggregateMismatch(missing, frozenset())
+    # An older Nova on a database that ignores case may have a host under another spelling.
+    spellings = {host.casefold() for host in aggregate.hosts}
+    # A host may be out of scope, or have several compute nodes.
+    others = {node for host, node in nodes.items() if host.casefold() not in spellings}
+    return AggregateMismatch(missing, members & others)
 
 
 def find_lacking_traits(
@@ -114,9 +107,7 @@ def find_lacking_traits(
         listings = mirror.lacking.get(aggregate.uuid, {})
         for trait in list_required_traits(aggregate):
             listing = listings.get(trait)
-            if listing is None or listing.value is None:
-                continue
-            found = expected & set(listing.value)
+            found = expected.intersection(listing.value or ()) if listing else None
             if found:
                 lacking.setdefault(aggregate.uuid, {})[trait] = frozenset(found)
     return lacking
@@ -150,11 +141,9 @@ def _map_services_that_are_up(answer: Answer[tuple[Service, ...]]) -> dict[str, 
     for service in answer.value or ():
         if service.binary == COMPUTE:
             services[service.host].append(service)
-    found = {}
-    for host, entries in services.items():
-        if len(entries) == 1 and entries[0].state == "up":
-            found[host] = entries[0]
-    return found
+    return {
+        host: rows[0] for host, rows in services.items() if [one.state for one in rows] == ["up"]
+    }
 
 
 def map_comparable_nodes(index: ListingsIndex, by_host: bool = False) -> dict[str, str]:
@@ -172,11 +161,9 @@ def map_comparable_nodes(index: ListingsIndex, by_host: bool = False) -> dict[st
         provider = index.providers.get(node.uuid)
         if provider is None or not provider.is_host or node.host in index.unjudged_hosts:
             continue
-        if normalize_uuid(node.name) or len(index.list_nodes_at(node.host)) != 1:
-            continue
-        if is_limited and not index.covers(node.uuid):
-            continue
-        nodes[node.host] = node.uuid
+        is_of_ironic = normalize_uuid(node.name) or len(index.list_nodes_at(node.host)) != 1
+        if not is_of_ironic and (not is_limited or index.covers(node.uuid)):
+            nodes[node.host] = node.uuid
     return nodes
 
 
@@ -208,10 +195,8 @@ def list_hosts(index: SnapshotIndex, nodes: Iterable[str]) -> str:
 
 
 def describe_aggregate(aggregate: Aggregate) -> str:
-    text = f"host aggregate {aggregate.name} ({aggregate.uuid})"
-    if aggregate.zone:
-        text += f" of availability zone {aggregate.zone}"
-    return text
+    zone = f" of availability zone {aggregate.zone}" if aggregate.zone else ""
+    return f"host aggregate {aggregate.name} ({aggregate.uuid}){zone}"
 
 
 @d.dataclass(frozen=True)
@@ -279,13 +264,11 @@ def build_node_views(
     lookups: by uuid, direct lookups of nodes, which count for more than the listing.
     """
     known: dict[str, BareMetalNode | None] = {node.uuid: node for node in nodes.value or ()}
-    for uuid, answer in lookups.items():
-        known[uuid] = answer.value
-    views = []
-    for root, uuid in find_node_roots(index).items():
-        consumers = tuple(sorted(index.consumers_by_tree.get(root, ())))
-        views.append(NodeView(root, uuid, known.get(uuid), consumers))
-    return sorted(views, key=lambda view: view.uuid)
+    known.update((uuid, answer.value) for uuid, answer in lookups.items())
+    return [
+        NodeView(root, uuid, known.get(uuid), tuple(sorted(index.consumers_by_tree.get(root, ()))))
+        for root, uuid in sorted(find_node_roots(index).items(), key=operator.itemgetter(1))
+    ]
 
 
 def sees_every_node(nodes: Iterable[BareMetalNode], own_project: str | None) -> bool:
@@ -309,13 +292,11 @@ def find_project(uuid: str, snapshot: Snapshot) -> tuple[str, bool | None]:
         if project.uuid == uuid:
             return project.name, True
     lookup = projects.lookups.get(uuid)
-    if lookup is None:
-        return "", None
-    if lookup.value is not None:
+    if lookup is not None and lookup.value is not None:
         return lookup.value.name, True
-    if lookup.status == 404 and not explain_doubt(projects, snapshot.cloud.project):
-        return "", False
-    return "", None
+    is_not_found = lookup is not None and lookup.status == 404
+    is_gone = is_not_found and not explain_doubt(projects, snapshot.cloud.project)
+    return "", False if is_gone else None
 
 
 def explain_doubt(projects: Projects, own_project: str | None) -> Reason | None:
@@ -340,10 +321,9 @@ def explain_doubt(projects: Projects, own_project: str | None) -> Reason | None:
         return Reason(
             "only_own_project_listed", "Keystone lists no project but that of these credentials"
         )
-    if len({project.domain for project in listed}) > 1:
-        return None
     # Where all projects are of one domain, that has to be the only one.
-    if projects.domains.value is not None and len(projects.domains.value) == 1:
+    is_only_domain = len(projects.domains.value or ()) == 1
+    if is_only_domain or len({project.domain for project in listed}) > 1:
         return None
     return Reason(
         "other_domains_not_listed",

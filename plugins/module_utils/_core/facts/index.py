@@ -12,30 +12,24 @@ from __future__ import annotations
 
 import dataclasses as d
 import functools
-from collections.abc import Collection, Iterable, Mapping
+import itertools
+from collections.abc import Iterable, Mapping
 from collections.abc import Set as AbstractSet
 
 from ..._common.errors import Reason
 from ..._common.times import is_earlier, seconds_between
 from ..._common.uuids import normalize_uuid
-from ..models.nova import Hypervisor, Migration, Service
+from ..models.nova import Migration, Service
 from ..models.placement import (
     NOVA_TRAITS,
-    Allocations,
     Provider,
     ProviderDetails,
     Resources,
-    add_amounts,
+    sum_amounts_by_key,
 )
 from ..models.snapshot import Answer, Listings, Snapshot
 from .agreement import get_hosts_in_every_listing, list_host_names
-from .services import (
-    COMPUTE,
-    has_every_cell_answered,
-    list_unjudged_hosts,
-    may_have_unlisted_node,
-    strip_domain,
-)
+from .services import COMPUTE, list_unjudged_hosts, strip_domain
 from .soundness import find_region_mismatch, list_failed_absence_checks, list_failed_checks
 
 # What operators append to the name of a former provider that is in the way of the present one.
@@ -73,17 +67,14 @@ class ListingsIndex:
     def __init__(self, listings: Listings) -> None:
         self.listings = listings
         # None stands for all trees; an empty set would stand for none.
-        self._trees: frozenset[str] | None = None
-        if listings.trees is not None:
-            self._trees = frozenset(listings.trees)
+        self._trees = None if listings.trees is None else frozenset(listings.trees)
         self.providers = listings.providers
         nodes = listings.hypervisors.value or ()
-        migrations = listings.migrations.value or ()
         self.nodes = {node.uuid: node for node in nodes}
-        self.migrations = {migration.uuid: migration for migration in migrations}
-        self._by_address: dict[tuple[str, str], list[Hypervisor]] = {}
+        self.migrations = {row.uuid: row for row in listings.migrations.value or ()}
+        self._by_address: dict[tuple[str, str], list[str]] = {}
         for node in nodes:
-            self._by_address.setdefault((node.host, node.name), []).append(node)
+            self._by_address.setdefault((node.host, node.name), []).append(node.uuid)
 
     @property
     def roots(self) -> list[Provider]:
@@ -106,8 +97,7 @@ class ListingsIndex:
 
         No other host can be behind a provider of such a name.
         """
-        hosts_of_nodes = {node.host for node in self.nodes.values()}
-        return get_hosts_in_every_listing(self.listings) & hosts_of_nodes
+        return get_hosts_in_every_listing(self.listings) & self._nodes_by_host.keys()
 
     def get_listed_migrations(self, server: str) -> Answer[tuple[Migration, ...]]:
         """Return the part of the listing of all migrations that is about one server."""
@@ -124,9 +114,7 @@ class ListingsIndex:
         """
         matches = self._by_address.get((host or "", node or ""), [])
         # Of several nodes at one address, nothing says which one has the server.
-        if len(matches) != 1:
-            return None
-        return matches[0].uuid
+        return matches[0] if len(matches) == 1 else None
 
     def is_at(self, root: str, host: str | None, node: str | None) -> bool:
         """Return whether the tree `root` is that of the compute node at `(host, node)`.
@@ -155,14 +143,12 @@ class ListingsIndex:
 
     def has_name(self, root: str, host: str | None, node: str | None) -> bool:
         """Return whether the tree `root` has the name of that host or of that node."""
+        names = {host, node} - {None, ""}
         listed_node, provider = self.nodes.get(root), self.providers.get(root)
-        names: set[str | None] = set()
-        if listed_node is not None:
-            names |= {listed_node.host, listed_node.name}
+        if listed_node is not None and not names.isdisjoint({listed_node.host, listed_node.name}):
+            return True
         # A provider keeps its name when its compute node is renamed.
-        if provider is not None:
-            names.add(provider.name)
-        return not names.isdisjoint({host, node} - {None, ""})
+        return provider is not None and provider.name in names
 
     def get_listed_host(self, server: str) -> str | None:
         """Return the host on which the hypervisor listing shows the server with that uuid."""
@@ -173,8 +159,7 @@ class ListingsIndex:
 
         It is one, or all that the host has.
         """
-        host = self._host_by_server.get(server, "")
-        return frozenset(self._nodes_by_host.get(host, ()))
+        return self.list_nodes_at(self._host_by_server.get(server, ""))
 
     def list_nodes_at(self, host: str) -> frozenset[str]:
         """Return the compute nodes of a host: one, or several of ironic's."""
@@ -186,10 +171,8 @@ class ListingsIndex:
         A former provider has the name of its host, or the one that `former_provider` advises.
         """
         name = strip_domain(name.removesuffix(FORMER_SUFFIX))
-        return any(
-            name in (strip_domain(node.name), strip_domain(node.host))
-            for node in self.nodes.values()
-        )
+        names = {name for node in self.nodes.values() for name in (node.name, node.host)}
+        return name in map(strip_domain, names)
 
     def lists_node(self, host: str | None, node: str | None) -> bool:
         """Return whether Nova lists a compute node of that name, or of any name, on that host."""
@@ -210,31 +193,22 @@ class ListingsIndex:
 
     @functools.cached_property
     def _host_by_server(self) -> dict[str, str]:
-        by_server: dict[str, str] = {}
-        for node in self.nodes.values():
-            for server in node.servers or ():
-                by_server[server] = node.host
-        return by_server
+        return {server: node.host for node in self.nodes.values() for server in node.servers or ()}
 
     @functools.cached_property
     def used(self) -> Mapping[str, Resources]:
         """The amounts that are allocated of each provider, by its uuid."""
-        sums: dict[str, dict[str, int]] = {}
-        for allocations in self.listings.allocations.values():
-            for provider, amounts in allocations.items():
-                add_amounts(sums.setdefault(provider, {}), amounts)
-        return sums
+        every = self.listings.allocations.values()
+        return sum_amounts_by_key(one for allocations in every for one in allocations.items())
 
     @functools.cached_property
     def consumers_by_tree(self) -> Mapping[str, frozenset[str]]:
         """The consumers that have an allocation in each tree, by its root."""
         by_root: dict[str, set[str]] = {}
         for consumer, allocations in self.listings.allocations.items():
-            for provider in allocations:
-                root = self.get_root(provider)
-                # A provider that Placement did not list is of an unknown tree.
-                if root:
-                    by_root.setdefault(root, set()).add(consumer)
+            # A provider that Placement did not list is of an unknown tree.
+            for root in filter(None, map(self.get_root, allocations)):
+                by_root.setdefault(root, set()).add(consumer)
         return {root: frozenset(consumers) for root, consumers in by_root.items()}
 
     def list_hosts_of(self, allocations: Iterable[str]) -> tuple[str, ...]:
@@ -242,18 +216,12 @@ class ListingsIndex:
 
         A host that Nova no longer lists has the name of its root provider here.
         """
-        roots: set[str] = set()
-        for provider in allocations:
-            root = self.get_root(provider)
-            if root and not self.is_sharing(provider):
-                roots.add(root)
-        return tuple(sorted(self.get_host_name(root) for root in roots))
+        roots = filter(None, group_by_tree(allocations, self))
+        return tuple(sorted(map(self.get_host_name, roots)))
 
     def get_host_name(self, root: str) -> str:
         """Return the host behind a root provider, or the provider's own name without one."""
-        if root in self.nodes:
-            return self.nodes[root].host
-        return self.get_name(root)
+        return self.nodes[root].host if root in self.nodes else self.get_name(root)
 
     def list_host_names_of(self, allocations: Iterable[str]) -> tuple[str, ...]:
         """Return the names that Nova may have for the hosts behind providers of `allocations`."""
@@ -265,17 +233,11 @@ class ListingsIndex:
 
     def get_name(self, provider: str) -> str:
         """Return a provider's name, or its uuid where Placement did not list it."""
-        listed_provider = self.providers.get(provider)
-        if listed_provider is None:
-            return provider
-        return listed_provider.name
+        return self.providers[provider].name if provider in self.providers else provider
 
     def get_root(self, provider: str) -> str | None:
         """Return the root of a provider's tree, or None where Placement did not list it."""
-        listed_provider = self.providers.get(provider)
-        if listed_provider is None:
-            return None
-        return listed_provider.root
+        return self.providers[provider].root if provider in self.providers else None
 
     def find_roots(self, name: str) -> AbstractSet[str]:
         """Return the roots of all that a user can mean by a name or uuid of a provider or host.
@@ -303,12 +265,11 @@ class ListingsIndex:
 
     def is_sharing(self, provider: str) -> bool:
         """Return whether a provider shares what it has with other trees."""
-        listed_provider = self.providers.get(provider)
-        return listed_provider is not None and listed_provider.sharing
+        return provider in self.providers and self.providers[provider].sharing
 
 
 def group_by_tree(
-    allocations: Allocations, index: ListingsIndex
+    allocations: Iterable[str], index: ListingsIndex
 ) -> dict[str | None, frozenset[str]]:
     """Return the providers of `allocations` by their root, sharing ones left out.
 
@@ -396,10 +357,9 @@ class SnapshotIndex(ListingsIndex):
                 f"region {', '.join(regions)} has its own Nova that uses this Placement, "
                 "and it may be one of the hosts there",
             )
-        lookup_doubt = self.find_doubtful_lookup(root)
-        if lookup_doubt:
-            return lookup_doubt
-        name = self.get_name(root)
+        doubt, name = self.find_doubtful_lookup(root), self.get_name(root)
+        if doubt:
+            return doubt
         if normalize_uuid(name):
             # The name of a node of ironic: no host has it, so that the lookup by it proves nothing.
             return Reason(
@@ -414,16 +374,16 @@ class SnapshotIndex(ListingsIndex):
 
         Nova lists no compute node of it.
         """
-        hosts = {node.host for node in self.nodes.values()}
         unlisted: set[str] = set()
         possible: set[str] = set()
         # A service that only one of the two answers has is there as well.
-        for answer in (self.snapshot.services, self.snapshot.services_after):
-            for service in answer.value or ():
-                if _is_up_without_node(service, hosts):
-                    unlisted.add(service.host)
-                if may_have_unlisted_node(service, hosts, name):
-                    possible.add(service.host)
+        for service in itertools.chain.from_iterable(self._services_by_listing):
+            if service.host in self._nodes_by_host:
+                continue
+            if service.state == "up":
+                unlisted.add(service.host)
+            if strip_domain(service.host) == strip_domain(name):
+                possible.add(service.host)
         if unlisted:
             return Reason(
                 "service_without_node",
@@ -443,12 +403,9 @@ class SnapshotIndex(ListingsIndex):
 
         They have None if a listing lacks it.
         """
-        states: set[str | None] = set()
-        for services in self.list_compute_services(host):
-            states.update(service.state for service in services)
-            if not services:
-                states.add(None)
-        return states
+        listings = self.list_compute_services(host)
+        states: set[str | None] = {row.state for services in listings for row in services}
+        return states if all(listings) else {*states, None}
 
     def is_reporting(self, host: str, since: str | None) -> bool:
         """Return whether nova-compute on `host` is up, or reports although it is forced down.
@@ -460,13 +417,10 @@ class SnapshotIndex(ListingsIndex):
         """
         if "up" in self.list_compute_states(host):
             return True
-        for answer, services in zip(
-            (self.snapshot.services, self.snapshot.services_after),
-            self.list_compute_services(host),
-            strict=True,
-        ):
+        times = (self.snapshot.services.at, self.snapshot.services_after.at)
+        for moment, services in zip(times, self.list_compute_services(host), strict=True):
             for service in services:
-                silence = seconds_between(service.updated_at, answer.at)
+                silence = seconds_between(service.updated_at, moment)
                 is_recent = silence is not None and silence < _SILENCE
                 if service.forced_down and is_recent and is_earlier(since, service.updated_at):
                     return True
@@ -477,11 +431,12 @@ class SnapshotIndex(ListingsIndex):
 
         An API worker that does not know one of the cells hides a service in one of them.
         """
-        found = []
-        for answer in (self.snapshot.services, self.snapshot.services_after):
-            services = answer.value or ()
-            found.append([one for one in services if one.binary == COMPUTE and one.host == host])
-        return found
+        return [[one for one in rows if one.host == host] for rows in self._services_by_listing]
+
+    @functools.cached_property
+    def _services_by_listing(self) -> list[list[Service]]:
+        answers = (self.snapshot.services, self.snapshot.services_after)
+        return [[one for one in rows.value or () if one.binary == COMPUTE] for rows in answers]
 
     def find_doubtful_lookup(self, root: str) -> Reason | None:
         """Return which direct lookup of the host behind a provider did not say that there is none.
@@ -491,22 +446,22 @@ class SnapshotIndex(ListingsIndex):
         for name in list_host_names(self.get_name(root)):
             lookup = self.snapshot.host_lookups.get(name)
             # A listed host has a compute node of its own, which is not this provider's.
-            if name in self.hosts_listed or (lookup is not None and lookup.status == 404):
+            if name in self.hosts_listed:
                 continue
             if lookup is None:
                 return Reason("host_not_looked_up", f"host {name} was not looked up")
-            return Reason(
-                "host_lookup_failed",
-                f"Nova answered {lookup.status} when host {name} was looked up",
-            )
+            if lookup.status != 404:
+                return Reason(
+                    "host_lookup_failed",
+                    f"Nova answered {lookup.status} when host {name} was looked up",
+                )
         return None
 
     @functools.cached_property
     def _listing_doubt(self) -> Reason | None:
         """Why a compute node may be missing in Nova's listing; None when the listing is sound."""
         nodes = self.snapshot.hypervisors.value
-        has_every_cell = has_every_cell_answered(self.snapshot.services)
-        if nodes is None or not has_every_cell or self.unjudged_hosts:
+        if nodes is None or self.snapshot.services.value is None or self.unjudged_hosts:
             return Reason(
                 "may_be_host_of_down_cell",
                 "a cell is not answering, and it may be one of its hosts",
@@ -515,10 +470,6 @@ class SnapshotIndex(ListingsIndex):
         if mismatch or not self.failed_checks:
             return mismatch
         return self.failed_checks[0].extend(*self.failed_checks[1:])
-
-
-def _is_up_without_node(service: Service, hosts: Collection[str]) -> bool:
-    return service.binary == COMPUTE and service.state == "up" and service.host not in hosts
 
 
 def find_nova_roots(details: Mapping[str, ProviderDetails]) -> frozenset[str]:
@@ -531,17 +482,12 @@ def list_hosts_in_scope(index: SnapshotIndex) -> set[str] | None:
     scope = index.snapshot.scope
     if not scope.is_limited_to_hosts:
         return None
-    hosts: set[str] = set()
     # A host of a group can have a service and neither a compute node nor a provider.
-    if not scope.hosts:
-        hosts.update(scope.groups.hosts)
+    hosts = set() if scope.hosts else set(scope.groups.hosts)
     for root in index.roots:
-        if not index.covers(root.uuid):
-            continue
-        hosts.add(root.name)
         # Services and migrations name the host, and its name may differ from the node's.
-        if root.uuid in index.nodes:
-            hosts.add(index.nodes[root.uuid].host)
+        if index.covers(root.uuid):
+            hosts |= {root.name, index.get_host_name(root.uuid)}
     return hosts
 
 
@@ -551,9 +497,8 @@ def list_migrations_in_scope(index: SnapshotIndex) -> list[Migration]:
     migrations = [row for row in index.migrations.values() if index.is_in_shard(row.uuid)]
     if hosts is None:
         return migrations
-    in_scope = []
-    for migration in migrations:
-        ends = {migration.source_compute, migration.dest_compute}
-        if migration.server in consumers or ends & hosts:
-            in_scope.append(migration)
-    return in_scope
+    return [
+        row
+        for row in migrations
+        if row.server in consumers or hosts & {row.source_compute, row.dest_compute}
+    ]

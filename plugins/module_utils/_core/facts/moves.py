@@ -20,6 +20,7 @@ server's instance actions: how far the move came, or that the source has started
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable, Iterator
 
 from ..._common.errors import Reason
@@ -66,8 +67,7 @@ def explain_possible_move_without_migration(view: ConsumerView) -> Reason | None
 
 def _get_host(view: ConsumerView, root: str) -> str | None:
     """Return the host of the compute node behind the tree `root`, or None if Nova lists none."""
-    node = view.index.nodes.get(root)
-    return node.host if node else None
+    return view.index.nodes[root].host if root in view.index.nodes else None
 
 
 def _explain_possible_unshelve(view: ConsumerView, root: str) -> Reason | None:
@@ -76,8 +76,7 @@ def _explain_possible_unshelve(view: ConsumerView, root: str) -> Reason | None:
     root: another tree on which it has an allocation. A host that is up has emptied its queue.
     """
     host = _get_host(view, root)
-    placement = find_placement_after_unshelve(view, root)
-    if host is None or placement is None:
+    if host is None or find_placement_after_unshelve(view, root) is None:
         return None
     if view.index.list_compute_states(host) != {"up"}:
         return Reason(
@@ -103,18 +102,15 @@ def find_placement_after_unshelve(view: ServerView, root: str) -> Action | None:
 
 def _list_placements(view: ServerView, root: str) -> list[Action]:
     """Return what gave the server a host since it left the tree `root`, oldest first."""
-    left_at = None
-    for move in view.server_migrations:
-        if move.has_arrived and view.is_source(root, move):
-            left_at = move.created_at
-            break
-    placements = []
-    for action in view.subject.actions.value or ():
-        can_place = action.action in (UNSHELVE_ACTION, REBUILD_ACTION)
-        if can_place and not is_earlier(action.start_time, left_at):
-            placements.append(action)
-    placements.sort(key=lambda action: action.start_time or "")
-    return placements
+    arrived = (move for move in view.server_migrations if move.has_arrived)
+    left_at = next((move.created_at for move in arrived if view.is_source(root, move)), None)
+    placements = [
+        action
+        for action in view.subject.actions.value or ()
+        if action.action in (UNSHELVE_ACTION, REBUILD_ACTION)
+        and not is_earlier(action.start_time, left_at)
+    ]
+    return sorted(placements, key=lambda action: action.start_time or "")
 
 
 def list_repeated_unshelves(view: ServerView, root: str) -> list[Action]:
@@ -127,37 +123,36 @@ def list_repeated_unshelves(view: ServerView, root: str) -> list[Action]:
     placements = _list_placements(view, root)
     if not placements:
         return []
-    shelved_at = None
-    for action in view.subject.actions.value or ():
-        is_shelve = action.action in SHELVING_ACTIONS
-        if is_shelve and is_earlier(action.start_time, placements[-1].start_time):
-            shelved_at = max(shelved_at or "", action.start_time or "")
-    repeated = []
-    for action in reversed(placements[:-1]):
-        if action.action == UNSHELVE_ACTION and not is_earlier(action.start_time, shelved_at):
-            repeated.append(action)
-    return repeated
+    shelves = [one for one in view.subject.actions.value or () if one.action in SHELVING_ACTIONS]
+    times = [one.start_time or "" for one in shelves]
+    shelved_at = max((at for at in times if is_earlier(at, placements[-1].start_time)), default="")
+    unshelves = [one for one in reversed(placements[:-1]) if one.action == UNSHELVE_ACTION]
+    return [one for one in unshelves if not is_earlier(one.start_time, shelved_at)]
 
 
 def is_where_placed(view: ServerView, placement: Action) -> bool:
     """Return whether the server is where its newest `placement` or a later move took it."""
     if view.server is None:
         return False
-    placed_on: frozenset[str | None] = frozenset()
-    for answer in view.subject.last_actions:
-        action = answer.value
-        if action is not None and action.request_id == placement.request_id:
-            placed_on = action.successful_placing_hosts
+    read = _find_read_action(view, placement)
+    placed_on: frozenset[str | None] = read.successful_placing_hosts if read else frozenset()
     if view.server.host in placed_on:
         return True
     # The first move since then began where Nova had the server, which a late unshelve may have
     # changed. Where a later move ended is compared with the host of the server in any case.
-    first_move = None
-    for move in view.server_migrations:
-        has_ended = move.status in ARRIVED_MIGRATION_STATUSES
-        if has_ended and is_earlier(placement.start_time, move.created_at):
-            first_move = move
-    return first_move is not None and first_move.source_compute in placed_on
+    sources = [
+        move.source_compute
+        for move in view.server_migrations
+        if move.status in ARRIVED_MIGRATION_STATUSES
+        and is_earlier(placement.start_time, move.created_at)
+    ]
+    return bool(sources) and sources[-1] in placed_on
+
+
+def _find_read_action(view: ServerView, action: Action) -> Action | None:
+    """Return an action with its events, None where these were not read."""
+    details = filter(None, (answer.value for answer in view.subject.last_actions))
+    return next((one for one in details if one.request_id == action.request_id), None)
 
 
 def explain_possible_guest_of_unshelve(
@@ -169,9 +164,7 @@ def explain_possible_guest_of_unshelve(
     A host that does an unshelve late becomes the server's host, while the guest runs where a later
     one placed it.
     """
-    for root in roots:
-        if not root:
-            continue
+    for root in filter(None, roots):
         placement = find_placement_after_unshelve(view, root)
         if placement is None:
             continue
@@ -196,12 +189,11 @@ def _may_have_begun(view: ServerView, action: Action, root: str) -> bool:
     """Return whether a host may have begun the action, by those of its events that were read."""
     if root not in view.index.nodes:
         return False
-    for answer in view.subject.last_actions:
-        read = answer.value
-        if read is not None and read.request_id == action.request_id:
-            # A None hides which host it was.
-            return any(host is None or _may_be_at(view, root, host) for host in read.placing_hosts)
-    return True
+    read = _find_read_action(view, action)
+    if read is None:
+        return True
+    # A None hides which host it was.
+    return any(host is None or _may_be_at(view, root, host) for host in read.placing_hosts)
 
 
 def _may_be_at(view: ServerView, root: str, host: str) -> bool:
@@ -218,14 +210,9 @@ def list_taken_over_roots(
 
     A cold migration takes over all that its server has, also on other hosts than its source.
     """
-    found = []
-    for root in roots:
-        if root and root != view.own_tree and not view.is_source(root, migration):
-            found.append(root)
-    return found
+    others = [root for root in roots if root and root != view.own_tree]
+    return [root for root in others if not view.is_source(root, migration)]
 
-
-_ACTIONS_UNREAD = ACTIONS_UNREAD.reword("the actions on it since then could not be read")
 
 # The event around the part of conductor in which it creates the migration, so that one process
 # wrote both times.
@@ -258,14 +245,11 @@ def list_relevant_request_ids(actions: Iterable[Action], since: str | None) -> l
     """
     relevant_actions = COLD_MOVING_ACTIONS | STARTING_ACTIONS.keys() | {REVERT_ACTION}
     request_ids: list[str] = []
-    for action in actions:
-        if action.action not in relevant_actions:
-            continue
+    relevant = (action for action in actions if action.action in relevant_actions)
+    for action in itertools.islice(relevant, _MAX_ACTIONS):
         request_ids.append(action.request_id)
         is_move = action.action in COLD_MOVING_ACTIONS
-        if is_move and not _is_later(action.start_time, since):
-            break
-        if len(request_ids) == _MAX_ACTIONS:
+        if is_move and not is_earlier(since, action.start_time):
             break
     return request_ids
 
@@ -276,13 +260,10 @@ def find_source_doubt(view: ConsumerView, migration: Migration) -> Reason | None
     The result is None where it is proven to be there. Every move that was tried since has to be
     proven likewise.
     """
-    if view.subject.actions.value is None:
-        return _ACTIONS_UNREAD
-    actions: list[Action] = []
-    for answer in view.subject.last_actions:
-        if answer.value is None:
-            return _ACTIONS_UNREAD
-        actions.append(answer.value)
+    actions = [answer.value for answer in view.subject.last_actions if answer.value is not None]
+    is_all = len(actions) == len(view.subject.last_actions)
+    if view.subject.actions.value is None or not is_all:
+        return ACTIONS_UNREAD.reword("the actions on it since then could not be read")
     for move in _list_moves_since(view, migration):
         if move.type not in COLD_MIGRATION_TYPES or move.status not in _PROVABLE_STATUSES:
             return Reason(
@@ -320,10 +301,8 @@ def _has_stayed(view: ConsumerView, move: Migration, actions: list[Action]) -> b
     # (nova/compute/resource_tracker.py, drop_move_claim_at_dest).
     if move.status == "reverted" or _was_destroyed_at_destination(move, actions):
         return True
-    origins = []
-    for action in actions:
-        if action.action in COLD_MOVING_ACTIONS and _has_begun(action, move):
-            origins.append(action)
+    requests = [action for action in actions if action.action in COLD_MOVING_ACTIONS]
+    origins = [action for action in requests if _has_begun(action, move)]
     # Without a request that surely began the move, nothing says how far it came.
     if origins and all(_has_never_left(action, move) for action in origins):
         return True
@@ -331,7 +310,10 @@ def _has_stayed(view: ConsumerView, move: Migration, actions: list[Action]) -> b
     # the guest (RevertResizeTask), so that a start at the source proves nothing.
     if _crosses_cells(actions):
         return False
-    newer_actions = actions[: _find_move_index(actions, origins)]
+    # Where no request surely began the move, the newest one may have. Without any request, no
+    # action is known to be newer than the move.
+    newest = next(iter(origins or requests), None)
+    newer_actions = actions[: actions.index(newest)] if newest else []
     return _was_started_since(view, move, newer_actions)
 
 
@@ -340,12 +322,8 @@ def _crosses_cells(actions: list[Action]) -> bool:
 
 
 def _was_destroyed_at_destination(move: Migration, actions: list[Action]) -> bool:
-    for action in actions:
-        if action.action != REVERT_ACTION:
-            continue
-        if any(_is_destruction(event, move) for event in action.events):
-            return True
-    return False
+    reverts = [action for action in actions if action.action == REVERT_ACTION]
+    return any(_is_destruction(event, move) for action in reverts for event in action.events)
 
 
 def _is_destruction(event: ActionEvent, move: Migration) -> bool:
@@ -354,7 +332,7 @@ def _is_destruction(event: ActionEvent, move: Migration) -> bool:
         event.event in _DESTROYED_AT_THE_DESTINATION
         and event.result == "Success"
         and event.host == move.dest_compute
-        and _is_later(event.start_time, move.created_at)
+        and is_earlier(move.created_at, event.start_time)
     )
 
 
@@ -363,9 +341,8 @@ def _has_begun(action: Action, move: Migration) -> bool:
     rows = [event for event in action.events if event.event == _SCHEDULED]
     begin = min((_normalize_time(row.start_time) for row in rows if row.start_time), default="")
     end = max((_normalize_time(row.finish_time) for row in rows if row.finish_time), default="")
-    if not begin or not end or not move.created_at:
-        return False
-    return begin <= _normalize_time(move.created_at) <= end
+    created = _normalize_time(move.created_at)
+    return "" not in (begin, end, created) and begin <= created <= end
 
 
 def _has_never_left(action: Action, move: Migration) -> bool:
@@ -375,56 +352,28 @@ def _has_never_left(action: Action, move: Migration) -> bool:
     copied the disks.
     """
     # An action that still runs may yet move the guest.
-    if not action.is_finished:
-        return False
-    for event in action.events:
-        if event.event == _AT_THE_SOURCE:
-            if not _has_failed_in_copy(event, move):
-                return False
-        elif event.event not in _BEFORE_THE_SOURCE:
-            return False
-    return True
+    return action.is_finished and all(
+        event.event in _BEFORE_THE_SOURCE
+        or (event.event == _AT_THE_SOURCE and _has_failed_in_copy(event, move))
+        for event in action.events
+    )
 
 
 def _has_failed_in_copy(event: ActionEvent, move: Migration) -> bool:
     return event.result == "Error" and event.failed_in_copy and event.host == move.source_compute
 
 
-def _find_move_index(actions: list[Action], origins: list[Action]) -> int:
-    """Return the place in `actions` of the request that began a move.
-
-    Where that is not proven of any (`origins` is empty), it is the place of the newest request that
-    may have begun it.
-    """
-    possible_origins = origins
-    if not possible_origins:
-        possible_origins = [action for action in actions if action.action in COLD_MOVING_ACTIONS]
-    for place, action in enumerate(actions):
-        if action in possible_origins:
-            return place
-    # Without any such request, no action is known to be newer than the move.
-    return 0
-
-
 def _was_started_since(view: ConsumerView, move: Migration, newer: list[Action]) -> bool:
     """Return whether the host of the server has started its guest after the end of `move`."""
-    if view.server is None:
-        return False
-    host = view.server.host
-    for action in newer:
-        for event in action.events:
-            is_start = event.event == STARTING_ACTIONS.get(action.action)
-            # A start that failed does not prove that the guest is there.
-            if not is_start or event.result != "Success":
-                continue
-            if event.host == host and _is_later(event.start_time, move.changed_at):
-                return True
-    return False
-
-
-def _is_later(one: str | None, other: str | None) -> bool:
-    """Return whether a time is later than another; it is not where one of them is not known."""
-    return is_earlier(other, one)
+    return view.server is not None and any(
+        event.event == STARTING_ACTIONS.get(action.action)
+        # A start that failed does not prove that the guest is there.
+        and event.result == "Success"
+        and event.host == view.server.host
+        and is_earlier(move.changed_at, event.start_time)
+        for action in newer
+        for event in action.events
+    )
 
 
 def _normalize_time(time: str | None) -> str:

@@ -55,9 +55,8 @@ def has_every_cell_answered(services: Answer[tuple[Service, ...]]) -> bool:
 def list_unjudged_hosts(listings: Listings) -> list[str]:
     """Return the hosts of cells that did not answer at some time of the reading."""
     # A cell that fell silent during the reading may have left anything out of it.
-    before = list_down_cell_hosts(listings.services)
-    after = list_down_cell_hosts(listings.services_after)
-    return sorted({*before, *after})
+    answers = (listings.services, listings.services_after)
+    return sorted({host for answer in answers for host in list_down_cell_hosts(answer)})
 
 
 def list_down_cell_hosts(answer: Answer[tuple[Service, ...]]) -> list[str]:
@@ -81,26 +80,21 @@ def is_same_listing(
 
 def describe_services(services: Iterable[Service]) -> list[dict[str, t.Any]]:
     """Return `services` as the modules return them, sorted by host, binary and id."""
-    return [d.asdict(service) for service in sorted(services, key=_get_sort_key)]
-
-
-def _get_sort_key(service: Service) -> tuple[str, str, str]:
     # A service of an unreachable cell has no id.
-    return (service.host, service.binary, service.id or "")
+    ordered = sorted(services, key=lambda service: (service.host, service.binary, service.id or ""))
+    return [d.asdict(service) for service in ordered]
 
 
 def filter_services(
     services: Iterable[Service], hosts: Collection[str] | None, binaries: Collection[str] | None
 ) -> list[Service]:
     """Return the services on those hosts and of those binaries; None stands for any."""
-    matches = []
-    for service in services:
-        if hosts is not None and service.host not in hosts:
-            continue
-        if binaries is not None and service.binary not in binaries:
-            continue
-        matches.append(service)
-    return matches
+    return [
+        service
+        for service in services
+        if (hosts is None or service.host in hosts)
+        and (binaries is None or service.binary in binaries)
+    ]
 
 
 def require_service(host: str, services: Iterable[Service]) -> Service:
@@ -161,22 +155,12 @@ def build_update(service: Service, params: Mapping[str, t.Any]) -> dict[str, t.A
 
 def apply_update(service: Service, body: Mapping[str, t.Any]) -> Service:
     """Return `service` as Nova lists it after the request with `body`."""
-    reason = service.disabled_reason
+    changed = d.replace(service, **body)
     # Nova drops the reason when the status changes without one.
     if "status" in body:
-        reason = body.get("disabled_reason")
-    forced_down = body.get("forced_down", service.forced_down)
+        changed = d.replace(changed, disabled_reason=body.get("disabled_reason"))
     # A service that is no longer forced down may be up or down: its last state is kept.
-    state = service.state
-    if forced_down:
-        state = "down"
-    return d.replace(
-        service,
-        status=body.get("status", service.status),
-        disabled_reason=reason,
-        forced_down=forced_down,
-        state=state,
-    )
+    return d.replace(changed, state="down") if changed.forced_down else changed
 
 
 def may_have_unlisted_node(service: Service, hosts: Collection[str], provider: str) -> bool:
