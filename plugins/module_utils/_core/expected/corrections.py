@@ -19,12 +19,7 @@ from ..models.resource_request import AmountRule, HostTree
 from ..models.snapshot import Answer
 from ..models.verdict import Decision, drifted
 from ..options.policy import Policy
-from .amounts import (
-    compare_amounts,
-    find_device_doubt,
-    find_host_tree,
-    get_host_tree,
-)
+from .amounts import compare_amounts, find_device_doubt, find_host_tree, get_host_tree
 
 # Of these a guest has what its flavor says, whatever is allocated.
 _ORDINARY_CLASSES = frozenset({"VCPU", "PCPU", "MEMORY_MB", "DISK_GB"})

@@ -57,10 +57,7 @@ def build_requests(inputs: ServerInputs) -> tuple[ResourceRequest, ...]:
 
 
 def _build_request(
-    inputs: ServerInputs,
-    demand: CpuDemand,
-    missing: tuple[MissingInput, ...],
-    again: bool = False,
+    inputs: ServerInputs, demand: CpuDemand, missing: tuple[MissingInput, ...], again: bool = False
 ) -> ResourceRequest:
     """Build one request in the order of Nova, because what comes first may decide on the rest.
 

@@ -20,13 +20,7 @@ from ..._common.errors import Reason
 from ..._common.times import is_earlier, seconds_between
 from ..._common.uuids import normalize_uuid
 from ..models.nova import Migration, Service
-from ..models.placement import (
-    NOVA_TRAITS,
-    Provider,
-    ProviderDetails,
-    Resources,
-    sum_amounts_by_key,
-)
+from ..models.placement import NOVA_TRAITS, Provider, ProviderDetails, Resources, sum_amounts_by_key
 from ..models.snapshot import Answer, Listings, Snapshot
 from .agreement import get_hosts_in_every_listing, list_host_names
 from .services import COMPUTE, list_unjudged_hosts, strip_domain

@@ -65,8 +65,7 @@ def list_failed_absence_checks(snapshot: Snapshot) -> tuple[Reason, ...]:
     silent = summarize_names(list_unjudged_hosts(snapshot))
     if silent:
         reason = Reason(
-            "cell_down",
-            f"A cell is not answering: Nova could not say anything about {silent}.",
+            "cell_down", f"A cell is not answering: Nova could not say anything about {silent}."
         )
         failures.append(reason)
     doubtful = summarize_names(list_doubtful_hosts(snapshot))
