@@ -116,12 +116,21 @@ _ENCRYPTION_TRAITS = {
 _STATELESS_MODELS = ("amd-sev-snp", "intel-tdx")
 _TPM_MODEL_TRAITS = {"tpm-tis": "COMPUTE_SECURITY_TPM_TIS", "tpm-crb": "COMPUTE_SECURITY_TPM_CRB"}
 _TPM_VERSION_TRAITS = {"1.2": "COMPUTE_SECURITY_TPM_1_2", "2.0": "COMPUTE_SECURITY_TPM_2_0"}
-_ADDRESS_TRAITS = {
-    "passthrough": "COMPUTE_ADDRESS_SPACE_PASSTHROUGH",
-    "emulate": "COMPUTE_ADDRESS_SPACE_EMULATED",
+# By the prefix and the name of a choice, all values that Nova accepts; only some require a trait.
+_CHOICES: Mapping[tuple[str, str], Mapping[str, str | None]] = {
+    ("hw", "pci_numa_affinity_policy"): {
+        **dict.fromkeys(("required", "legacy", "preferred")),
+        "socket": "COMPUTE_SOCKET_PCI_NUMA_AFFINITY",
+    },
+    ("os", "secure_boot"): {
+        **dict.fromkeys(("disabled", "optional")),
+        "required": "COMPUTE_SECURITY_UEFI_SECURE_BOOT",
+    },
+    ("hw", "maxphysaddr_mode"): {
+        "passthrough": "COMPUTE_ADDRESS_SPACE_PASSTHROUGH",
+        "emulate": "COMPUTE_ADDRESS_SPACE_EMULATED",
+    },
 }
-_SECURE_BOOT_POLICIES = ("required", "disabled", "optional")
-_NUMA_POLICIES = ("required", "legacy", "preferred", "socket")
 
 
 def add_guest_features(main: Group, specs: Mapping[str, str], image: Mapping[str, str]) -> None:
@@ -132,9 +141,15 @@ def add_guest_features(main: Group, specs: Mapping[str, str], image: Mapping[str
     _add_memory_encryption(main, specs, image)
     _add_persistent_memory(main, specs)
     _add_tpm(main, specs, image)
-    _add_pci_numa_policy(main, specs, image)
-    _add_secure_boot(main, specs, image)
-    _add_address_space(main, specs, image)
+    for (prefix, name), traits in _CHOICES.items():
+        value = choose_value(specs, image, prefix, name)
+        if value is None:
+            continue
+        if value not in traits:
+            raise RefusedByNovaError(f"{prefix}:{name} has a value that Nova does not accept")
+        trait = traits[value]
+        if trait:
+            main.add_trait(trait, "required")
     if _is_stateless(image):
         main.add_trait("COMPUTE_SECURITY_STATELESS_FIRMWARE", "required")
 
@@ -205,30 +220,3 @@ def _add_tpm(main: Group, specs: Mapping[str, str], image: Mapping[str, str]) ->
         raise RefusedByNovaError("TPM model tpm-crb needs TPM version 2.0")
     main.add_trait(_TPM_MODEL_TRAITS[model], "required")
     main.add_trait(_TPM_VERSION_TRAITS[version], "required")
-
-
-def _add_pci_numa_policy(main: Group, specs: Mapping[str, str], image: Mapping[str, str]) -> None:
-    policy = choose_value(specs, image, "hw", "pci_numa_affinity_policy")
-    if policy and policy not in _NUMA_POLICIES:
-        raise RefusedByNovaError(
-            "hw:pci_numa_affinity_policy has a value that Nova does not accept"
-        )
-    if policy == "socket":
-        main.add_trait("COMPUTE_SOCKET_PCI_NUMA_AFFINITY", "required")
-
-
-def _add_secure_boot(main: Group, specs: Mapping[str, str], image: Mapping[str, str]) -> None:
-    policy = choose_value(specs, image, "os", "secure_boot")
-    if policy is not None and policy not in _SECURE_BOOT_POLICIES:
-        raise RefusedByNovaError("os:secure_boot has a value that Nova does not accept")
-    if policy == "required":
-        main.add_trait("COMPUTE_SECURITY_UEFI_SECURE_BOOT", "required")
-
-
-def _add_address_space(main: Group, specs: Mapping[str, str], image: Mapping[str, str]) -> None:
-    mode = choose_value(specs, image, "hw", "maxphysaddr_mode")
-    if mode is None:
-        return
-    if mode not in _ADDRESS_TRAITS:
-        raise RefusedByNovaError("hw:maxphysaddr_mode has a value that Nova does not accept")
-    main.add_trait(_ADDRESS_TRAITS[mode], "required")

@@ -10,6 +10,7 @@ any other in each class; where one is nearer in this class and another in that, 
 
 from __future__ import annotations
 
+import collections
 import dataclasses as d
 import math
 from collections.abc import Callable, Iterable, Mapping
@@ -231,12 +232,13 @@ def collect_allocations(amounts: Mapping[Key, int]) -> dict[str, dict[str, int]]
     return allocations
 
 
-def measure_distances(first: Mapping[Key, int], second: Mapping[Key, int]) -> dict[str, int]:
+def measure_distances(
+    first: Mapping[Key, int], second: Mapping[Key, int]
+) -> collections.Counter[str]:
     """Return for each class the sum of the amounts by which both differ."""
-    distances: dict[str, int] = {}
+    distances: collections.Counter[str] = collections.Counter()
     for key in first.keys() | second.keys():
-        difference = abs(first.get(key, 0) - second.get(key, 0))
-        distances[key[1]] = distances.get(key[1], 0) + difference
+        distances[key[1]] += abs(first.get(key, 0) - second.get(key, 0))
     return distances
 
 
@@ -273,9 +275,7 @@ def is_nearer(
 ) -> bool:
     """Return whether the first is as near to what is present in each class, and nearer in one."""
     left, right = measure_distances(first, present), measure_distances(second, present)
-    classes = left.keys() | right.keys()
-    nearer = [right.get(cls, 0) - left.get(cls, 0) for cls in classes]
-    return min(nearer, default=0) >= 0 and any(nearer)
+    return left <= right and left != right
 
 
 def _compare_only(problem: Problem, cls: str) -> Problem:

@@ -45,7 +45,8 @@ def list_disagreements(listings: Listings) -> tuple[Reason, ...]:
         _check_migrations,
     )
     found = list(filter(None, (check(listings) for check in checks)))
-    return (*(one.reword(one.replace(f" {_ADVICE}", "")) for one in found[:-1]), *found[-1:])
+    shortened = [one.reword(one.replace(f" {_ADVICE}", "")) for one in found[:-1]]
+    return (*shortened, *found[-1:])
 
 
 def list_hosts_to_look_up(listings: Listings, evidence: Iterable[Evidence]) -> list[str]:

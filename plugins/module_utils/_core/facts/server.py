@@ -396,8 +396,9 @@ class ServerView:
         for move in self.server_migrations:
             has_failed = move.is_inconclusive or _was_not_finished(move, next_host)
             next_host = move.source_compute
-            may_have_left_guest = has_failed and move.type in GUEST_LEAVING_MIGRATION_TYPES
-            if may_have_left_guest and any(self._may_have_left_guest_in(r, move) for r in roots):
+            if move.type not in GUEST_LEAVING_MIGRATION_TYPES or not has_failed:
+                continue
+            if any(self._may_have_left_guest_in(root, move) for root in roots):
                 return move
         return None
 
