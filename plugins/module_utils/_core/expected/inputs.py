@@ -11,10 +11,17 @@ An answer that is missing leaves its part unread, with the reason; what that cou
 from __future__ import annotations
 
 import typing as t
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from ..models.nova import SWAPPING_ACTION, Flavor, Server
-from ..models.resource_request import Attachment, MissingInput, PciAlias, ServerInputs, ServerPort
+from ..models.resource_request import (
+    Attachment,
+    DeviceProfile,
+    MissingInput,
+    PciAlias,
+    ServerInputs,
+    ServerPort,
+)
 from ..models.snapshot import Answer, Evidence
 from .devices import MEMORY_ENCRYPTION, count_devices, parse_pci_request
 from .specs import RefusedByNovaError
@@ -30,6 +37,13 @@ _VIRTUAL_TYPES = ("normal", "baremetal", "smart-nic")
 _OLD_NOVA = "Nova does not show it (that needs compute microversion 2.98)"
 
 
+_Value = t.TypeVar("_Value")
+
+
+class _UnreadError(Exception):
+    """A part of the inputs is unknown. The text says why, as a part of a sentence."""
+
+
 def build_inputs(
     flavor: Flavor, subject: Evidence, pci_aliases: Mapping[str, PciAlias]
 ) -> ServerInputs:
@@ -38,21 +52,16 @@ def build_inputs(
     flavor: the server's own.
     """
     unread: dict[str, str] = {}
-    volume_backed = _decide_volume_backed(subject, unread)
-    image_properties = _choose_image_properties(subject, unread)
     if flavor.extra_specs is None:
         unread["extra_specs"] = "Nova does not show the extra specs of its flavor"
     profiles = {}
     for answer in subject.device_profiles:
-        if answer.value is not None:
-            groups = answer.value.groups
-            why = _find_profile_doubt(answer.value.name, groups, flavor, subject)
-            if why:
-                unread["device_profiles"] = why
-            else:
-                profiles[answer.value.name] = groups
-        else:
-            unread["device_profiles"] = describe_unread(answer, "Cyborg", "a device profile")
+        try:
+            profile = _require(answer, "Cyborg", "a device profile")
+            _check_profile(profile, flavor, subject)
+            profiles[profile.name] = profile.groups
+        except _UnreadError as error:
+            unread["device_profiles"] = str(error)
     accelerators = subject.accelerators.value
     if accelerators is None and subject.device_profiles:
         unread["accelerators"] = describe_unread(
@@ -60,14 +69,31 @@ def build_inputs(
         )
     return ServerInputs(
         **vars(flavor),
-        volume_backed=volume_backed,
-        image_properties=image_properties,
-        ports=_choose_ports(subject, unread),
+        volume_backed=_read("volume_backed", _decide_volume_backed, subject, unread),
+        image_properties=_read("image_properties", _choose_image_properties, subject, unread),
+        ports=_read("ports", _choose_ports, subject, unread),
         pci_aliases=pci_aliases,
         device_profiles=profiles,
         accelerators=accelerators,
         unread=unread,
     )
+
+
+def _read(
+    part: str, choose: Callable[[Evidence], _Value], subject: Evidence, unread: dict[str, str]
+) -> _Value | None:
+    """Return a part of the inputs; None if it is unknown, with the reason in `unread`."""
+    try:
+        return choose(subject)
+    except _UnreadError as error:
+        unread[part] = str(error)
+        return None
+
+
+def _require(answer: Answer[_Value], service: str, what: str) -> _Value:
+    if answer.value is None:
+        raise _UnreadError(describe_unread(answer, service, what))
+    return answer.value
 
 
 def build_listed_inputs(
@@ -131,113 +157,88 @@ def describe_unread(answer: Answer[t.Any], service: str, what: str) -> str:
     return f"{service} answered {answer.status} when asked for {what}"
 
 
-def _find_profile_doubt(
-    name: str, groups: Iterable[Mapping[str, str]], flavor: Flavor, subject: Evidence
-) -> str:
-    """Return why a profile may not be that with which the server was created; empty if it is.
+def _check_profile(profile: DeviceProfile, flavor: Flavor, subject: Evidence) -> None:
+    """Raise _UnreadError if a profile may not be that with which the server was created.
 
     Cyborg makes one accelerator request for each device (cyborg/api/controllers/v2/arqs.py). Who
     has deleted the profile may have made another of the same name.
     """
-    requests = subject.accelerators.value
+    requests, name = subject.accelerators.value, profile.name
     if requests is None:
-        return ""
+        return
     ports = subject.server_ports.value or ()
     of_flavor = (flavor.extra_specs or {}).get(DEVICE_PROFILE_SPEC)
     uses = [of_flavor, *(port.device_profile for port in ports)].count(name)
     made = sum(request.device_profile == name for request in requests)
     devices = 0
     try:
-        for group in groups:
+        for group in profile.groups:
             # Each of these is two devices for Cyborg.
             is_double = group.get("trait:CUSTOM_FPGA_XILINX") == "required"
             devices += count_devices([group]) * (2 if is_double else 1) * uses
     except RefusedByNovaError:
-        return f"device profile {name} has an invalid amount"
-    if made == devices:
-        return ""
-    return f"Cyborg has {made} accelerator requests for it, and device profile {name} has {devices}"
+        raise _UnreadError(f"device profile {name} has an invalid amount") from None
+    if made != devices:
+        raise _UnreadError(
+            f"Cyborg has {made} accelerator requests for it, and device profile {name} has "
+            f"{devices}"
+        )
 
 
-def _decide_volume_backed(subject: Evidence, unread: dict[str, str]) -> bool | None:
-    server = subject.shape.value
-    if server is None:
-        unread["volume_backed"] = describe_unread(subject.shape, "Nova", "its image")
-        return None
+def _decide_volume_backed(subject: Evidence) -> bool:
+    server = _require(subject.shape, "Nova", "its image")
     # Nova decides by the root disk, and by the image where it knows no root disk
     # (nova/compute/utils.py, is_volume_backed_instance).
     if not server.image:
         return True
     if not server.volumes:
         return False
-    attachments = subject.attachments.value
-    if attachments is None:
-        unread["volume_backed"] = describe_unread(
-            subject.attachments, "Nova", "where its volumes are attached"
-        )
-        return None
+    attachments = _require(subject.attachments, "Nova", "where its volumes are attached")
     if not server.root_device or not all(entry.device for entry in attachments):
-        unread["volume_backed"] = "Nova does not show which of its disks it boots from"
-        return None
+        raise _UnreadError("Nova does not show which of its disks it boots from")
     return find_root_volume(server, attachments) is not None
 
 
-def _choose_image_properties(subject: Evidence, unread: dict[str, str]) -> Mapping[str, str] | None:
-    server = subject.shape.value
-    if server is None:
-        unread["image_properties"] = describe_unread(subject.shape, "Nova", "its image")
-        return None
-    if server.image:
-        if server.image_properties is None:
-            unread["image_properties"] = _OLD_NOVA
-        return server.image_properties
-    reason = _find_volume_doubt(subject)
-    if reason:
-        unread["image_properties"] = reason
-    volume = subject.root_volume.value
-    return None if reason or volume is None else volume.image_properties
-
-
-def _find_volume_doubt(subject: Evidence) -> str:
-    """Return why the properties of the volume may not be those of the server; empty if they are.
+def _choose_image_properties(subject: Evidence) -> Mapping[str, str]:
+    """Return the properties of the image, or of the volume that the server boots from.
 
     Nova keeps the properties that the volume had when the server was created.
     """
-    actions, server = subject.actions.value, subject.shape.value
-    if server is not None and find_root_volume(server, subject.attachments.value) is None:
-        return "Nova does not show which of its volumes it boots from"
-    if subject.root_volume.value is None:
-        return describe_unread(
-            subject.root_volume, "Cinder", "the image properties of the volume that it boots from"
-        )
+    server = _require(subject.shape, "Nova", "its image")
+    if server.image:
+        if server.image_properties is None:
+            raise _UnreadError(_OLD_NOVA)
+        return server.image_properties
+    if find_root_volume(server, subject.attachments.value) is None:
+        raise _UnreadError("Nova does not show which of its volumes it boots from")
+    what = "the image properties of the volume that it boots from"
+    volume = _require(subject.root_volume, "Cinder", what)
+    actions = subject.actions.value
     if actions is None:
-        return "its instance actions, which would show that a volume was swapped, are not known"
+        raise _UnreadError(
+            "its instance actions, which would show that a volume was swapped, are not known"
+        )
     if any(action.action == SWAPPING_ACTION for action in actions):
-        return "one of its volumes was swapped, and Cinder shows the image of the new one"
-    return ""
+        raise _UnreadError(
+            "one of its volumes was swapped, and Cinder shows the image of the new one"
+        )
+    return volume.image_properties
 
 
-def _choose_ports(subject: Evidence, unread: dict[str, str]) -> tuple[ServerPort, ...] | None:
-    """Return the ports of the server, None unless all that Nova has attached can be read."""
-    attached, ports = subject.interfaces.value, subject.server_ports.value
-    if ports is None:
-        unread["ports"] = describe_unread(subject.server_ports, "Neutron", "its ports")
-        return None
-    if attached is None:
-        unread["ports"] = describe_unread(subject.interfaces, "Nova", "its ports")
-        return None
+def _choose_ports(subject: Evidence) -> tuple[ServerPort, ...]:
+    """Return the ports of the server, if all that Nova has attached can be read."""
+    ports = _require(subject.server_ports, "Neutron", "its ports")
+    attached = _require(subject.interfaces, "Nova", "its ports")
     # To some roles Neutron shows no ports of other projects, and does not say so.
     if set(attached) != {port.uuid for port in ports}:
-        unread["ports"] = "not all of its ports could be read from Neutron"
-        return None
-    unallocated = next((port.uuid for port in ports if not _is_allocated(port)), None)
-    if unallocated is None:
-        return ports
-    unread["ports"] = (
-        f"port {unallocated} requests resources, and Neutron does not show where Nova has "
-        "allocated them"
-    )
-    return None
+        raise _UnreadError("not all of its ports could be read from Neutron")
+    for port in ports:
+        if not _is_allocated(port):
+            raise _UnreadError(
+                f"port {port.uuid} requests resources, and Neutron does not show where Nova has "
+                "allocated them"
+            )
+    return ports
 
 
 def _is_allocated(port: ServerPort) -> bool:
