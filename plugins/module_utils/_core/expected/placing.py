@@ -77,7 +77,7 @@ def compare(
     The search is bounded; what it does not find in time is not certain.
     """
     amounts = collect_amounts(present)
-    fitted = [fit_to_host(request, tree) for request in requests]
+    fitted = [_fit_to_host(request, tree) for request in requests]
     doubts = _collect_doubts(fitted, tree, amounts)
     # Placement refuses to look for nothing, so that Nova has not placed the server by any of them.
     if not doubts and not any(map(sum_request, fitted)):
@@ -93,7 +93,7 @@ def compare(
             return exact
     if doubts:
         return _compare_in_doubt(fitted, tree, amounts, doubts)
-    contradiction = find_contradiction(fitted, tree, amounts)
+    contradiction = _find_contradiction(fitted, tree, amounts)
     if contradiction:
         return Expectation(None, None, contradiction, fitted[0].rules, ())
     return _find_expected(fitted, tree, amounts)
@@ -116,10 +116,10 @@ def _find_exact(
 
 def _collect_doubts(
     requests: Sequence[ResourceRequest], tree: HostTree, present: Amounts
-) -> list[tuple[MissingInput, Doubt]]:
+) -> list[tuple[MissingInput, _Doubt]]:
     """Return what is missing and can change something on this host, each once."""
     missing = dict.fromkeys(part for request in requests for part in request.missing)
-    doubts = [(part, find_doubt(part, tree, present)) for part in missing]
+    doubts = [(part, _find_doubt(part, tree, present)) for part in missing]
     return [(part, doubt) for part, doubt in doubts if doubt is not None]
 
 
@@ -127,7 +127,7 @@ def _compare_in_doubt(
     requests: Sequence[ResourceRequest],
     tree: HostTree,
     present: Amounts,
-    doubts: Sequence[tuple[MissingInput, Doubt]],
+    doubts: Sequence[tuple[MissingInput, _Doubt]],
 ) -> Expectation:
     """Compare only those amounts that nothing can change that is missing."""
     missing = tuple(item for item, _doubt in doubts)
@@ -143,7 +143,7 @@ def _compare_in_doubt(
 
 
 def _list_doubted_keys(
-    request: ResourceRequest, tree: HostTree, present: Amounts, doubts: Sequence[Doubt]
+    request: ResourceRequest, tree: HostTree, present: Amounts, doubts: Sequence[_Doubt]
 ) -> frozenset[Key]:
     classes = {cls for _provider, cls in present} | sum_request(request).keys()
     keys = set()
@@ -217,16 +217,16 @@ _WITHOUT_AMOUNTS = ("accelerators",)
 
 
 @d.dataclass(frozen=True)
-class Doubt:
+class _Doubt:
     """What a missing input may change on a host.
 
     everything: whether it may change any amount. providers, classes: else the providers and the
         resource classes of which it may change the amounts.
     """
 
-    everything: bool
-    providers: frozenset[str]
-    classes: frozenset[str]
+    everything: bool = False
+    providers: frozenset[str] = frozenset()
+    classes: frozenset[str] = frozenset()
 
     def covers(self, key: Key, possible: bool) -> bool:
         """Return whether it may change the amount of this class on this provider.
@@ -239,7 +239,7 @@ class Doubt:
         return possible and key[0] in self.providers
 
 
-def find_doubt(missing: MissingInput, tree: HostTree, present: Collection[Key]) -> Doubt | None:
+def _find_doubt(missing: MissingInput, tree: HostTree, present: Collection[Key]) -> _Doubt | None:
     """Return what a missing input may change on this host; None if it changes nothing there.
 
     What no provider has an inventory of, nothing can have requested: the server is on this host.
@@ -252,7 +252,7 @@ def find_doubt(missing: MissingInput, tree: HostTree, present: Collection[Key]) 
         )
         if missing.classes.isdisjoint(here - {"VCPU"}):
             return None
-        return Doubt(False, frozenset(), missing.classes)
+        return _Doubt(classes=missing.classes)
     if missing.pci or missing.name == "pci_alias":
         doubt = _doubt_providers(tree, lambda one: PCI_TRAIT in one.traits)
         # Where no device is allocated, none has been added.
@@ -262,15 +262,15 @@ def find_doubt(missing: MissingInput, tree: HostTree, present: Collection[Key]) 
         return doubt
     if missing.name in ("ports", "device_profile"):
         return _doubt_providers(tree, lambda one: one.parent is not None and not one.sharing)
-    return Doubt(True, frozenset(), frozenset())
+    return _Doubt(everything=True)
 
 
-def _doubt_providers(tree: HostTree, test: Callable[[TreeProvider], bool]) -> Doubt | None:
+def _doubt_providers(tree: HostTree, test: Callable[[TreeProvider], bool]) -> _Doubt | None:
     rows = [one for one in tree.providers.values() if one.inventories and test(one)]
-    return Doubt(False, frozenset(one.uuid for one in rows), frozenset()) if rows else None
+    return _Doubt(providers=frozenset(one.uuid for one in rows)) if rows else None
 
 
-def fit_to_host(request: ResourceRequest, tree: HostTree) -> ResourceRequest:
+def _fit_to_host(request: ResourceRequest, tree: HostTree) -> ResourceRequest:
     """Return the request without the PCI devices that Nova does not have in Placement.
 
     No API shows `[pci]report_in_placement`, but a host where it is set has a provider for each
@@ -296,7 +296,7 @@ def fit_to_host(request: ResourceRequest, tree: HostTree) -> ResourceRequest:
     return d.replace(request, groups=groups, rules=rules, missing=missing)
 
 
-def find_contradiction(
+def _find_contradiction(
     requests: Sequence[ResourceRequest], tree: HostTree, present: Mapping[Key, int]
 ) -> Reason | None:
     """Return what contradicts what, so that no change can be certain; None if nothing does."""
