@@ -184,10 +184,6 @@ def _find_effective_policy(
     return "shared" if shared else policy
 
 
-def _is_numbered(suffix: str) -> bool:
-    return re.fullmatch("|[1-9][0-9]*", suffix) is not None
-
-
 def _sum_requested(specs: Mapping[str, str], cls: str) -> int:
     """Return the sum of those amounts of a class that Nova compares with the flavor."""
     return sum(read_integer(value) or 0 for value in _list_values(specs, "resources", cls))
@@ -198,8 +194,9 @@ def _list_values(specs: Mapping[str, str], kind: str, start: str) -> list[str]:
     values = []
     for key, value in specs.items():
         spec = parse_group_spec(key)
+        is_numbered = spec is not None and re.fullmatch("|[1-9][0-9]*", spec.group)
         # Nova looks only at how the name begins.
-        if spec and spec.kind == kind and spec.name.startswith(start) and _is_numbered(spec.group):
+        if spec and is_numbered and spec.kind == kind and spec.name.startswith(start):
             values.append(value)
     return values
 

@@ -241,17 +241,13 @@ class PortLeak:
     doubt: Reason | None = None
 
 
-def is_network_class(resource_class: str) -> bool:
-    """Return whether only ports request resources of this class."""
-    return resource_class.startswith(_CLASS_PREFIXES)
-
-
 def list_network_amounts(allocations: Allocations) -> Allocations:
     """Return the part of `allocations` that ports may have requested."""
     found: dict[str, dict[str, int]] = {}
     for provider, amounts in allocations.items():
-        for cls in filter(is_network_class, amounts):
-            found.setdefault(provider, {})[cls] = amounts[cls]
+        for cls, amount in amounts.items():
+            if cls.startswith(_CLASS_PREFIXES):
+                found.setdefault(provider, {})[cls] = amount
     return found
 
 

@@ -223,12 +223,8 @@ class NodeView:
     @property
     def has_foreign_consumer(self) -> bool:
         """Whether what has the allocation is not what the node is in use by."""
-        return self.node is not None and bool(self.consumers) and not self.is_used_by_consumer
-
-    @property
-    def is_used_by_consumer(self) -> bool:
-        """Whether the node is in use by a consumer of its provider."""
-        return self.node is not None and self.node.instance in self.consumers
+        used_by = self.node.instance if self.node else None
+        return self.node is not None and bool(self.consumers) and used_by not in self.consumers
 
 
 def normalize_class(name: str) -> str:
