@@ -1249,7 +1249,7 @@ from ..module_utils._core.clients.argspec import run
 from ..module_utils._core.clients.session import Session, get_sdk_version
 from ..module_utils._core.expected.amounts import count_amounts
 from ..module_utils._core.facts.index import SnapshotIndex
-from ..module_utils._core.facts.microversions import list_unmet_requirements
+from ..module_utils._core.facts.soundness import list_unmet_requirements
 from ..module_utils._core.findings.document import build_document
 from ..module_utils._core.findings.entries import ENTRY_LISTS, MAX_RETURNED, VersionsDocument
 from ..module_utils._core.findings.memory import build_memory, describe_source, explain_full_reading

@@ -17,7 +17,7 @@ from collections.abc import Callable
 
 import pytest
 
-from .......plugins.module_utils._core.facts.guest_location import list_relevant_request_ids
+from .......plugins.module_utils._core.facts.moves import list_relevant_request_ids
 from .......plugins.module_utils._core.models.nova import Action
 from .......plugins.module_utils._core.models.verdict import Finding
 from .......plugins.module_utils._core.options.policy import Policy
