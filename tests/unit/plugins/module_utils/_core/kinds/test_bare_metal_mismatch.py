@@ -294,6 +294,12 @@ def test_consumers_that_may_have_left_do_not_hide_one_that_has_the_node(site: Si
     assert finding.reason.id == "node_gone" and STRANGER in finding.reason
 
 
+def test_error_of_ironic_is_cut(site: Site) -> None:
+    (finding,) = site.find(provision_state="clean failed", last_error="x" * 201)
+
+    assert f" {'x' * 199}…. " in finding.reason
+
+
 def test_all_consumers_that_have_the_node_are_named(site: Site) -> None:
     other = "00000001-0000-4000-8000-000000000000"
     site.hold(other, site.node, amounts={CLASS: 1})

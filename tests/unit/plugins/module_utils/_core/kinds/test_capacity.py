@@ -156,6 +156,14 @@ def test_the_command_sets_only_the_ratios(site: Site) -> None:
     assert finding.reason.id == "inventory_unlike_neighbors"
 
 
+def test_three_neighbors_are_enough(site: Site) -> None:
+    names = site.aggregates[0].hosts[:4]
+    site.aggregates = [d.replace(site.aggregates[0], hosts=names)]
+    host = site.vary(2, "VCPU", allocation_ratio=16.0)
+
+    assert [finding.subject for finding in site.findings("uneven_capacity")] == [host]
+
+
 def test_each_advice_is_given_once(site: Site) -> None:
     """No option of nova.conf reserves the amount of a class of one's own."""
     for host in site.hosts:

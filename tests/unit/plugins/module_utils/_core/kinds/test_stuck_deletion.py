@@ -219,6 +219,8 @@ def test_server_of_a_cell_that_does_not_answer_is_not_reported(site: Site) -> No
 
 def test_names_and_errors_are_printed_as_data(site: Site) -> None:
     (finding,) = site.find(**DELETING, fault="\x1b[31m")
+    (long,) = site.find(**DELETING, fault="x" * 201)
 
     assert finding.reason.isprintable()
+    assert f" {'x' * 199}…. " in long.reason
     assert finding.reason.id == "deletion_to_begin_again"
