@@ -294,6 +294,15 @@ def test_consumers_that_may_have_left_do_not_hide_one_that_has_the_node(site: Si
     assert finding.reason.id == "node_gone" and STRANGER in finding.reason
 
 
+@pytest.mark.parametrize(
+    ("state", "named"), [("manageable", "it is manageable,"), (None, "it is unknown,")]
+)
+def test_state_of_a_node_is_named(site: Site, state: str | None, named: str) -> None:
+    (finding,) = site.find(provision_state=state, details=make_details())
+
+    assert named in finding.reason
+
+
 def test_error_of_ironic_is_cut(site: Site) -> None:
     (finding,) = site.find(provision_state="clean failed", last_error="x" * 201)
 
