@@ -295,6 +295,35 @@ def test_consumers_that_may_have_left_do_not_hide_one_that_has_the_node(site: Si
 
 
 @pytest.mark.parametrize(
+    ("fields", "reason"),
+    [
+        ({"consumer": STRANGER, "age": 3600}, "node_has_other_consumer"),
+        ({"consumer": STRANGER, "age": 3599}, None),
+        (
+            {"consumer": STRANGER, "updated_at": "2026-11-20T14:00:00"},
+            "node_has_other_consumer",
+        ),
+        ({"consumer": STRANGER, "updated_at": "2026-11-20T14:00:01"}, None),
+        (
+            {"provision_state": "cleaning", "provisioned_at": "2026-11-19T15:00:00"},
+            "node_cleaning_for_long",
+        ),
+        ({"provision_state": "cleaning", "provisioned_at": "2026-11-19T15:00:01"}, None),
+    ],
+    ids=str,
+)
+def test_ages_are_those_of_the_options(
+    site: Site, fields: dict[str, t.Any], reason: str | None
+) -> None:
+    """Every answer is of 15:00."""
+    assert (Policy().min_age, Policy().stuck_min_age) == (3600, 24 * 3600)
+
+    found = [finding.reason.id for finding in site.find(**fields)]
+
+    assert found == ([reason] if reason else [])
+
+
+@pytest.mark.parametrize(
     ("state", "named"), [("manageable", "it is manageable,"), (None, "it is unknown,")]
 )
 def test_state_of_a_node_is_named(site: Site, state: str | None, named: str) -> None:

@@ -76,6 +76,13 @@ def _site() -> Site:
             {"VCPU": 16},
             "",
         ),
+        ({"VCPU": d.replace(PLENTY, total=1)}, {}, ""),
+        ({"CUSTOM_X": d.replace(PLENTY, total=0)}, {}, ""),
+        (
+            {"VCPU": d.replace(PLENTY, total=1, reserved=1)},
+            {"VCPU": 16},
+            "but the capacity is 0; the inventory has 1 VCPU+PCPU, but the hypervisor reports 16",
+        ),
         ({"MEMORY_MB": PLENTY}, {"MEMORY_MB": 0}, ""),
         ({"CUSTOM_X": PLENTY}, {"VCPU": 16}, ""),
     ],

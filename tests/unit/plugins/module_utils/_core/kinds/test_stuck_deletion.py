@@ -159,6 +159,16 @@ def test_only_a_deletion_that_nova_compute_resumes_needs_no_second_one(
     assert finding.reason.count("openstack server delete") == 1 + deletes_again
 
 
+@pytest.mark.parametrize(("seconds", "is_found"), [("00", True), ("01", False)])
+def test_deletion_is_stuck_from_the_age_of_the_option_on(
+    site: Site, seconds: str, is_found: bool
+) -> None:
+    """The lookup is of 15:00 on the next day."""
+    assert Policy().stuck_min_age == 24 * 3600
+
+    assert bool(site.find(**DELETING, updated=f"2026-11-19T15:00:{seconds}")) is is_found
+
+
 NOT_STUCK: dict[str, dict[str, t.Any]] = {
     "it has just begun": {**DELETING, "updated": LATELY},
     "it has just been asked for": {
