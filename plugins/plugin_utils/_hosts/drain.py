@@ -29,8 +29,20 @@ from ...module_utils._hosts.draining import (
 )
 from .._report.phrases import MAX_NAME
 from .._report.proposed_commands import Context, build_command, format_fields
-from .._terminal.lines import ERROR, OK, WARNING, Line, get_prose_width, wrap_item, wrap_text
-from .._terminal.table import SHORT_UUID, Column, Row, format_explained_table, format_table
+from .._terminal.lines import (
+    ERROR,
+    OK,
+    SHORT_UUID,
+    WARNING,
+    Column,
+    Line,
+    Row,
+    format_explained_table,
+    format_table,
+    get_prose_width,
+    wrap_item,
+    wrap_text,
+)
 from .._variables.play_hosts import get_started_name
 
 ARTIFACT = "host_decommission_drained"

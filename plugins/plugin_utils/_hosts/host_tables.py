@@ -17,13 +17,17 @@ from .._terminal.lines import (
     CHANGED,
     ERROR,
     MAX_ROWS,
+    SHORT_UUID,
+    Column,
+    Row,
     format_left_alone,
     format_omitted,
     format_reasons,
+    format_table,
     get_prose_width,
+    is_cut,
     wrap_path,
 )
-from .._terminal.table import SHORT_UUID, Column, Row, format_table, is_cut
 
 if t.TYPE_CHECKING:  # pragma: no cover
     from ...module_utils._core.models.guest_documents import GuestEntry
