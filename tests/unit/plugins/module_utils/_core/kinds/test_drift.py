@@ -164,6 +164,23 @@ def test_change_settles_the_drift(situation: Situation) -> None:
     assert set(cloud.allocations[consumer].resources) - {cloud.pool} == {cloud.here}
 
 
+@pytest.mark.parametrize("situation", [missing_allocation, misplaced_allocation, too_much])
+def test_what_the_server_needs_is_told(situation: Situation) -> None:
+    cloud = Cloud()
+    finding = cloud.finding(situation(cloud))
+
+    assert finding and "1 VCPU (" in finding.reason
+
+
+def test_server_on_an_excluded_host_gets_no_allocation_there() -> None:
+    cloud = Cloud()
+    policy = d.replace(NO_MINIMUM_AGE, exclude_providers=frozenset({cloud.here}))
+    finding = cloud.finding(misplaced_allocation(cloud), policy)
+
+    assert finding and (finding.kind, finding.change) == ("excluded", None)
+    assert finding.reason.id == "provider_excluded"
+
+
 def test_change_of_an_unreverted_allocation_is_one_request_and_frees_nothing_on_the_host() -> None:
     cloud = Cloud()
     finding = cloud.finding(unreverted_allocation(cloud))
