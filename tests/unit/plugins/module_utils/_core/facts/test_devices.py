@@ -373,7 +373,7 @@ def test_only_the_provider_of_the_lost_port_loses_anything() -> None:
 
 
 def test_ports_that_request_something_are_named() -> None:
-    cloud = Cloud()
+    cloud = PortCloud()
     cloud.has_ports(cloud.port("one"), cloud.port("plain", groups=(), providers={}))
     some = cloud.finding()
     cloud.has_ports()

@@ -162,6 +162,9 @@ def test_contradiction_is_found_with_what_mends_it(site: Site, case: str) -> Non
     assert (finding.verdict, finding.subject, finding.change) == ("drifted", site.node, None)
     assert finding.reason.id == reason
     assert site.node in finding.reason
+    # The state is told, unless the node is gone or nothing but its usage is wrong.
+    if "provision_state" in fields:
+        assert (fields["provision_state"] or "unknown") in finding.reason
 
 
 HEALTHY: dict[str, dict[str, t.Any]] = {

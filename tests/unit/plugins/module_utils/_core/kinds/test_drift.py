@@ -339,15 +339,23 @@ def test_allocation_is_not_reduced_after_a_late_resize_failure(status: str, writ
     assert finding and (finding.kind, bool(finding.change)) == ("wrong_amount", writes)
 
 
-@pytest.mark.parametrize(("status", "writes"), [("completed", False), ("error", True)])
+@pytest.mark.parametrize(
+    ("type", "status", "writes"),
+    [
+        ("live-migration", "completed", False),
+        ("live-migration", "error", True),
+        ("migration", "confirmed", True),
+        ("resize", "confirmed", True),
+    ],
+)
 def test_live_migration_takes_the_guest_of_a_late_resize_failure_along(
-    status: str, writes: bool
+    type: str, status: str, writes: bool
 ) -> None:
-    """A live migration does not change the size of a guest (nova/compute/manager.py)."""
+    """Only a live migration does not start the guest again (nova/compute/manager.py)."""
     cloud = Cloud()
     server = too_much(cloud)
     cloud.migration(server, cloud.here, cloud.there, "error", type="resize")
-    cloud.migration(server, cloud.there, cloud.here, status, type="live-migration")
+    cloud.migration(server, cloud.there, cloud.here, status, type=type)
     finding = cloud.finding(server)
 
     assert finding and (finding.kind, bool(finding.change)) == ("wrong_amount", writes)
