@@ -8,17 +8,13 @@ import typing as t
 from collections.abc import Iterable
 
 from ansible import context
-from ansible.module_utils.parsing.convert_bool import boolean
 
-from ..plugin_utils._stage.progress import ProgressActionModule
+from ..plugin_utils._stage.action import StageAction
 from ..plugin_utils._terminal.screen import measure_terminal, print_lines
 
 
-class ActionModule(ProgressActionModule):
-    """Runs the module of the same name, which has the documentation.
-
-    It shows how far the module is, and then what it returned.
-    """
+class ActionModule(StageAction):
+    """Drains or returns a host, shows what became of it, and exports the moves."""
 
     def run(
         self, tmp: str | None = None, task_vars: dict[str, t.Any] | None = None
@@ -27,7 +23,7 @@ class ActionModule(ProgressActionModule):
         show = self._task.args.get("show", "nothing")
         if show != "nothing":
             print_lines(self._draw(result, show, measure_terminal()))
-        if boolean(self._task.args.get("export", False), strict=False):
+        if self._is_asked_to("export"):
             result["ansible_stats"] = self._build_stats(result)
             # It moves: AWX drops a result from the log of a job that has it twice.
             result["packed"] = ""

@@ -12,21 +12,95 @@ from __future__ import annotations
 
 import dataclasses as d
 import functools
+import os
+import typing as t
 from collections.abc import Callable, Collection, Iterator
 
-from .._common.errors import CloudError
+from .._common.errors import CloudError, InvalidInput
+from .._common.folders import require_private_file
+from .._common.json_files import read_json_option
 from .._common.text import summarize_names
 from .._core.changes.records import find_lost_aggregates, find_lost_traits
+from .._core.clients.context import CloudContext
 from .._core.clients.groups import AggregateClient
 from .._core.clients.provider_state import ProviderState
 from .._core.clients.provider_writer import ProviderWriter
 from .._core.models.nova import Aggregate
 from .._core.models.placement import Provider
-from .host_record import FormerHost
-from .redeploy import DIFFERS, FAILED, MISSING, OK, RESTORED, Check, RedeployedHost
+from .evacuations import UnfinishedEvacuations
+from .host_record import FormerHost, name_cloud, parse_former_host
+from .redeploy import (
+    BAD_OUTCOMES,
+    DIFFERS,
+    FAILED,
+    MISSING,
+    OK,
+    RESTORED,
+    Check,
+    RedeployedHost,
+    RedeployedHostReader,
+    list_checks,
+)
 
 AGGREGATES, TRAITS, RATIOS = "aggregates", "traits", "ratios"
 RESTORABLE = (AGGREGATES, TRAITS, RATIOS)
+
+_UNKNOWN_CLOUD = (
+    "The record was written by version 2.0.0 and does not name its cloud: make sure that it is of "
+    "this cloud, because a host of the same name in another one has other traits."
+)
+
+
+def restore_host(context: CloudContext) -> dict[str, t.Any]:
+    """Check a host that was deployed again, and restore what the options say."""
+    options = context.options
+    if not options["host"].strip():
+        raise InvalidInput("host must not be empty.")
+    document, path = None, options["record"]
+    if path and os.path.exists(path):
+        require_private_file(path)
+        document = read_json_option("record", path)
+    session = context.connect()
+    reader = RedeployedHostReader(session)
+    host = reader.read(options["host"])
+    record, restored = None, []
+    if document is not None:
+        service = host.service.id if host.service else None
+        record = parse_former_host(document, host.name, service, name_cloud(session.cloud))
+    if record is not None:
+        restoration = HostRestoration(
+            AggregateClient(session.compute),
+            ProviderWriter(session.placement),
+            options["restore"],
+            context.check_mode,
+        )
+        restored = restoration.restore(host, record)
+    changed = any(check.outcome == RESTORED for check in restored)
+    # What Nova mirrors to Placement has changed with it.
+    if changed and not context.check_mode:
+        host = reader.read(options["host"])
+    host = reader.add_evacuations(host, record.names if record else ())
+    restarts = host.service is not None and host.service.state == "up"
+    restarts = restarts and host.evacuations.restart_completes
+    if restarts and context.check_mode and options["assume_restarted"]:
+        host = d.replace(host, evacuations=UnfinishedEvacuations(host.name))
+    checks = [*list_checks(host), *restored]
+    if record is not None and not record.names_cloud:
+        checks.append(Check("record", DIFFERS, _UNKNOWN_CLOUD))
+    return {
+        "changed": changed,
+        "host": host.name,
+        "checks": list(map(d.asdict, checks)),
+        "complete": not any(check.outcome in BAD_OUTCOMES for check in checks),
+        "evacuations": [entry.server for entry in host.evacuations.evacuations],
+        "busy": list(host.evacuations.busy),
+        "restart_completes": restarts,
+        "mapped": host.mapped,
+        "node": host.node.uuid if host.node else None,
+        "former_node": record.node if record else None,
+        "namesake": host.namesake.uuid if host.namesake else None,
+        "recorded": record is not None,
+    }
 
 
 @d.dataclass(frozen=True)

@@ -12,12 +12,12 @@ from __future__ import annotations
 
 import dataclasses as d
 import json
-import types
 import typing as t
 from pathlib import Path
 
 import pytest
 
+from .....plugins.module_utils._common.context import Context
 from .....plugins.module_utils._core.facts.services import describe_services
 from .....plugins.module_utils._core.findings.entries import ENTRY_LISTS
 from .....plugins.module_utils._core.models.nova import Aggregate, Hypervisor, Migration, Service
@@ -31,6 +31,7 @@ from .....plugins.module_utils._core.models.surroundings import OtherService
 from .....plugins.module_utils._core.options.policy import Policy
 from .....plugins.module_utils._core.resources.allocations import describe_allocation
 from .....plugins.module_utils._core.resources.providers import describe_providers
+from .....plugins.module_utils._core.stages.plan import make_plan
 from .....plugins.module_utils._hosts.blockers import Blocker, Host
 from .....plugins.module_utils._hosts.deletion import Deleted
 from .....plugins.module_utils._hosts.host_info import HostReport
@@ -39,7 +40,6 @@ from .....plugins.module_utils._hosts.migrations import describe_migration
 from .....plugins.module_utils._hosts.network_agents import Agent, BoundPort
 from .....plugins.module_utils._hosts.parts import HostParts, NetworkParts, PartPolicy
 from .....plugins.module_utils._hosts.remains import describe_removal
-from .....plugins.modules import orphan_plan
 from ..module_utils.judging import build_findings
 from ..module_utils.world import World
 from .returned import MODULES, find_undocumented, read_documentation
@@ -84,8 +84,7 @@ def _plan(**options: t.Any) -> dict[str, t.Any]:
         "max_changes": 100,
         "max_share": 1.0,
     }
-    module = types.SimpleNamespace(params={**defaults, **options}, check_mode=False, _diff=True)
-    return orphan_plan.work(t.cast("t.Any", module))
+    return make_plan(Context({**defaults, **options}, False, True, print))
 
 
 @pytest.mark.parametrize("name", ["findings.json", "closed.json"])

@@ -15,12 +15,14 @@ from pathlib import Path
 
 import pytest
 
+from ......plugins.module_utils._common.context import Task
 from ......plugins.module_utils._common.errors import InvalidInput
-from ......plugins.plugin_utils._stage.cloud_module import can_run_in_process
+from ......plugins.plugin_utils._stage import controller
 from ......plugins.plugin_utils._stage.controller import (
+    can_run_here,
     find_path,
     is_on_controller,
-    run_module_function,
+    run_here,
 )
 
 SAME_PYTHON = {"ansible_python_interpreter": sys.executable}
@@ -33,10 +35,16 @@ def _action(
     async_val: int = 0,
     environment: t.Any = None,
     basedir: str = "/plays",
+    name: str = "orphan_detect",
 ) -> t.Any:
     """Return what the functions use of an action plugin."""
     task = types.SimpleNamespace(
-        args=args or {}, async_val=async_val, environment=environment, check_mode=True, diff=False
+        action=f"osops.placement.{name}",
+        args=args or {},
+        async_val=async_val,
+        environment=environment,
+        check_mode=True,
+        diff=False,
     )
     return types.SimpleNamespace(
         _task=task,
@@ -44,6 +52,7 @@ def _action(
         _play_context=types.SimpleNamespace(become=become),
         _loader=types.SimpleNamespace(get_basedir=lambda: basedir),
         _templar=types.SimpleNamespace(template=lambda value: value),
+        validate_argument_spec=lambda argument_spec: (None, args or {}),
     )
 
 
@@ -86,7 +95,7 @@ def test_a_module_runs_for_secrets_and_for_another_python(
 ) -> None:
     monkeypatch.setattr(sys, "platform", "linux")
 
-    assert can_run_in_process(_action(args), variables) is expected
+    assert can_run_here(_action(args), variables) is expected
 
 
 def test_a_module_runs_where_a_fork_cannot_use_the_network(
@@ -94,11 +103,29 @@ def test_a_module_runs_where_a_fork_cannot_use_the_network(
 ) -> None:
     monkeypatch.setattr(sys, "platform", "darwin")
 
-    assert not can_run_in_process(_action(), SAME_PYTHON)
+    assert not can_run_here(_action(), SAME_PYTHON)
+
+
+@pytest.mark.parametrize(
+    ("name", "args", "expected"),
+    [
+        ("orphan_plan", {"plan": "plan.json"}, True),
+        # Ansible converts it on its way to a module.
+        ("orphan_plan", {"plan": {"changes": []}}, False),
+        ("orphan_remediate", {}, False),
+        ("orphan_restore", {}, False),
+        ("host_drain", {}, False),
+    ],
+)
+def test_only_what_changes_nothing_does_without_a_module(
+    name: str, args: dict[str, t.Any], expected: bool
+) -> None:
+    """A plan needs no cloud, and so no Python that has openstacksdk."""
+    assert can_run_here(_action(args, name=name), {}) is expected
 
 
 def test_a_host_elsewhere_is_sent_the_module() -> None:
-    assert not can_run_in_process(_action(transport="ssh"), SAME_PYTHON)
+    assert not can_run_here(_action(transport="ssh"), SAME_PYTHON)
 
 
 def test_paths_begin_where_those_of_a_module_do(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -109,15 +136,26 @@ def test_paths_begin_where_those_of_a_module_do(monkeypatch: pytest.MonkeyPatch)
     assert find_path(_action(), "~/findings.json") == "/home/me/findings.json"
 
 
-def test_function_runs_in_the_directory_of_a_module_with_its_warnings(tmp_path: Path) -> None:
+def _run_here(
+    work: t.Callable[[t.Any], dict[str, t.Any]], folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> dict[str, t.Any]:
+    monkeypatch.setattr(controller, "import_task", lambda _name: Task(work, {}))
+    return run_here(_action({"a": 1}, basedir=str(folder)))
+
+
+def test_work_is_done_in_the_directory_of_a_module_with_its_warnings(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     before = os.getcwd()
 
-    def work(module: t.Any) -> dict[str, t.Any]:
-        module.warn("Look out.")
-        return {"params": module.params, "check": module.check_mode, "cwd": os.getcwd()}
+    def work(context: t.Any) -> dict[str, t.Any]:
+        context.warn("Look out.")
+        result = {"options": context.options, "check": context.check_mode, "cwd": os.getcwd()}
+        return {**result, "diff": {}}
 
-    assert run_module_function(_action(basedir=str(tmp_path)), {"a": 1}, work) == {
-        "params": {"a": 1},
+    # Nobody asked for the difference.
+    assert _run_here(work, tmp_path, monkeypatch) == {
+        "options": {"a": 1},
         "check": True,
         "cwd": str(tmp_path),
         "warnings": ["Look out."],
@@ -125,12 +163,14 @@ def test_function_runs_in_the_directory_of_a_module_with_its_warnings(tmp_path: 
     assert os.getcwd() == before
 
 
-def test_error_becomes_a_failure_that_keeps_the_warnings(tmp_path: Path) -> None:
-    def work(module: t.Any) -> dict[str, t.Any]:
-        module.warn("Look out.")
+def test_error_becomes_a_failure_that_keeps_the_warnings(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def work(context: t.Any) -> dict[str, t.Any]:
+        context.warn("Look out.")
         raise InvalidInput("No.")
 
-    assert run_module_function(_action(basedir=str(tmp_path)), {}, work) == {
+    assert _run_here(work, tmp_path, monkeypatch) == {
         "failed": True,
         "msg": "No.",
         "reason_id": "invalid_input",

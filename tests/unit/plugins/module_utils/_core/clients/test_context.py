@@ -9,12 +9,14 @@ from __future__ import annotations
 import importlib
 import pathlib
 import re
+import types
 import typing as t
 
 import pytest
 import yaml
 
-from .......plugins.module_utils._core.clients.argspec import run
+from .......plugins.module_utils._common import context
+from .......plugins.module_utils._core.clients.context import CloudTask
 from .......plugins.module_utils._core.models.kind import REMEDIATE
 from .......plugins.module_utils._core.models.kinds import KINDS
 from .......plugins.module_utils._core.options.connection import ConnectionOptions
@@ -37,24 +39,36 @@ class Ended(Exception):
     """The end of a module, with its result."""
 
 
-class Module:
-    """The part of AnsibleModule that is needed to fail before any request.
+def _run(monkeypatch: pytest.MonkeyPatch, **params: t.Any) -> tuple[dict[str, t.Any], set[str]]:
+    """Return the result of a module that connects, and what is hidden in it.
 
-    Its options contradict each other.
+    Its options contradict each other, so that it fails before any request.
     """
+    options = {
+        **dict.fromkeys(ConnectionOptions.build_spec()),
+        "cloud": {},
+        "region_name": "RegionOne",
+        **params,
+    }
+    # Ansible hides every value of an option with no_log.
+    hidden = {*_leaves(options["auth"]), *_leaves(options["cloud"])}
 
-    def __init__(self, **params: t.Any) -> None:
-        self.params = {
-            **dict.fromkeys(ConnectionOptions.build_spec()),
-            "cloud": {},
-            "region_name": "RegionOne",
-            **params,
-        }
-        # Ansible hides every value of an option with no_log.
-        self.no_log_values = {*_leaves(self.params["auth"]), *_leaves(self.params["cloud"])}
-
-    def fail_json(self, **result: t.Any) -> t.NoReturn:
+    def fail(**result: t.Any) -> t.NoReturn:
         raise Ended(result)
+
+    module = types.SimpleNamespace(
+        params=options,
+        no_log_values=hidden,
+        check_mode=False,
+        _diff=False,
+        warn=pytest.fail,
+        fail_json=fail,
+        exit_json=fail,
+    )
+    monkeypatch.setattr(context, "AnsibleModule", lambda *_spec, **_rules: module)
+    with pytest.raises(Ended) as ended:
+        CloudTask(lambda cloud: {"name": cloud.connect().cloud.name}, {}).run_module()
+    return ended.value.args[0], module.no_log_values
 
 
 def _leaves(option: t.Any) -> set[str]:
@@ -63,17 +77,13 @@ def _leaves(option: t.Any) -> set[str]:
     return set() if option is None else {str(option)}
 
 
-def _failed(module: Module) -> t.Any:
-    with pytest.raises(Ended) as ended:
-        run(
-            t.cast("t.Any", module),
-            lambda _module, connect: pytest.fail(f"it connected: {connect()}"),
-        )
-    return ended.value.args[0]
+def test_error_fails_the_task_with_its_sentence_and_the_id_of_its_reason(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    result, _hidden = _run(monkeypatch)
 
-
-def test_error_fails_the_task_with_its_sentence_and_the_id_of_its_reason() -> None:
-    assert _failed(Module()) == {
+    assert result == {
+        "failed": True,
         "msg": (
             "cloud is a whole configuration, so region_name cannot be set beside it: put them "
             "into it."
@@ -82,41 +92,41 @@ def test_error_fails_the_task_with_its_sentence_and_the_id_of_its_reason() -> No
     }
 
 
-def test_only_secrets_of_the_authentication_are_hidden_in_results() -> None:
-    """Hiding a project named `ops` would damage every path with `ops` in it."""
-    module = Module(
-        auth={
-            "username": "admin",
-            "project_name": "ops",
-            "password": "pw",
-            "application_credential_secret": "s3",
-            "token": "t",
-            "code": "once",
-        }
-    )
-    _failed(module)
-
-    assert module.no_log_values == {"pw", "s3", "t", "once"}
-
-
-def test_cloud_name_is_not_hidden() -> None:
-    module = Module(cloud="ops", region_name=None, auth={"password": "pw"})
-    with pytest.raises(pytest.fail.Exception):
-        run(t.cast("t.Any", module), lambda _module, _connect: pytest.fail("it goes on"))
-
-    assert module.no_log_values == {"pw"}
-
-
-def test_secrets_inside_a_whole_configuration_are_hidden_in_results() -> None:
-    module = Module(
-        cloud={
-            "region_name": "r",
-            "auth": {"username": "admin", "password": "pw", "passcode": 123456, "token": None},
-        }
-    )
-    _failed(module)
-
-    assert module.no_log_values == {"pw", "123456"}
+@pytest.mark.parametrize(
+    ("params", "hidden"),
+    [
+        # Hiding a project named `ops` would damage every path with `ops` in it.
+        (
+            {
+                "auth": {
+                    "username": "admin",
+                    "project_name": "ops",
+                    "password": "pw",
+                    "application_credential_secret": "s3",
+                    "token": "t",
+                    "code": "once",
+                }
+            },
+            {"pw", "s3", "t", "once"},
+        ),
+        ({"cloud": "ops", "auth": {"password": "pw", "auth_url": "ops"}}, {"pw"}),
+        (
+            {
+                "cloud": {
+                    "region_name": "r",
+                    "auth": {"username": "admin", "password": "pw", "passcode": 123456},
+                }
+            },
+            {"pw", "123456"},
+        ),
+        # What is also a secret stays hidden.
+        ({"auth": {"username": "admin", "password": "admin"}}, {"admin"}),
+    ],
+)
+def test_only_secrets_of_the_authentication_are_hidden_in_results(
+    monkeypatch: pytest.MonkeyPatch, params: dict[str, t.Any], hidden: set[str]
+) -> None:
+    assert _run(monkeypatch, **params)[1] == hidden
 
 
 def test_secrets_are_marked_no_log() -> None:

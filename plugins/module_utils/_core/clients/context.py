@@ -2,22 +2,21 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The entry point of every module that needs a cloud."""
+"""The tasks that need a cloud."""
 
 from __future__ import annotations
 
 import re
 import typing as t
-from collections.abc import Callable
 
 from ansible.module_utils.basic import AnsibleModule, missing_required_lib
 
-from ..._common.runner import run_offline
+from ..._common.context import Context, Task
+from ..._common.options import Spec
+from ..._common.progress import PROGRESS
+from ..options.connection import ConnectionOptions
 from .login_errors import OPENSTACKSDK_IMPORT_ERROR
 from .session import Session, connect
-
-if t.TYPE_CHECKING:  # pragma: no cover
-    Connect = Callable[[], Session]
 
 # Options that are not secrets, by name, in `cloud` and `auth`.
 _PUBLIC_OPTIONS = re.compile(
@@ -27,21 +26,35 @@ _PUBLIC_OPTIONS = re.compile(
 _OPENSTACKSDK_URL = "https://docs.openstack.org/openstacksdk/"
 
 
-def run(
-    module: AnsibleModule, work: Callable[[AnsibleModule, Connect], dict[str, t.Any]]
-) -> t.NoReturn:
-    """Do `work` and exit with its result, as `run_offline` does.
+class CloudContext(Context):
+    """The context of a task that needs a cloud."""
 
-    `work` is called with the module and a function that connects to its cloud, which `work` calls
-    after it has checked all options.
-    """
-    module.no_log_values -= _list_public_values(module.params)
-    if OPENSTACKSDK_IMPORT_ERROR is not None:
-        module.fail_json(
-            msg=missing_required_lib("openstacksdk", url=_OPENSTACKSDK_URL),
-            exception=OPENSTACKSDK_IMPORT_ERROR,
-        )
-    run_offline(module, lambda module: work(module, lambda: connect(module.params)))
+    def connect(self) -> Session:
+        """Connect to the cloud of the options. To be called after all options were checked."""
+        return connect(self.options)
+
+
+class CloudTask(Task):
+    """A task that needs a cloud: it also has the options of the connection."""
+
+    context = CloudContext
+
+    def __init__(
+        self, work: t.Callable[[CloudContext], dict[str, t.Any]], spec: Spec, **rules: t.Any
+    ) -> None:
+        super().__init__(work, {**ConnectionOptions.build_spec(), **spec}, **rules)
+
+    def run(self, context: Context) -> dict[str, t.Any]:
+        PROGRESS.keep_in(context.options.get("progress_path"))
+        return super().run(context)
+
+    def prepare(self, module: AnsibleModule) -> None:
+        module.no_log_values -= _list_public_values(module.params)
+        if OPENSTACKSDK_IMPORT_ERROR is not None:
+            module.fail_json(
+                msg=missing_required_lib("openstacksdk", url=_OPENSTACKSDK_URL),
+                exception=OPENSTACKSDK_IMPORT_ERROR,
+            )
 
 
 def _list_public_values(params: t.Mapping[str, t.Any]) -> set[str]:
