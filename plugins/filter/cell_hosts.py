@@ -82,7 +82,7 @@ if t.TYPE_CHECKING:  # pragma: no cover
 
 def cell_hosts(listing: TaskResult, cells: t.Any) -> Mapping[str, t.Any]:
     # Ansible reads all filters of a collection in each task that uses one of them.
-    from ..plugin_utils._stage.cells import describe_cell_hosts
+    from ..plugin_utils._stage.nova_manage import describe_cell_hosts
 
     return describe_cell_hosts(listing, cells)
 

@@ -252,7 +252,8 @@ left_over:
 
 from ..module_utils._core.clients.context import CloudTask
 from ..module_utils._core.options.policy import PolicyOptions
-from ..module_utils._hosts.retirement import RetirementOptions, change_host
+from ..module_utils._hosts.retirement import RetirementOptions
+from ..module_utils._hosts.stages import change_host
 
 TASK = CloudTask(
     change_host,

@@ -795,7 +795,8 @@ dest:
 
 from ..module_utils._core.clients.context import CloudTask
 from ..module_utils._core.options.policy import PolicyOptions
-from ..module_utils._hosts.retirement import RetirementOptions, read_hosts
+from ..module_utils._hosts.retirement import RetirementOptions
+from ..module_utils._hosts.stages import read_hosts
 
 TASK = CloudTask(
     read_hosts,

@@ -23,12 +23,14 @@ from ansible.errors import AnsibleError
 from ansible.plugins.loader import filter_loader, test_loader
 from ansible.release import __version__ as ANSIBLE_VERSION
 
+from ...module_utils._common.json_files import replace_file
+
 if t.TYPE_CHECKING:  # pragma: no cover
     from ansible.plugins.action import ActionBase
 
 # What only reads or computes, and whether it needs a cloud. Whatever else changes something always
 # runs as a module: in a process of its own, with its own signals.
-READERS = {"orphan_detect": True, "orphan_plan": False}
+READERS = {"compute_host_info": True, "orphan_detect": True, "orphan_plan": False}
 
 _PLUGINS = "ansible_collections.osops.placement.plugins."
 # It imports all models, and the other rooms that the plan and the reports need.
@@ -77,6 +79,21 @@ def is_on_controller(action: ActionBase) -> bool:
 def find_path(action: ActionBase, path: str) -> str:
     """Return the path that a module on the controller would open."""
     return os.path.join(action._loader.get_basedir(), os.path.expanduser(path))
+
+
+def write_text(path: str, text: str, mode: int) -> None:
+    """Write `text` to `path`, and create its folder if it does not exist.
+
+    mode: of the file. The folder can be entered by the users who can read the file.
+    Raises OSError when the file cannot be written.
+    """
+    # In place of the user's own mask, which may hide the metrics.
+    before = os.umask(0o022 if mode & 0o044 else 0o077)
+    try:
+        os.makedirs(os.path.dirname(path) or ".", exist_ok=True)
+    finally:
+        os.umask(before)
+    replace_file(path, text, mode)
 
 
 def can_run_here(action: ActionBase, task_vars: dict[str, t.Any] | None) -> bool:

@@ -23,6 +23,7 @@ from ......plugins.plugin_utils._stage.controller import (
     find_path,
     is_on_controller,
     run_here,
+    write_text,
 )
 
 SAME_PYTHON = {"ansible_python_interpreter": sys.executable}
@@ -112,6 +113,7 @@ def test_a_module_runs_where_a_fork_cannot_use_the_network(
         ("orphan_plan", {"plan": "plan.json"}, True),
         # Ansible converts it on its way to a module.
         ("orphan_plan", {"plan": {"changes": []}}, False),
+        ("compute_host", {}, False),
         ("orphan_remediate", {}, False),
         ("orphan_restore", {}, False),
         ("host_drain", {}, False),
@@ -176,6 +178,64 @@ def test_error_becomes_a_failure_that_keeps_the_warnings(
         "reason_id": "invalid_input",
         "warnings": ["Look out."],
     }
+
+
+@pytest.mark.parametrize(("mode", "of_folder"), [(0o600, 0o700), (0o644, 0o755)])
+@pytest.mark.parametrize("mask", [0o022, 0o077])
+def test_new_folder_can_be_entered_by_readers_of_the_file(
+    tmp_path: Path, mode: int, of_folder: int, mask: int
+) -> None:
+    path = tmp_path / "one" / "two" / "report.txt"
+    before = os.umask(mask)
+    try:
+        write_text(str(path), "text\r\n", mode)
+        assert os.umask(mask) == mask
+    finally:
+        os.umask(before)
+
+    assert path.read_bytes() == b"text\r\n"
+    assert path.stat().st_mode & 0o777 == mode
+    assert path.parent.stat().st_mode & 0o777 == of_folder
+    assert path.parent.parent.stat().st_mode & 0o777 == of_folder
+
+
+def test_existing_file_is_replaced_with_its_mode(tmp_path: Path) -> None:
+    path = tmp_path / "report.txt"
+    path.write_text("old")
+    path.chmod(0o644)
+
+    write_text(str(path), "new", 0o600)
+
+    assert (path.read_text(), path.stat().st_mode & 0o777) == ("new", 0o600)
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_link_is_replaced_and_not_followed(tmp_path: Path) -> None:
+    target, link = tmp_path / "target", tmp_path / "link"
+    target.write_text("untouched")
+    link.symlink_to(target)
+
+    write_text(str(link), "new", 0o600)
+
+    assert (target.read_text(), link.read_text(), link.is_symlink()) == ("untouched", "new", False)
+
+
+def test_failure_leaves_the_old_file_and_nothing_else(tmp_path: Path) -> None:
+    path = tmp_path / "report.txt"
+    path.mkdir()
+
+    with pytest.raises(OSError):
+        write_text(str(path), "new", 0o600)
+
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_lone_surrogate_is_escaped(tmp_path: Path) -> None:
+    path = tmp_path / "report.txt"
+
+    write_text(str(path), "a\ud800b", 0o600)
+
+    assert path.read_text() == "a\\ud800b"
 
 
 # Run in a process of their own, because this one has imported everything.
