@@ -24,7 +24,12 @@ class ActionModule(StageAction):
         if show != "nothing":
             print_lines(self._draw(result, show, measure_terminal()))
         if self._is_asked_to("export"):
-            result["ansible_stats"] = self._build_stats(result)
+            from ..plugin_utils._hosts.drain import build_drain_artifact
+
+            args, check_mode = self._task.args, self._task.check_mode
+            data = build_drain_artifact(result, args["host"], check_mode)
+            # Each host that is drained adds its own entry.
+            result["ansible_stats"] = {"data": data, "per_host": False, "aggregate": True}
             # It moves: AWX drops a result from the log of a job that has it twice.
             result["packed"] = ""
         return result
@@ -41,26 +46,13 @@ class ActionModule(StageAction):
                 return changes.format_failure(result.get("msg", ""), lines.get_prose_width(width))
             return []
         host = str(self._task.args["host"])
-        drawn: list[str] = []
-        if self._task.check_mode or show == "plan":
-            drawn += self._draw_prediction(result, host, width)
+        if not self._task.check_mode and show == "result":
+            drawn = drain.format_drain_result(result, host, width)
+        elif "plan" in result:
+            drawn = drain.format_drain_plan(result["plan"], width)
         else:
-            drawn += drain.format_drain_result(result, host, width)
+            drawn = drain.format_departures(result, host, width)
         if show == "result":
             wants_check = bool(context.CLIARGS.get("check"))
-            drawn += drain.format_drain_ending(result, host, wants_check)
+            drawn = [*drawn, *drain.format_drain_ending(result, host, wants_check)]
         return drawn
-
-    def _draw_prediction(self, result: dict[str, t.Any], host: str, width: int) -> list[str]:
-        from ..plugin_utils._hosts import drain
-
-        if "plan" in result:
-            return drain.format_drain_plan(result["plan"], width)
-        return drain.format_departures(result, host, width)
-
-    def _build_stats(self, result: dict[str, t.Any]) -> dict[str, t.Any]:
-        from ..plugin_utils._hosts import drain
-
-        data = drain.build_drain_artifact(result, self._task.args["host"], self._task.check_mode)
-        # Each host that is drained adds its own entry.
-        return {"data": data, "per_host": False, "aggregate": True}

@@ -9,8 +9,10 @@ import typing as t
 
 from ansible.errors import AnsibleActionFail
 
+from ..plugin_utils._report.diff_names import name_diff
 from ..plugin_utils._stage.action import StageAction, is_plan_of_findings
 from ..plugin_utils._stage.controller import import_task
+from ..plugin_utils._terminal.changes import format_plan
 from ..plugin_utils._terminal.screen import measure_terminal, print_lines
 
 # Not in `run`, which is called in a process for each host: the main process reads this file.
@@ -26,32 +28,19 @@ class ActionModule(StageAction):
         self, tmp: str | None = None, task_vars: dict[str, t.Any] | None = None
     ) -> dict[str, t.Any]:
         result = super().run(tmp, task_vars)
-        # Also one whose failure is recorded in the folder of its run.
-        if result.get("failed") or "msg" in result:
+        # Also one whose failure is recorded in the folder of its run has a message.
+        if result.get("failed") or "msg" in result or not result.get("plan"):
             return result
-        if self._is_asked_to("show"):
-            self._show(result)
-        if result.get("diff") and result.get("plan"):
-            self._name_diff(result)
+        is_shown = result.get("changes") and self._is_asked_to("show")
+        if is_shown or result.get("diff"):
+            plan = self._read_document("plan", result["plan"])
+            # The findings of the plan have the names.
+            findings = self._find_findings(plan)
+            if is_shown:
+                print_lines(format_plan(plan, findings, measure_terminal()))
+            if findings and result.get("diff"):
+                result["diff"] = name_diff(result["diff"], findings)
         return result
-
-    def _show(self, result: dict[str, t.Any]) -> None:
-        """Show the changes of the plan, with names where the findings of the plan are known."""
-        if not result.get("plan") or not result.get("changes"):
-            return
-        # Not here: the main process of Ansible reads this file too.
-        from ..plugin_utils._terminal.changes import format_plan
-
-        plan = self._read_document("plan", result["plan"])
-        print_lines(format_plan(plan, self._find_findings(plan), measure_terminal()))
-
-    def _name_diff(self, result: dict[str, t.Any]) -> None:
-        """Add names to what `--diff` shows, where the findings of the plan are known."""
-        from ..plugin_utils._report.diff_names import name_diff
-
-        findings = self._find_findings(self._read_document("plan", result["plan"]))
-        if findings:
-            result["diff"] = name_diff(result["diff"], findings)
 
     def _find_findings(self, plan: t.Any) -> t.Any:
         """Return the findings that the plan was made of, None if they are not there."""
