@@ -268,12 +268,12 @@ from ..module_utils._common.errors import BreakerTripped, InvalidInput
 from ..module_utils._common.folders import require_private_folder
 from ..module_utils._common.json_files import read_json, read_json_option, write_json
 from ..module_utils._common.runner import run_offline
-from ..module_utils._core.changes.durability import describe_loss, find_loss
 from ..module_utils._core.models.change import build_diff
 from ..module_utils._core.models.placement import sum_amounts
 from ..module_utils._core.options.run import LimitOptions, RemediationOptions, StageOptions
 from ..module_utils._core.plan.limits import parse_limits
 from ..module_utils._core.plan.plan import SCOPE_NAMES, Plan, check_scope, list_servers_to_heal
+from ..module_utils._core.run.durability import describe_loss, find_loss
 from ..module_utils._core.run.folder import PLANNED, require_detection, stage_of_run
 from ..module_utils._core.run.pack import pack_files, read_packed_plan
 

@@ -358,9 +358,7 @@ class PlacementReader:
         )
 
     def _list_provider_entries(
-        self,
-        is_answer: Callable[[list[dict[str, t.Any]]], bool] | None = None,
-        **filters: str,
+        self, is_answer: Callable[[list[dict[str, t.Any]]], bool] | None = None, **filters: str
     ) -> list[dict[str, t.Any]]:
         """Return the entries of a listing of providers.
 

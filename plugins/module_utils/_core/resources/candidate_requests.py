@@ -96,9 +96,7 @@ def build_query(
 
 
 def list_groupings(
-    request: ResourceRequest,
-    own: Collection[ProviderDetails],
-    shared: Collection[ProviderDetails],
+    request: ResourceRequest, own: Collection[ProviderDetails], shared: Collection[ProviderDetails]
 ) -> list[RequestGroups]:
     """Return the request groups to try, one after the other, for a tree with sharing providers.
 
