@@ -440,7 +440,12 @@ from ..module_utils._common.uuids import require_uuid
 from ..module_utils._core.changes.journal import Journal
 from ..module_utils._core.changes.outcomes import conclude_run
 from ..module_utils._core.changes.records import find_deleted_providers, read_restorable
-from ..module_utils._core.changes.restore import OUTCOMES, RestoreCheck, find_restore_steps, restore
+from ..module_utils._core.changes.restore import (
+    OUTCOMES,
+    RestoreCheck,
+    Restorer,
+    find_restore_steps,
+)
 from ..module_utils._core.changes.tree_restore import TreeRestorer
 from ..module_utils._core.clients.allocation_writer import AllocationWriter
 from ..module_utils._core.clients.argspec import run
@@ -471,10 +476,8 @@ if t.TYPE_CHECKING:  # pragma: no cover
 @stage_of_run(RESTORED)
 def work(module: AnsibleModule, connect: Connect) -> dict[str, t.Any]:
     """Restore what the journal says was removed, and return the outcome of each change."""
-    params, max_failures = (
-        module.params,
-        FailureOptions.max_failures.parse(module.params["max_failures"]),
-    )
+    params = module.params
+    max_failures = FailureOptions.max_failures.parse(params["max_failures"])
     limits = parse_limits(params)
     policy = parse_policy({name: params[name] for name in ExclusionOptions.list_options()})
     warn_ended_exclusions(module, policy)
@@ -503,17 +506,15 @@ def work(module: AnsibleModule, connect: Connect) -> dict[str, t.Any]:
         watch_for_stop() as stopped,
         acquire_lock(placement.endpoint, params["lock_timeout"], stopped, journal is not None),
     ):
-        done = restore(
-            steps,
+        done = Restorer(
             reader,
             AllocationWriter(placement),
             RestoreCheck(NovaReader(session.compute), policy),
             TreeRestorer(placement, session.compute, journal),
             deleted,
             journal,
-            stopped,
             max_failures,
-        )
+        ).restore(steps, stopped)
         why_stopped = stopped()
     if torn:
         module.warn(

@@ -27,16 +27,7 @@ if t.TYPE_CHECKING:  # pragma: no cover
 
 
 # What a record says of a change of allocations.
-_CHANGE_KEYS = (
-    "consumer",
-    "generation",
-    "before",
-    "after",
-    "partner",
-    "action",
-    "frees",
-    "claims",
-)
+_CHANGE_KEYS = ("consumer", "generation", "before", "after", "partner", "action", "frees", "claims")
 
 
 def read_restorable(journal: t.Any) -> tuple[list[JournalRecord], bool]:
@@ -78,7 +69,11 @@ def find_changes(
         raise InvalidInput(f"The journal has no change of consumer {', '.join(unknown)}.")
     if not consumers:
         return steps[::-1]
-    return [step for step in reversed(steps) if _changes_any(step, consumers)]
+    return [
+        step
+        for step in reversed(steps)
+        if any(part.consumer in consumers for part in step.change.parts)
+    ]
 
 
 def _parse_change(record: JournalRecord) -> Step:
@@ -96,41 +91,23 @@ def _forget_skipped(steps: list[Step], record: JournalRecord) -> None:
             return
 
 
-def _changes_any(step: Step, consumers: Collection[str]) -> bool:
-    return any(part.consumer in consumers for part in step.change.parts)
-
-
 @d.dataclass(frozen=True)
-class TreeRecord:
+class TreeRecord(TreeStep):
     """What a journal says of the deletion of a tree; the records of a plan have no states."""
 
-    step: TreeStep
     states: t.Mapping[str, ProviderState]
     # The run has seen that the whole tree was gone. Of a run that failed, or was killed, the
     # journal does not say what it deleted.
     deleted: bool = False
 
     @property
-    def finding(self) -> str:
-        return self.step.finding
-
-    @property
-    def kind(self) -> str:
-        return self.step.kind
-
-    @property
-    def subject(self) -> str:
-        """The root of the tree."""
-        return self.step.subject
-
-    @property
     def root(self) -> Provider:
-        return self.step.change.providers[-1]
+        return self.change.providers[-1]
 
     @property
     def providers(self) -> tuple[Provider, ...]:
         """The providers of the tree, each before those below it."""
-        return self.step.change.providers[::-1]
+        return self.change.providers[::-1]
 
 
 def find_deleted_trees(
@@ -169,7 +146,8 @@ def _parse_tree(record: JournalRecord) -> TreeRecord:
     step = parse_tree_step(record["finding"], record["kind"], change)
     # A journal of version 1.0 lacks those of a provider that went just before.
     details = record.get("details", {})
-    return TreeRecord(step, {uuid: parse_provider_state(state) for uuid, state in details.items()})
+    states = {uuid: parse_provider_state(state) for uuid, state in details.items()}
+    return TreeRecord(step.finding, step.kind, step.change, states)
 
 
 def select_trees(trees: Iterable[TreeRecord], names: Collection[str]) -> list[TreeRecord]:

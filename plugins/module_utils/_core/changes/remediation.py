@@ -36,11 +36,10 @@ from .group_check import EVERY_HOST, GroupCheck
 from .journal import Journal
 from .outcomes import (
     Outcome,
-    choose_outcome,
     complete_outcomes,
+    conclude_write,
     count_outcomes,
     describe_unexpected,
-    explain_error,
 )
 
 OUTCOMES = (*dict.fromkeys(OUTCOME_BY_ACTION.values()), SKIPPED, FAILED)
@@ -133,11 +132,7 @@ class Remediation:
         return size
 
     def _make_changes(
-        self,
-        steps: Sequence[Step],
-        batch_size: int,
-        stopped: Callable[[], Reason],
-        stage: Stage,
+        self, steps: Sequence[Step], batch_size: int, stopped: Callable[[], Reason], stage: Stage
     ) -> list[Outcome]:
         outcomes: list[Outcome] = []
 
@@ -378,4 +373,4 @@ def _find_mismatch(
 
 def _make_outcome(step: Step, error: CloudError | None) -> Outcome:
     done = OUTCOME_BY_ACTION[step.change.action]
-    return Outcome(step, choose_outcome(error, done), explain_error(error))
+    return Outcome(step, *conclude_write(error, done))
