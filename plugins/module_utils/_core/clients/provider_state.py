@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from ..._common.errors import CloudError
 from ..._common.uuids import normalize_uuid
 from ..models.placement import Inventory
-from .placement_parsing import parse_inventories
+from .placement import parse_inventories
 
 if t.TYPE_CHECKING:  # pragma: no cover
     from .api import Api
