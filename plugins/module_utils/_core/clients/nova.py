@@ -12,19 +12,20 @@ from __future__ import annotations
 import typing as t
 import urllib.parse
 from collections.abc import Callable, Mapping, Sequence
+from operator import itemgetter
 
 from ..._common.parallel import WORKERS, Pace
 from ..models.nova import Action, Aggregate, Hypervisor, Migration, Server, Service
 from ..models.resource_request import Attachment
 from ..models.snapshot import NOT_ASKED, Answer
 from ..models.surroundings import DeletedServer
-from .api import Api
+from .api import Api, parse_rows
 from .nova_listings import MAX_PAGE, Listing, ListingReader, split_into_parts
 from .nova_parsing import (
     parse_action,
     parse_actions,
     parse_aggregate,
-    parse_attachments,
+    parse_attachment,
     parse_complete_migrations,
     parse_deleted_server,
     parse_hypervisor,
@@ -32,7 +33,6 @@ from .nova_parsing import (
     parse_named_server,
     parse_named_servers,
     parse_server,
-    parse_servers,
     parse_service,
     require_same_uuid,
 )
@@ -66,9 +66,7 @@ class NovaReader:
         # From 2.43 on Nova has no request that finds a host by its mapping in the API database.
         self._host_lookup = api.choose_microversion(2, 42)
         # Migrations have uuids from 2.59 on.
-        self._migration_key = "id"
-        if api.newest >= (2, 59):
-            self._migration_key = "uuid"
+        self._migration_key = "uuid" if api.newest >= (2, 59) else "id"
 
     @property
     def undisturbed(self) -> threading.Event:
@@ -99,12 +97,8 @@ class NovaReader:
         """Return all services; those of an unreachable cell have the status `UNKNOWN`."""
         # Over its own connection, because only answers of several API workers show that one of them
         # does not know a cell.
-        answer = self._api.ask(
-            "/os-services",
-            self._listing,
-            lambda reply: tuple(map(parse_service, reply.body["services"])),
-            True,
-        )
+        parse = parse_rows("services", parse_service)
+        answer = self._api.ask("/os-services", self._listing, parse, True)
         return self._listings.require_access(answer)
 
     def get_host(self, name: str) -> Answer[bool]:
@@ -132,9 +126,7 @@ class NovaReader:
         roots: root providers in Placement's order, most of them compute nodes, and mostly in Nova's
             order too. The listing is read from some of them, in parallel where that is faster.
         """
-        filters = {}
-        if with_servers:
-            filters["with_servers"] = "true"
+        filters = {"with_servers": "true"} if with_servers else {}
         listing = self._listings.read(
             Listing(
                 "/os-hypervisors/detail",
@@ -244,13 +236,6 @@ class NovaReader:
             {"status": status}, page_size=MAX_PAGE - attempt, own_connection=True
         )
 
-    def list_newest_servers_on_host(self, host: str, count: int) -> Answer[tuple[Server, ...]]:
-        """Return the newest servers of one host, at most `count`.
-
-        There are none if these credentials may not see the hosts of servers.
-        """
-        return self._list_newest(host=host, limit=str(count))
-
     def list_server_uuids(self) -> frozenset[str]:
         """Return the uuids of all servers that are not deleted."""
         return frozenset(self._list_uuids({}, stage="servers").value or ())
@@ -284,10 +269,8 @@ class NovaReader:
 
     def list_aggregates(self) -> tuple[Aggregate, ...]:
         """Return all host aggregates."""
-        path = "/os-aggregates"
-        reply, aggregates = self._api.read(
-            path, self._listing, lambda reply: tuple(map(parse_aggregate, reply.body["aggregates"]))
-        )
+        parse = parse_rows("aggregates", parse_aggregate)
+        reply, aggregates = self._api.read("/os-aggregates", self._listing, parse)
         self._api.expect(reply, "for its aggregates")
         return aggregates or ()
 
@@ -356,29 +339,21 @@ class NovaReader:
 
         Nova asks with the token of the same user (nova/api/openstack/compute/attach_interfaces.py).
         """
-        path = f"/servers/{uuid}/os-interface"
-        return self._api.ask(
-            path,
-            self._direct,
-            lambda reply: tuple(row["port_id"] for row in reply.body["interfaceAttachments"]),
-        )
+        parse = parse_rows("interfaceAttachments", itemgetter("port_id"))
+        return self._api.ask(f"/servers/{uuid}/os-interface", self._direct, parse)
 
     def list_attachments(self, uuid: str) -> Answer[tuple[Attachment, ...]]:
         """Return the volumes that are attached to a server, with their devices."""
-        return self._api.ask(
-            f"/servers/{uuid}/os-volume_attachments", self._direct, parse_attachments
-        )
+        parse = parse_rows("volumeAttachments", parse_attachment)
+        return self._api.ask(f"/servers/{uuid}/os-volume_attachments", self._direct, parse)
 
     def find_deleted_server(self, uuid: str, brief: bool = False) -> Answer[tuple[Server, ...]]:
         """Return the server if Nova lists it as deleted and has not archived it; one or none.
 
         brief: request only its name, which takes Nova half the time; its status is then empty.
         """
-        path = "/servers/detail"
-        if brief:
-            path = "/servers"
         return self._api.ask(
-            path,
+            "/servers" if brief else "/servers/detail",
             self._direct,
             lambda reply: parse_named_servers(reply, uuid),
             all_tenants="1",
@@ -470,9 +445,15 @@ class NovaReader:
         """Return the newest servers of all projects, at most `count`."""
         return self._list_newest(limit=str(count))
 
+    def list_newest_servers_on_host(self, host: str, count: int) -> Answer[tuple[Server, ...]]:
+        """Return the newest servers of one host, at most `count`.
+
+        There are none if these credentials may not see the hosts of servers.
+        """
+        return self._list_newest(host=host, limit=str(count))
+
     def _list_newest(self, **filters: t.Any) -> Answer[tuple[Server, ...]]:
+        parse = parse_rows("servers", parse_server)
         return self._listings.require_access(
-            self._api.ask(
-                "/servers/detail", self._listing, parse_servers, all_tenants="1", **filters
-            )
+            self._api.ask("/servers/detail", self._listing, parse, all_tenants="1", **filters)
         )

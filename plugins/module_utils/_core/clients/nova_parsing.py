@@ -92,11 +92,7 @@ def parse_hypervisor(row: Mapping[str, t.Any], with_servers: bool) -> Hypervisor
 
 
 def _parse_amounts(row: Mapping[str, t.Any], fields: Mapping[str, str]) -> dict[str, int]:
-    amounts = {}
-    for resource_class, field in fields.items():
-        if row.get(field) is not None:
-            amounts[resource_class] = row[field]
-    return amounts
+    return {cls: row[field] for cls, field in fields.items() if row.get(field) is not None}
 
 
 def parse_migration(row: Mapping[str, t.Any]) -> Migration:
@@ -132,11 +128,6 @@ def parse_complete_migrations(reply: Reply, server: str) -> tuple[Migration, ...
         return None
     rows = reply.body["migrations"]
     return tuple(parse_migration(require_same_uuid(row, "instance_uuid", server)) for row in rows)
-
-
-def parse_servers(reply: Reply) -> tuple[Server, ...]:
-    """Return the servers of a reply."""
-    return tuple(map(parse_server, reply.body["servers"]))
 
 
 def parse_named_server(reply: Reply, uuid: str) -> Server:
@@ -202,11 +193,9 @@ def _parse_flavor(row: Mapping[str, t.Any]) -> Flavor | None:
     )
 
 
-def parse_attachments(reply: Reply) -> tuple[Attachment, ...]:
-    """Return the attached volumes of a reply."""
-    return tuple(
-        Attachment(row["volumeId"], row.get("device")) for row in reply.body["volumeAttachments"]
-    )
+def parse_attachment(row: Mapping[str, t.Any]) -> Attachment:
+    """Return the attached volume in a row."""
+    return Attachment(row["volumeId"], row.get("device"))
 
 
 def parse_actions(reply: Reply, server: str) -> tuple[Action, ...]:

@@ -14,6 +14,7 @@ import itertools
 import typing as t
 import urllib.parse
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from operator import itemgetter
 
 from ..._common.parallel import Pace, map_parallel
 from ..._common.times import read_http_clock
@@ -30,7 +31,7 @@ from ..models.placement import (
 )
 from ..models.resource_request import HostTree, TreeProvider
 from ..models.snapshot import Answer
-from .api import Api, Reply
+from .api import Api, Reply, parse_rows
 
 # 1.20 gives providers their generation in every answer that lists them, after 1.14 (trees) and 1.18
 # (required traits). The parts of one provider are the same at every version from 1.6 (traits) and
@@ -237,7 +238,7 @@ class PlacementReader:
         return self._api.ask(
             "/resource_providers",
             _PROVIDER_MICROVERSION,
-            lambda reply: tuple(row["uuid"] for row in reply.body["resource_providers"]),
+            parse_rows("resource_providers", itemgetter("uuid")),
             resources=f"{resource_class}:1",
         )
 

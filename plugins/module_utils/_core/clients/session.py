@@ -13,9 +13,11 @@ import os
 import re
 import sys
 import typing as t
+from itertools import chain
 
 from ..._common.errors import CloudError, InvalidInput, hide_credentials
 from ..models.snapshot import Cloud
+from ..options.connection import ConnectionOptions
 from ..options.policy import ALLOCATORS
 from .api import IRONIC_ERROR_KEYS, KEYSTONE_ERROR_KEYS, Api, ServiceClock
 from .login import Login, check_cloud_files, translate_option_errors
@@ -37,6 +39,14 @@ _MALFORMED = (AttributeError, IndexError, KeyError, TypeError, ValueError)
 
 # In seconds.
 _TIME_TO_CONNECT = 10.0
+
+# Our options that the SDK calls otherwise.
+_SDK_NAMES = {
+    "validate_certs": "verify",
+    "ca_cert": "cacert",
+    "client_cert": "cert",
+    "client_key": "key",
+}
 
 
 @d.dataclass(frozen=True)
@@ -90,10 +100,9 @@ class Session:
 
 def get_sdk_version() -> str:
     """Return the version of openstacksdk, empty where its package does not name it."""
-    try:
+    with contextlib.suppress(importlib.metadata.PackageNotFoundError):
         return importlib.metadata.version("openstacksdk")
-    except importlib.metadata.PackageNotFoundError:
-        return ""
+    return ""
 
 
 def _check_sdk_version(version: str) -> None:
@@ -266,17 +275,15 @@ def find_other_novas(
     services = list(catalogue)
     compute_urls = _collect_urls(services, "compute")
     own_regions = _find_own_regions(compute_urls, compute, region)
-    placements = {}
-    for name, urls in _collect_urls(services, "placement").items():
-        placements[name] = set(map(_strip_version, urls))
-    own_placements = {_strip_version(placement)}
-    for name in own_regions:
-        own_placements |= placements.get(name, set())
-    others = []
-    for name in compute_urls.keys() - own_regions:
-        if placements.get(name, set()) & own_placements:
-            others.append(name)
-    return tuple(sorted(others))
+    placements = {
+        name: set(map(_strip_version, urls))
+        for name, urls in _collect_urls(services, "placement").items()
+    }
+    own_placements = {_strip_version(placement)}.union(
+        *(placements.get(name, ()) for name in own_regions)
+    )
+    others = sorted(compute_urls.keys() - own_regions)
+    return tuple(name for name in others if placements.get(name, set()) & own_placements)
 
 
 def _collect_urls(
@@ -284,12 +291,10 @@ def _collect_urls(
 ) -> dict[str, set[str]]:
     """Return the URLs of the services of one type, by region."""
     urls: dict[str, set[str]] = {}
-    for service in services:
-        if service["type"] != service_type:
-            continue
-        for endpoint in service["endpoints"]:
-            url = hide_credentials(endpoint["url"])
-            urls.setdefault(endpoint["region"] or "", set()).add(url)
+    wanted = [service for service in services if service["type"] == service_type]
+    for endpoint in chain.from_iterable(service["endpoints"] for service in wanted):
+        url = hide_credentials(endpoint["url"])
+        urls.setdefault(endpoint["region"] or "", set()).add(url)
     return urls
 
 
@@ -297,18 +302,17 @@ def _find_own_regions(
     compute_urls: t.Mapping[str, set[str]], compute: str, region: str | None
 ) -> set[str]:
     """Return the regions of the catalogue that have the Nova at `compute`."""
-    own_regions = set()
-    for name, urls in compute_urls.items():
-        if any(_is_same_endpoint(compute, url) for url in urls):
-            own_regions.add(name)
+    own_regions = {
+        name
+        for name, urls in compute_urls.items()
+        if any(_is_same_endpoint(compute, url) for url in urls)
+    }
     if own_regions:
         return own_regions
     if region:
         return {region}
     # With several regions, this Nova may be in any of them, so each counts as another Nova's.
-    if len(compute_urls) == 1:
-        return set(compute_urls)
-    return set()
+    return set(compute_urls) if len(compute_urls) == 1 else set()
 
 
 def _is_same_endpoint(endpoint: str, url: str) -> bool:
@@ -327,19 +331,9 @@ def _strip_version(url: str) -> str:
 
 
 def _build_sdk_arguments(options: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
-    named = {
-        "auth_type": options["auth_type"],
-        "auth": options["auth"],
-        "region_name": options["region_name"],
-        "interface": options["interface"],
-        "verify": options["validate_certs"],
-        "cacert": options["ca_cert"],
-        "cert": options["client_cert"],
-        "key": options["client_key"],
-        "api_timeout": options["api_timeout"],
-    }
+    named = {_SDK_NAMES.get(name, name): options[name] for name in ConnectionOptions.list_options()}
+    cloud = named.pop("cloud")
     arguments = {key: value for key, value in named.items() if value is not None}
-    cloud = options["cloud"]
     if not isinstance(cloud, dict):
         return {"cloud": cloud, **arguments}
     # api_timeout has a default, so it is always there.
@@ -380,13 +374,9 @@ def _check_option_types(options: t.Mapping[str, t.Any]) -> None:
 
 
 def _check_timeout(value: t.Any) -> None:
-    if value is None:
-        return
-    try:
-        is_valid = float(value) > 0
-    except (TypeError, ValueError):
-        is_valid = False
-    if not is_valid:
-        raise InvalidInput(
-            f"api_timeout is {value!r}: give the seconds to wait for an answer, more than 0."
-        )
+    with contextlib.suppress(TypeError, ValueError):
+        if value is None or float(value) > 0:
+            return
+    raise InvalidInput(
+        f"api_timeout is {value!r}: give the seconds to wait for an answer, more than 0."
+    )
