@@ -145,8 +145,7 @@ from ..module_utils._common.uuids import require_uuid
 from ..module_utils._core.clients.argspec import run
 from ..module_utils._core.clients.placement import PlacementReader
 from ..module_utils._core.options.connection import ConnectionOptions
-from ..module_utils._core.resources.allocations import describe_allocation
-from ..module_utils._core.resources.providers import find_unknown_names
+from ..module_utils._core.resources.allocations import describe_allocation, find_unknown_names
 
 if t.TYPE_CHECKING:  # pragma: no cover
     from ..module_utils._core.clients.argspec import Connect

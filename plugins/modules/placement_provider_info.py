@@ -216,7 +216,7 @@ from ansible.module_utils.basic import AnsibleModule
 from ..module_utils._core.clients.argspec import run
 from ..module_utils._core.clients.placement import PARTS, PlacementReader
 from ..module_utils._core.options.connection import ConnectionOptions
-from ..module_utils._core.resources.providers import describe_providers, find_unknown_names
+from ..module_utils._core.resources.allocations import describe_providers, find_unknown_names
 
 if t.TYPE_CHECKING:  # pragma: no cover
     from ..module_utils._core.clients.argspec import Connect
