@@ -213,10 +213,9 @@ def _check_record(entry: t.Any, where: str) -> JournalRecord:
             f"and this version of the collection reads format {FORMAT}."
         )
     renamed = dict(entry)
-    if isinstance(entry.get("kind"), str):
-        renamed["kind"] = rename_kind(entry["kind"])
-    if isinstance(entry.get("finding"), str):
-        renamed["finding"] = rename_finding(entry["finding"])
+    for key, rename in (("kind", rename_kind), ("finding", rename_finding)):
+        if isinstance(entry.get(key), str):
+            renamed[key] = rename(entry[key])
     return renamed
 
 

@@ -21,7 +21,7 @@ from ..._common.errors import (
 )
 from ..._common.json_files import write_json
 from ..._common.progress import PROGRESS
-from ..._common.text import make_printable
+from ..._common.text import make_printable, summarize_checks
 from ..findings.entries import FORMAT, MAX_RETURNED
 from ..models.change import OUTCOME_BY_ACTION, Change
 from ..models.documents import OutcomeDocument, RestoredOutcomeDocument
@@ -150,6 +150,13 @@ def conclude_write(error: CloudError | None, done: str) -> tuple[str, Reason]:
     return SKIPPED if isinstance(error, AllocationConflict) else FAILED, error.reason
 
 
+def require_no_failures(failed_checks: Sequence[Reason], consequence: str) -> None:
+    """Raise UnsoundReading, which begins with the consequence, if a check of a reading failed."""
+    if failed_checks:
+        failures = summarize_checks(failed_checks)
+        raise UnsoundReading(failed_checks[0].reword(f"{consequence} {failures}"))
+
+
 def count_outcomes(outcomes: Iterable[Outcome], name: str) -> int:
     """Return how many of `outcomes` have this name."""
     return sum(outcome.outcome == name for outcome in outcomes)
@@ -170,20 +177,20 @@ def conclude_run(
     why_stopped: why the run ended early, empty when it did not.
     verb: what was done with the changes, such as `made`.
     """
-    result: dict[str, t.Any] = {
-        "changed": any(outcome.changed or outcome.partly for outcome in outcomes),
-        "tally": {name: count_outcomes(outcomes, name) for name in names},
-        "outcomes": [outcome.as_dict() for outcome in outcomes[:MAX_RETURNED]],
-        "stopped": str(why_stopped),
-        "journal": journal.path if journal and journal.written else None,
-    }
-    # A result has the first outcomes only, the file has all of them.
-    document = {
+    document: dict[str, t.Any] = {
         "format": FORMAT,
         "check_mode": journal is None,
-        "tally": result["tally"],
-        "journal": result["journal"],
+        "tally": {name: count_outcomes(outcomes, name) for name in names},
+        "journal": journal.path if journal and journal.written else None,
         "outcomes": [outcome.as_dict() for outcome in outcomes],
+    }
+    result: dict[str, t.Any] = {
+        "changed": any(outcome.changed or outcome.partly for outcome in outcomes),
+        "tally": document["tally"],
+        # The file has all of them.
+        "outcomes": document["outcomes"][:MAX_RETURNED],
+        "stopped": str(why_stopped),
+        "journal": document["journal"],
     }
     # A file that cannot be written must not hide what the run has changed.
     errors = _list_errors(outcomes, journal, why_stopped, verb)

@@ -160,9 +160,7 @@ def select_trees(trees: Iterable[TreeRecord], names: Collection[str]) -> list[Tr
     # Names are checked before anything is selected: a typo must not restore less in silence.
     every = list(trees)
     wanted = {normalize_uuid(name) or name for name in names}
-    recorded: set[str] = set()
-    for tree in every:
-        recorded |= {tree.root.uuid, tree.root.name}
+    recorded = {name for tree in every for name in (tree.root.uuid, tree.root.name)}
     if unknown := sorted(wanted - recorded):
         raise InvalidInput(
             "The journal has no deletion of provider "

@@ -280,10 +280,10 @@ class RestoreCheck:
         names = set(named)
         # Excluding one provider of a tree excludes the whole tree.
         trees = {known.root for known in providers.values() if {known.uuid, known.name} & names}
-        for known in providers.values():
-            if known.root in trees:
-                names |= {known.uuid, known.name}
-        return self._policy.explain_exclusion(names)
+        parts = [known for known in providers.values() if known.root in trees]
+        return self._policy.explain_exclusion(
+            names.union(*((known.uuid, known.name) for known in parts))
+        )
 
     @functools.cached_property
     def _excluded_consumers(self) -> set[str]:
