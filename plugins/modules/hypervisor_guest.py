@@ -391,7 +391,7 @@ import typing as t
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ..module_utils._common.runner import run_offline
+from ..module_utils._common.errors import run_offline
 from ..module_utils._hypervisors.on_host.guest import ensure_guest_state
 from ..module_utils._hypervisors.on_host.instance_dirs import SUFFIX_BY_KIND
 from ..module_utils._hypervisors.on_host.options import BackupOptions, HypervisorOptions

@@ -377,7 +377,7 @@ import typing as t
 from ansible.module_utils.basic import AnsibleModule
 
 from ..module_utils._common.clock import get_utc_now
-from ..module_utils._common.runner import run_offline
+from ..module_utils._common.errors import run_offline
 from ..module_utils._hypervisors.on_host.guest import require_canonical_uuid
 from ..module_utils._hypervisors.on_host.instance_dirs import InstanceDirectories
 from ..module_utils._hypervisors.on_host.options import HypervisorOptions

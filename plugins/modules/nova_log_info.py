@@ -257,8 +257,7 @@ import typing as t
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ..module_utils._common.errors import InvalidInput
-from ..module_utils._common.runner import run_offline
+from ..module_utils._common.errors import InvalidInput, run_offline
 from ..module_utils._common.times import UTC, parse_duration
 from ..module_utils._hypervisors.on_host.nova_log import Complaints, Source, read_files, read_unit
 

@@ -264,10 +264,9 @@ from collections.abc import Mapping
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ..module_utils._common.errors import BreakerTripped, InvalidInput
+from ..module_utils._common.errors import BreakerTripped, InvalidInput, run_offline
 from ..module_utils._common.folders import require_private_folder
 from ..module_utils._common.json_files import read_json, read_json_option, write_json
-from ..module_utils._common.runner import run_offline
 from ..module_utils._core.models.change import build_diff
 from ..module_utils._core.models.placement import sum_amounts
 from ..module_utils._core.options.run import LimitOptions, RemediationOptions, StageOptions

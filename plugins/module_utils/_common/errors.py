@@ -4,12 +4,17 @@
 
 """Sentences for an operator, each with an ID: reasons, and the errors that our own code raises.
 
-`_common.runner.run_offline` turns errors into `fail_json`. docs/reasons.md lists all IDs.
+`run_offline` is the one place where errors become `fail_json`. docs/reasons.md lists all IDs.
 """
 
 from __future__ import annotations
 
 import re
+import typing as t
+from collections.abc import Callable
+
+if t.TYPE_CHECKING:  # pragma: no cover
+    from ansible.module_utils.basic import AnsibleModule
 
 # The user and the password in an address.
 _CREDENTIALS = re.compile(r"(?<=://)[^\s'\"<>]*@")
@@ -133,3 +138,19 @@ class JournalError(PlacementToolsError):
 
 class InvalidInput(PlacementToolsError):
     """An option or a file that the user gave cannot be used."""
+
+
+def run_offline(
+    module: AnsibleModule, work: Callable[[AnsibleModule], dict[str, t.Any]]
+) -> t.NoReturn:
+    """Do `work`, for which no cloud is needed, and exit with its result.
+
+    A result with `failed` in it fails the task, and still returns what was done.
+    """
+    try:
+        result = work(module)
+    except PlacementToolsError as error:
+        module.fail_json(msg=str(error), reason_id=error.reason.id)
+    if result.get("failed"):
+        module.fail_json(**result)
+    module.exit_json(**result)

@@ -12,7 +12,7 @@ from collections.abc import Callable
 
 from ansible.module_utils.basic import AnsibleModule, missing_required_lib
 
-from ..._common.runner import run_offline
+from ..._common.errors import run_offline
 from .login_errors import OPENSTACKSDK_IMPORT_ERROR
 from .session import Session, connect
 
