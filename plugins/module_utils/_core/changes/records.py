@@ -67,12 +67,10 @@ def find_changes(
     recorded = {part.consumer for step in steps for part in step.change.parts}
     if unknown := sorted(set(consumers) - recorded):
         raise InvalidInput(f"The journal has no change of consumer {', '.join(unknown)}.")
-    if not consumers:
-        return steps[::-1]
     return [
         step
         for step in reversed(steps)
-        if any(part.consumer in consumers for part in step.change.parts)
+        if not consumers or any(part.consumer in consumers for part in step.change.parts)
     ]
 
 
@@ -166,9 +164,7 @@ def select_trees(trees: Iterable[TreeRecord], names: Collection[str]) -> list[Tr
             "The journal has no deletion of provider "
             f"{', '.join(unknown)}. Name the root of a tree."
         )
-    if not wanted:
-        return every
-    return [tree for tree in every if wanted & {tree.root.uuid, tree.root.name}]
+    return [tree for tree in every if not wanted or wanted & {tree.root.uuid, tree.root.name}]
 
 
 def find_deleted_providers(
@@ -268,9 +264,10 @@ def find_lost_traits(
 
 def _is_managed(traits: AbstractSet[str]) -> bool:
     """Return whether a service replaces all traits of a provider with these."""
-    if _MANAGED_PROVIDER_TRAITS & traits:
-        return True
-    return any(trait.startswith(_NEUTRON_TRAIT_PREFIXES) for trait in traits)
+    return any(
+        trait in _MANAGED_PROVIDER_TRAITS or trait.startswith(_NEUTRON_TRAIT_PREFIXES)
+        for trait in traits
+    )
 
 
 def find_lost_aggregates(

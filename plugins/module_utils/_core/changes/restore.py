@@ -337,9 +337,8 @@ class RestoreCheck:
             "server_changing",
             f"Nova is changing server {server.uuid}: restore again when it has finished.",
         )
-        if server.task_state or not server.task_known:
-            return (), why
-        if server.status in (*MOVING_STATUSES, "BUILD", "UNKNOWN"):
+        has_task = server.task_state or not server.task_known
+        if has_task or server.status in (*MOVING_STATUSES, "BUILD", "UNKNOWN"):
             return (), why
         answer = self._nova.list_migrations_of_server(server.uuid)
         if answer.value is None:
@@ -411,7 +410,7 @@ class RestoreCheck:
         # An unshelve claims anew, and is no migration.
         answer = self._nova.list_instance_actions(server.uuid)
         if answer.value is None:
-            return f"{_describe_answer(answer)}"
+            return _describe_answer(answer)
         for action in answer.value:
             if action.action == "unshelve" and str(action.start_time) >= str(move.created_at):
                 return "unshelve"

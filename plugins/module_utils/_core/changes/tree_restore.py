@@ -165,9 +165,8 @@ class TreeRestorer:
         if reported:
             names = ", ".join(sorted(reported))
             notes.append(f"{now.name}: left to the service that reports these traits: {names}.")
-        nova_aggregates: Mapping[str, Aggregate] = {}
-        if then.aggregates - state.aggregates:
-            nova_aggregates = self._aggregates
+        is_missing = bool(then.aggregates - state.aggregates)
+        nova_aggregates: Mapping[str, Aggregate] = self._aggregates if is_missing else {}
         aggregates, left = find_lost_aggregates(then, state, host, nova_aggregates)
         for uuid in sorted(left):
             notes.append(
@@ -211,8 +210,7 @@ class TreeRestorer:
             "write_not_shown",
             f"Placement accepted the change of {addition.provider.name}, but does not show it.",
         )
-        if refusal:
-            reason = refusal.reason
+        reason = refusal.reason if refusal else reason
         unchanged = lacking == wanted
         if unchanged and isinstance(refusal, ProviderConflict):
             return SKIPPED, reason, False

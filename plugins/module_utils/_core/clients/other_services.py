@@ -205,13 +205,8 @@ _PAGE = 1000
 # The first microversion that has each field of a listing; 1.1 stands for any Ironic.
 # A listing of single fields cannot have `updated_at`, and one with all fields takes far longer.
 _FIELDS = {
-    "uuid": (1, 1),
-    "provision_state": (1, 1),
-    "maintenance": (1, 1),
-    "power_state": (1, 1),
-    "instance_uuid": (1, 1),
-    "provision_updated_at": (1, 1),
-    "last_error": (1, 1),
+    **dict.fromkeys(("uuid", "provision_state", "maintenance", "power_state"), (1, 1)),
+    **dict.fromkeys(("instance_uuid", "provision_updated_at", "last_error"), (1, 1)),
     "resource_class": (1, 21),
     "owner": (1, 50),
     "lessee": (1, 65),
