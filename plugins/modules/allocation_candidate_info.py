@@ -302,14 +302,11 @@ import typing as t
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ..module_utils._core.clients.argspec import run
 from ..module_utils._core.clients.placement import PlacementReader
+from ..module_utils._core.clients.session import Connect, run
 from ..module_utils._core.options.connection import ConnectionOptions
 from ..module_utils._core.resources.candidate_requests import parse_request
 from ..module_utils._core.resources.candidates import find_candidates
-
-if t.TYPE_CHECKING:  # pragma: no cover
-    from ..module_utils._core.clients.argspec import Connect
 
 
 def work(module: AnsibleModule, connect: Connect) -> dict[str, t.Any]:

@@ -255,9 +255,8 @@ import typing as t
 from ansible.module_utils.basic import AnsibleModule
 
 from ..module_utils._common.errors import InvalidInput
-from ..module_utils._core.clients.argspec import run
 from ..module_utils._core.clients.nova import NovaReader
-from ..module_utils._core.clients.session import Session
+from ..module_utils._core.clients.session import Connect, Session, run
 from ..module_utils._core.facts.services import (
     apply_update,
     build_update,
@@ -276,9 +275,6 @@ from ..module_utils._hosts.retirement import (
     write_host_file,
 )
 from ..module_utils._hosts.service_writer import ServiceWriter
-
-if t.TYPE_CHECKING:  # pragma: no cover
-    from ..module_utils._core.clients.argspec import Connect
 
 
 def work(module: AnsibleModule, connect: Connect) -> dict[str, t.Any]:

@@ -799,9 +799,8 @@ import typing as t
 from ansible.module_utils.basic import AnsibleModule
 
 from ..module_utils._common.errors import InvalidInput
-from ..module_utils._core.clients.argspec import run
 from ..module_utils._core.clients.nova import NovaReader
-from ..module_utils._core.clients.session import Session
+from ..module_utils._core.clients.session import Connect, Session, run
 from ..module_utils._core.facts.services import (
     COMPUTE,
     describe_services,
@@ -820,9 +819,6 @@ from ..module_utils._hosts.retirement import (
     read_host_file,
     write_host_file,
 )
-
-if t.TYPE_CHECKING:  # pragma: no cover
-    from ..module_utils._core.clients.argspec import Connect
 
 
 def work(module: AnsibleModule, connect: Connect) -> dict[str, t.Any]:

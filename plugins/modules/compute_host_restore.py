@@ -187,9 +187,9 @@ from ansible.module_utils.basic import AnsibleModule
 from ..module_utils._common.errors import InvalidInput
 from ..module_utils._common.folders import require_private_file
 from ..module_utils._common.json_files import read_json_option
-from ..module_utils._core.clients.argspec import run
 from ..module_utils._core.clients.groups import AggregateClient
 from ..module_utils._core.clients.provider_writer import ProviderWriter
+from ..module_utils._core.clients.session import Connect, run
 from ..module_utils._core.options.connection import ConnectionOptions
 from ..module_utils._hosts.evacuations import UnfinishedEvacuations
 from ..module_utils._hosts.host_record import name_cloud, parse_former_host
@@ -202,9 +202,6 @@ from ..module_utils._hosts.redeploy import (
     RedeployedHostReader,
     list_checks,
 )
-
-if t.TYPE_CHECKING:  # pragma: no cover
-    from ..module_utils._core.clients.argspec import Connect
 
 _UNKNOWN_CLOUD = (
     "The record was written by version 2.0.0 and does not name its cloud: make sure that it is of "

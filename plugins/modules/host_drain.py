@@ -517,8 +517,7 @@ from ansible.module_utils.basic import AnsibleModule
 from ..module_utils._common.errors import InvalidInput
 from ..module_utils._common.folders import require_private_folder
 from ..module_utils._common.progress import PROGRESS
-from ..module_utils._core.clients.argspec import run
-from ..module_utils._core.clients.session import Session
+from ..module_utils._core.clients.session import Connect, Session, run
 from ..module_utils._core.options.connection import ConnectionOptions
 from ..module_utils._core.options.policy import ExclusionOptions, parse_policy
 from ..module_utils._core.options.run import ProgressFileOptions
@@ -535,9 +534,6 @@ from ..module_utils._hosts.move_journal import (
     read_history,
 )
 from ..module_utils._hosts.move_run import RunLimits
-
-if t.TYPE_CHECKING:  # pragma: no cover
-    from ..module_utils._core.clients.argspec import Connect
 
 
 def work(module: AnsibleModule, connect: Connect) -> dict[str, t.Any]:

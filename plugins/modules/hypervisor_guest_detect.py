@@ -383,7 +383,7 @@ from ansible.module_utils.basic import AnsibleModule
 
 from ..module_utils._common.errors import InvalidInput
 from ..module_utils._common.json_files import read_json, read_json_option, write_json
-from ..module_utils._core.clients.argspec import run
+from ..module_utils._core.clients.session import Connect, run
 from ..module_utils._core.findings.entries import MAX_RETURNED
 from ..module_utils._core.findings.validation import validate_document
 from ..module_utils._core.options.connection import ConnectionOptions
@@ -391,9 +391,6 @@ from ..module_utils._core.options.policy import parse_policy, warn_ended_exclusi
 from ..module_utils._hypervisors.guest_detection import GuestDetector, parse_leftover_ids
 from ..module_utils._hypervisors.guests import parse_guests
 from ..module_utils._hypervisors.hypervisor_cleanup import LeftoverOptions
-
-if t.TYPE_CHECKING:  # pragma: no cover
-    from ..module_utils._core.clients.argspec import Connect
 
 
 def work(module: AnsibleModule, connect: Connect) -> dict[str, t.Any]:

@@ -132,16 +132,13 @@ from ansible.module_utils.basic import AnsibleModule
 
 from ..module_utils._common.errors import CloudError
 from ..module_utils._common.uuids import require_uuid
-from ..module_utils._core.clients.argspec import run
 from ..module_utils._core.clients.nova import NovaReader
+from ..module_utils._core.clients.session import Connect, run
 from ..module_utils._core.facts.soundness import has_every_cell_answered
 from ..module_utils._core.models.nova import Migration
 from ..module_utils._core.models.snapshot import Answer
 from ..module_utils._core.options.connection import ConnectionOptions
 from ..module_utils._hosts.migrations import describe_migration
-
-if t.TYPE_CHECKING:  # pragma: no cover
-    from ..module_utils._core.clients.argspec import Connect
 
 
 def work(module: AnsibleModule, connect: Connect) -> dict[str, t.Any]:

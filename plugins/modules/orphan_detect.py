@@ -1245,8 +1245,7 @@ from ..module_utils._common.errors import InvalidInput
 from ..module_utils._common.folders import require_private_file
 from ..module_utils._common.json_files import read_json, read_or_put_aside, write_json
 from ..module_utils._common.progress import PROGRESS
-from ..module_utils._core.clients.argspec import run
-from ..module_utils._core.clients.session import Session, get_sdk_version
+from ..module_utils._core.clients.session import Connect, Session, get_sdk_version, run
 from ..module_utils._core.expected.amounts import count_amounts
 from ..module_utils._core.facts.index import SnapshotIndex
 from ..module_utils._core.facts.microversions import list_unmet_requirements
@@ -1291,9 +1290,6 @@ from ..module_utils._core.reading.host_groups import (
 from ..module_utils._core.reading.incremental import FullReadingNeeded, IncrementalCollector
 from ..module_utils._core.reading.others import add_surroundings
 from ..module_utils._core.run.folder import DETECTED, stage_of_run
-
-if t.TYPE_CHECKING:  # pragma: no cover
-    from ..module_utils._core.clients.argspec import Connect
 
 
 @stage_of_run(DETECTED)

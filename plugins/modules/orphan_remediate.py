@@ -348,8 +348,7 @@ from ..module_utils._core.changes.outcomes import conclude_run, count_outcomes
 from ..module_utils._core.changes.provider_trees import TreeRemover
 from ..module_utils._core.changes.remediation import OUTCOMES, Remediation
 from ..module_utils._core.clients.allocation_writer import AllocationWriter
-from ..module_utils._core.clients.argspec import run
-from ..module_utils._core.clients.session import get_sdk_version
+from ..module_utils._core.clients.session import Connect, get_sdk_version, run
 from ..module_utils._core.models.change import build_diff
 from ..module_utils._core.models.outcomes import FAILED
 from ..module_utils._core.options.connection import ConnectionOptions
@@ -368,9 +367,6 @@ from ..module_utils._core.run.folder import REMEDIATED, find_plan, note, stage_o
 from ..module_utils._core.run.lock import acquire_lock
 from ..module_utils._core.run.pack import pack_files, read_packed_plan
 from ..module_utils._core.run.signals import watch_for_stop
-
-if t.TYPE_CHECKING:  # pragma: no cover
-    from ..module_utils._core.clients.argspec import Connect
 
 
 @stage_of_run(REMEDIATED)

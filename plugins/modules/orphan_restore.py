@@ -448,9 +448,9 @@ from ..module_utils._core.changes.restore import (
 )
 from ..module_utils._core.changes.tree_restore import TreeRestorer
 from ..module_utils._core.clients.allocation_writer import AllocationWriter
-from ..module_utils._core.clients.argspec import run
 from ..module_utils._core.clients.nova import NovaReader
 from ..module_utils._core.clients.placement import PlacementReader
+from ..module_utils._core.clients.session import Connect, run
 from ..module_utils._core.models.change import build_diff
 from ..module_utils._core.options.connection import ConnectionOptions
 from ..module_utils._core.options.policy import (
@@ -468,9 +468,6 @@ from ..module_utils._core.plan.limits import MAX_SHARE_APPLIES_ABOVE, parse_limi
 from ..module_utils._core.run.folder import RESTORED, note, stage_of_run
 from ..module_utils._core.run.lock import acquire_lock
 from ..module_utils._core.run.signals import watch_for_stop
-
-if t.TYPE_CHECKING:  # pragma: no cover
-    from ..module_utils._core.clients.argspec import Connect
 
 
 @stage_of_run(RESTORED)

@@ -273,8 +273,8 @@ from ansible.module_utils.basic import AnsibleModule
 from ..module_utils._common.errors import CloudError, InvalidInput
 from ..module_utils._common.uuids import require_uuid
 from ..module_utils._core.clients.allocation_writer import AllocationWriter
-from ..module_utils._core.clients.argspec import run
 from ..module_utils._core.clients.placement import PlacementReader
+from ..module_utils._core.clients.session import Connect, run
 from ..module_utils._core.models.change import Change, build_body, build_diff
 from ..module_utils._core.models.placement import Allocation
 from ..module_utils._core.options.connection import ConnectionOptions
@@ -284,9 +284,6 @@ from ..module_utils._core.resources.allocations import (
     remove_resources,
     set_resources,
 )
-
-if t.TYPE_CHECKING:  # pragma: no cover
-    from ..module_utils._core.clients.argspec import Connect
 
 TARGETS = {"present": set_resources, "absent": remove_resources}
 

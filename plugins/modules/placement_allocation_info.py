@@ -142,13 +142,10 @@ from ansible.module_utils.basic import AnsibleModule
 from ..module_utils._common.errors import InvalidInput
 from ..module_utils._common.text import suggest_names, summarize_names
 from ..module_utils._common.uuids import require_uuid
-from ..module_utils._core.clients.argspec import run
 from ..module_utils._core.clients.placement import PlacementReader
+from ..module_utils._core.clients.session import Connect, run
 from ..module_utils._core.options.connection import ConnectionOptions
 from ..module_utils._core.resources.allocations import describe_allocation, find_unknown_names
-
-if t.TYPE_CHECKING:  # pragma: no cover
-    from ..module_utils._core.clients.argspec import Connect
 
 
 def work(module: AnsibleModule, connect: Connect) -> dict[str, t.Any]:

@@ -213,13 +213,10 @@ import typing as t
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ..module_utils._core.clients.argspec import run
 from ..module_utils._core.clients.placement import PARTS, PlacementReader
+from ..module_utils._core.clients.session import Connect, run
 from ..module_utils._core.options.connection import ConnectionOptions
 from ..module_utils._core.resources.allocations import describe_providers, find_unknown_names
-
-if t.TYPE_CHECKING:  # pragma: no cover
-    from ..module_utils._core.clients.argspec import Connect
 
 
 def work(module: AnsibleModule, connect: Connect) -> dict[str, t.Any]:

@@ -2,7 +2,10 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Connect to the services of a cloud by the connection options of a module."""
+"""Connect to the services of a cloud by the connection options of a module.
+
+`run` is the entry of every module that needs a cloud.
+"""
 
 from __future__ import annotations
 
@@ -13,15 +16,18 @@ import os
 import re
 import sys
 import typing as t
+from collections.abc import Callable
 from itertools import chain
 
-from ..._common.errors import CloudError, InvalidInput, hide_credentials
+from ansible.module_utils.basic import AnsibleModule, missing_required_lib
+
+from ..._common.errors import CloudError, InvalidInput, hide_credentials, run_offline
 from ..models.snapshot import Cloud
 from ..options.connection import ConnectionOptions
 from ..options.policy import ALLOCATORS
 from .api import IRONIC_ERROR_KEYS, KEYSTONE_ERROR_KEYS, Api, ServiceClock
 from .login import Login, check_cloud_files, translate_option_errors
-from .login_errors import NOT_THE_API, has_cause, translate_sdk_errors
+from .login_errors import NOT_THE_API, OPENSTACKSDK_IMPORT_ERROR, has_cause, translate_sdk_errors
 
 # `clients.api` checks whether it is there; without it nothing here is called.
 with contextlib.suppress(ImportError):
@@ -47,6 +53,12 @@ _SDK_NAMES = {
     "client_cert": "cert",
     "client_key": "key",
 }
+# Options that are not secrets, by name, in `cloud` and `auth`.
+_PUBLIC_OPTIONS = re.compile(
+    r"cloud|auth_url|auth_type|username|user_id|project_(name|id)|\w*domain_(name|id)"
+    r"|system_scope|region_name|interface|\w+_version"
+)
+_OPENSTACKSDK_URL = "https://docs.openstack.org/openstacksdk/"
 
 
 @d.dataclass(frozen=True)
@@ -96,6 +108,52 @@ class Session:
             self.compute.newest,
             self.placement.tells_time or not self.placement.needs_one_clock,
         )
+
+
+Connect = Callable[[], Session]
+
+
+def run(
+    module: AnsibleModule, work: Callable[[AnsibleModule, Connect], dict[str, t.Any]]
+) -> t.NoReturn:
+    """Do `work` and exit with its result, as `run_offline` does.
+
+    `work` is called with the module and a function that connects to its cloud, which `work` calls
+    after it has checked all options.
+    """
+    module.no_log_values -= _list_public_values(module.params)
+    if OPENSTACKSDK_IMPORT_ERROR is not None:
+        module.fail_json(
+            msg=missing_required_lib("openstacksdk", url=_OPENSTACKSDK_URL),
+            exception=OPENSTACKSDK_IMPORT_ERROR,
+        )
+    run_offline(module, lambda module: work(module, lambda: connect(module.params)))
+
+
+def _list_public_values(params: t.Mapping[str, t.Any]) -> set[str]:
+    """Return the values in the connection options `cloud` and `auth` that are not secrets.
+
+    These options are hidden in logs. Hidden in results too, a project named `ops` would spoil every
+    path with `ops` in it.
+    """
+    public, secret = set(), set()
+    for option in ("cloud", "auth"):
+        for name, value in _walk_option(option, params[option]):
+            if _PUBLIC_OPTIONS.fullmatch(name):
+                public.add(value)
+            else:
+                secret.add(value)
+    # A value that is also a secret stays hidden.
+    return public - secret
+
+
+def _walk_option(name: str, option: t.Any) -> t.Iterator[tuple[str, str]]:
+    """Yield each value in a nested option with its own name."""
+    if isinstance(option, dict):
+        for key, value in option.items():
+            yield from _walk_option(str(key), value)
+    elif option is not None:
+        yield name, str(option)
 
 
 def get_sdk_version() -> str:
