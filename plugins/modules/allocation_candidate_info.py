@@ -300,8 +300,8 @@ forbidden_traits:
 
 import typing as t
 
-from ..module_utils._core.clients.context import CloudContext, CloudTask
 from ..module_utils._core.clients.placement import PlacementReader
+from ..module_utils._core.clients.session import CloudContext, CloudTask
 from ..module_utils._core.resources.candidate_requests import parse_request
 from ..module_utils._core.resources.candidates import find_candidates
 

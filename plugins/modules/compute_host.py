@@ -250,7 +250,7 @@ left_over:
   elements: raw
 """
 
-from ..module_utils._core.clients.context import CloudTask
+from ..module_utils._core.clients.session import CloudTask
 from ..module_utils._core.options.policy import PolicyOptions
 from ..module_utils._hosts.retirement import RetirementOptions
 from ..module_utils._hosts.stages import change_host

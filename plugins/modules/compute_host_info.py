@@ -793,7 +793,7 @@ dest:
   sample: /var/lib/placement/hosts.json
 """
 
-from ..module_utils._core.clients.context import CloudTask
+from ..module_utils._core.clients.session import CloudTask
 from ..module_utils._core.options.policy import PolicyOptions
 from ..module_utils._hosts.retirement import RetirementOptions
 from ..module_utils._hosts.stages import read_hosts

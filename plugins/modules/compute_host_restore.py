@@ -178,7 +178,7 @@ recorded:
   sample: true
 """
 
-from ..module_utils._core.clients.context import CloudTask
+from ..module_utils._core.clients.session import CloudTask
 from ..module_utils._hosts.host_restoration import RESTORABLE, restore_host
 
 _PARTS = list(RESTORABLE)

@@ -508,7 +508,7 @@ packed:
   version_added: 3.0.0
 """
 
-from ..module_utils._core.clients.context import CloudTask
+from ..module_utils._core.clients.session import CloudTask
 from ..module_utils._core.options.policy import ExclusionOptions
 from ..module_utils._core.options.run import ProgressFileOptions
 from ..module_utils._hosts.drain_stage import drain_or_return

@@ -377,7 +377,7 @@ dest:
   sample: /var/lib/placement/guests.json
 """
 
-from ..module_utils._core.clients.context import CloudTask
+from ..module_utils._core.clients.session import CloudTask
 from ..module_utils._hypervisors.guest_detection import detect_guests
 from ..module_utils._hypervisors.hypervisor_cleanup import LeftoverOptions
 

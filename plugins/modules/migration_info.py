@@ -126,7 +126,7 @@ migrations:
       sample: ''
 """
 
-from ..module_utils._core.clients.context import CloudTask
+from ..module_utils._core.clients.session import CloudTask
 from ..module_utils._hosts.migrations import list_migrations
 
 TASK = CloudTask(

@@ -331,7 +331,7 @@ versions:
       sample: 4.22.0
 """
 
-from ..module_utils._core.clients.context import CloudTask
+from ..module_utils._core.clients.session import CloudTask
 from ..module_utils._core.options.guest_devices import GuestOptions
 from ..module_utils._core.options.policy import PolicyOptions
 from ..module_utils._core.options.run import (

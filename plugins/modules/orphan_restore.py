@@ -429,7 +429,7 @@ journal:
   sample: /var/lib/placement/journal-2026-11-20T050607Z-4712.jsonl
 """
 
-from ..module_utils._core.clients.context import CloudTask
+from ..module_utils._core.clients.session import CloudTask
 from ..module_utils._core.options.policy import ExclusionOptions
 from ..module_utils._core.options.run import (
     FailureOptions,

@@ -265,7 +265,7 @@ allocations:
             DISK_GB: 10
 """
 
-from ..module_utils._core.clients.context import CloudTask
+from ..module_utils._core.clients.session import CloudTask
 from ..module_utils._core.resources.allocation_writes import write_allocations
 
 _SINGLE: dict[str, dict[str, object]] = {

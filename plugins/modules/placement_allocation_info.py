@@ -140,10 +140,9 @@ import typing as t
 from ..module_utils._common.errors import InvalidInput
 from ..module_utils._common.text import suggest_names, summarize_names
 from ..module_utils._common.uuids import require_uuid
-from ..module_utils._core.clients.context import CloudContext, CloudTask
 from ..module_utils._core.clients.placement import PlacementReader
-from ..module_utils._core.resources.allocations import describe_allocation
-from ..module_utils._core.resources.providers import find_unknown_names
+from ..module_utils._core.clients.session import CloudContext, CloudTask
+from ..module_utils._core.resources.allocations import describe_allocation, find_unknown_names
 
 
 def read(context: CloudContext) -> dict[str, t.Any]:

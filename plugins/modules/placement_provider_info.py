@@ -211,9 +211,9 @@ unknown:
 
 import typing as t
 
-from ..module_utils._core.clients.context import CloudContext, CloudTask
 from ..module_utils._core.clients.placement import PARTS, PlacementReader
-from ..module_utils._core.resources.providers import describe_providers, find_unknown_names
+from ..module_utils._core.clients.session import CloudContext, CloudTask
+from ..module_utils._core.resources.allocations import describe_providers, find_unknown_names
 
 
 def read(context: CloudContext) -> dict[str, t.Any]:

@@ -37,7 +37,8 @@ def write_json(path: str, contents: Mapping[str, t.Any], compact: bool = False) 
     folder = os.path.dirname(os.path.abspath(path))
     try:
         os.makedirs(folder, mode=0o700, exist_ok=True)
-        replace_file(path, f"{_format_json(contents, compact)}\n")
+        form: t.Any = {"separators": (",", ":")} if compact else {"indent": 2, "sort_keys": True}
+        replace_file(path, f"{json.dumps(contents, **form)}\n")
     except OSError as error:
         raise InvalidInput(
             f"{path} cannot be written: {error.strerror or error}. {_advise_on_write(error)}"
@@ -48,12 +49,6 @@ def _advise_on_write(error: OSError) -> str:
     if error.errno in (errno.ENOSPC, errno.EDQUOT):
         return "Free some space there, or choose another directory."
     return "Choose another directory, or make this one writable."
-
-
-def _format_json(contents: Mapping[str, t.Any], compact: bool) -> str:
-    if compact:
-        return json.dumps(contents, separators=(",", ":"))
-    return json.dumps(contents, indent=2, sort_keys=True)
 
 
 def replace_file(path: str, text: str, mode: int = 0o600) -> None:
@@ -87,15 +82,12 @@ def read_json(path: str) -> t.Any:
     try:
         return json.loads(contents)
     except (ValueError, RecursionError) as error:
+        place = ""
+        if isinstance(error, json.JSONDecodeError):
+            place = f" (line {error.lineno}, column {error.colno})"
         raise InvalidInput(
-            f"{path} is not JSON{_name_place(error)}: check that it is the right file and complete."
+            f"{path} is not JSON{place}: check that it is the right file and complete."
         ) from error
-
-
-def _name_place(error: Exception) -> str:
-    if isinstance(error, json.JSONDecodeError):
-        return f" (line {error.lineno}, column {error.colno})"
-    return ""
 
 
 def read_or_put_aside(

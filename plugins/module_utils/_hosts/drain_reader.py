@@ -260,7 +260,7 @@ class DrainReader:
         own_roots = [root for root, host in reading.nodes.items() if host == reading.host]
         own_traits: set[str] = set()
         for root in own_roots:
-            own_traits.update(self._placement.traits(root) or ())
+            own_traits.update(self._placement.get_part(root, "traits") or ())
         others = reading.other_hosts
         last = {}
         for trait in sorted(own_traits & flavors.keys()):

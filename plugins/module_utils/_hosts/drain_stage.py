@@ -12,7 +12,7 @@ from collections.abc import Mapping
 
 from .._common.errors import InvalidInput
 from .._common.folders import require_private_folder
-from .._core.clients.context import CloudContext
+from .._core.clients.session import CloudContext
 from .._core.options.policy import ExclusionOptions, parse_policy
 from .._core.run.lock import acquire_lock
 from .._core.run.signals import watch_for_stop

@@ -283,7 +283,8 @@ class HostReader:
         blockers: list[Blocker] = []
         for _attempt in range(_ATTEMPTS):
             allocations = self._placement.list_allocations_on_providers(uuids)
-            usages = dict(zip(uuids, map_parallel(self._placement.usages, uuids), strict=True))
+            found = map_parallel(lambda uuid: self._placement.get_part(uuid, "usages"), uuids)
+            usages = dict(zip(uuids, found, strict=True))
             blockers = list(find_hidden_usages(providers, usages, allocations))
             if not blockers:
                 break

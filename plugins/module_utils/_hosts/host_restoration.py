@@ -21,10 +21,10 @@ from .._common.folders import require_private_file
 from .._common.json_files import read_json_option
 from .._common.text import summarize_names
 from .._core.changes.records import find_lost_aggregates, find_lost_traits
-from .._core.clients.context import CloudContext
 from .._core.clients.groups import AggregateClient
 from .._core.clients.provider_state import ProviderState
 from .._core.clients.provider_writer import ProviderWriter
+from .._core.clients.session import CloudContext
 from .._core.models.nova import Aggregate
 from .._core.models.placement import Provider
 from .evacuations import UnfinishedEvacuations

@@ -12,8 +12,8 @@ from collections.abc import Mapping
 from .._common.errors import CloudError
 from .._common.times import seconds_between
 from .._common.uuids import require_uuid
-from .._core.clients.context import CloudContext
 from .._core.clients.nova import NovaReader
+from .._core.clients.session import CloudContext
 from .._core.facts.soundness import has_every_cell_answered
 from .._core.models.documents import convert_to_json
 from .._core.models.nova import Migration

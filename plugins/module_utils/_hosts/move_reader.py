@@ -15,8 +15,8 @@ from collections.abc import Mapping
 
 from .._common.errors import CloudError
 from .._core.clients.api import Api
+from .._core.clients.nova import parse_server
 from .._core.clients.nova_listings import MAX_PAGE, Listing, ListingReader
-from .._core.clients.nova_parsing import parse_server
 from .._core.models.snapshot import Answer
 from .draining import DrainServer, ServerGroup
 

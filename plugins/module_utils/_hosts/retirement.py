@@ -13,8 +13,7 @@ from collections.abc import Mapping, Sequence
 from .._common.folders import require_private_file
 from .._common.json_files import read_json, write_json
 from .._common.options import List
-from .._core.clients.context import CloudContext
-from .._core.clients.session import Session
+from .._core.clients.session import CloudContext, Session
 from .._core.findings.entries import FORMAT
 from .._core.options.policy import parse_policy, warn_ended_exclusions
 from .host_decommission import DeletionOptions, HostDecommissionOptions

@@ -11,9 +11,8 @@ import typing as t
 from collections.abc import Mapping
 
 from .._common.errors import InvalidInput
-from .._core.clients.context import CloudContext
 from .._core.clients.nova import NovaReader
-from .._core.clients.session import Session
+from .._core.clients.session import CloudContext, Session
 from .._core.facts.services import (
     COMPUTE,
     apply_update,

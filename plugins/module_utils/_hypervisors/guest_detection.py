@@ -14,9 +14,8 @@ from collections.abc import Collection, Iterable
 from .._common.errors import InvalidInput, describe_form_error
 from .._common.json_files import read_json, read_json_option, write_json
 from .._common.parallel import map_parallel
-from .._core.clients.context import CloudContext
 from .._core.clients.nova import NovaReader
-from .._core.clients.session import Session
+from .._core.clients.session import CloudContext, Session
 from .._core.facts.index import SnapshotIndex
 from .._core.facts.listings_index import ListingsIndex
 from .._core.facts.trees import require_compute_nodes

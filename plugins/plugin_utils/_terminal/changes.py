@@ -111,8 +111,7 @@ def format_journal(
     entries = _map_entries(findings)
     rows = []
     for step in steps[:MAX_ROWS]:
-        recorded = step.step if isinstance(step, TreeRecord) else step
-        rows.append(Row(_list_cells(recorded.as_dict(), entries.get(step.finding)), CHANGED))
+        rows.append(Row(_list_cells(step.as_dict(), entries.get(step.finding)), CHANGED))
     count = format_count(len(steps), "change", "changes")
     lines = ["", f"{count} to restore, where nothing else has changed since:", ""]
     lines += format_table(_COLUMNS[1:], rows, width)

@@ -18,8 +18,7 @@ import typing as t
 
 from ....plugins.module_utils._common.context import Task
 from ....plugins.module_utils._common.errors import PlacementToolsError
-from ....plugins.module_utils._core.clients.context import CloudContext
-from ....plugins.module_utils._core.clients.session import Session
+from ....plugins.module_utils._core.clients.session import CloudContext, Session
 from ....plugins.module_utils._core.models.kinds import CHANGEABLE_KINDS
 from ....plugins.module_utils._core.run import signals
 from ....plugins.module_utils._core.stages.detect import detect

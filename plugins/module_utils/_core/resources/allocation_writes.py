@@ -11,8 +11,8 @@ import typing as t
 from ..._common.errors import CloudError, InvalidInput
 from ..._common.uuids import require_uuid
 from ..clients.allocation_writer import AllocationWriter
-from ..clients.context import CloudContext
 from ..clients.placement import PlacementReader
+from ..clients.session import CloudContext
 from ..models.change import Change, build_body, build_diff
 from ..models.placement import Allocation
 from .allocations import check_generation, describe_allocation, remove_resources, set_resources

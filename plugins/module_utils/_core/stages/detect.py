@@ -14,8 +14,7 @@ from ..._common.clock import get_utc_now
 from ..._common.errors import InvalidInput
 from ..._common.folders import require_private_file
 from ..._common.json_files import read_json, read_or_put_aside, write_json
-from ..clients.context import CloudContext
-from ..clients.session import Session, get_sdk_version
+from ..clients.session import CloudContext, Session, get_sdk_version
 from ..expected.amounts import count_amounts
 from ..facts.index import SnapshotIndex
 from ..facts.microversions import list_unmet_requirements

@@ -13,11 +13,11 @@ from ..._common.context import Context
 from ..._common.errors import BreakerTripped, InvalidInput
 from ..._common.folders import require_private_folder
 from ..._common.json_files import read_json, read_json_option, write_json
-from ..changes.durability import describe_loss, find_loss
 from ..models.change import build_diff
 from ..models.placement import sum_amounts
 from ..plan.limits import parse_limits
 from ..plan.plan import Plan, check_scope, list_servers_to_heal
+from ..run.durability import describe_loss, find_loss
 from ..run.folder import PLANNED, require_detection, stage_of_run
 from ..run.pack import pack_files, read_packed_plan
 

@@ -20,8 +20,7 @@ from ..changes.outcomes import conclude_run, count_outcomes
 from ..changes.provider_trees import TreeRemover
 from ..changes.remediation import OUTCOMES, Remediation
 from ..clients.allocation_writer import AllocationWriter
-from ..clients.context import CloudContext
-from ..clients.session import get_sdk_version
+from ..clients.session import CloudContext, get_sdk_version
 from ..models.change import build_diff
 from ..models.outcomes import FAILED
 from ..options.guest_devices import read_guests

@@ -13,12 +13,12 @@ from ..._common.folders import require_private_folder
 from ..._common.uuids import require_uuid
 from ..changes.outcomes import conclude_run
 from ..changes.records import find_deleted_providers, read_restorable
-from ..changes.restore import OUTCOMES, RestoreCheck, find_restore_steps, restore
+from ..changes.restore import OUTCOMES, RestoreCheck, Restorer, find_restore_steps
 from ..changes.tree_restore import TreeRestorer
 from ..clients.allocation_writer import AllocationWriter
-from ..clients.context import CloudContext
 from ..clients.nova import NovaReader
 from ..clients.placement import PlacementReader
+from ..clients.session import CloudContext
 from ..models.change import build_diff
 from ..options.policy import ExclusionOptions, parse_policy, warn_ended_exclusions
 from ..options.run import FailureOptions
@@ -52,17 +52,15 @@ def restore_journal(context: CloudContext) -> dict[str, t.Any]:
     # All of them, also when only consumers are restored: it explains missing providers.
     deleted = find_deleted_providers(records, placement.endpoint)
     with begin_writing(context, RESTORED, placement.endpoint) as (journal, stopped):
-        done = restore(
-            steps,
+        done = Restorer(
             reader,
             AllocationWriter(placement),
             RestoreCheck(NovaReader(session.compute), policy),
             TreeRestorer(placement, session.compute, journal),
             deleted,
             journal,
-            stopped,
             max_failures,
-        )
+        ).restore(steps, stopped)
         why_stopped = stopped()
     if torn:
         context.warn(

@@ -29,8 +29,10 @@ from .....plugins.module_utils._core.models.placement import (
 )
 from .....plugins.module_utils._core.models.surroundings import OtherService
 from .....plugins.module_utils._core.options.policy import Policy
-from .....plugins.module_utils._core.resources.allocations import describe_allocation
-from .....plugins.module_utils._core.resources.providers import describe_providers
+from .....plugins.module_utils._core.resources.allocations import (
+    describe_allocation,
+    describe_providers,
+)
 from .....plugins.module_utils._core.stages.plan import make_plan
 from .....plugins.module_utils._hosts.blockers import Blocker, Host
 from .....plugins.module_utils._hosts.deletion import Deleted
