@@ -182,17 +182,17 @@ class Restorer:
 
 def _explain_deletion(uuid: str, name: str, by_name: Mapping[str, str]) -> Reason:
     """Return why nothing is allocated from a provider that the journal says was deleted."""
-    deleted = f"Provider {name} ({uuid}), on which it had an allocation, was deleted"
     if name in by_name:
         return Reason(
             "provider_replaced",
-            f"{deleted}. The provider with that name is now {by_name[name]}, "
+            f"Provider {name} ({uuid}), on which it had an allocation, was deleted. "
+            f"The provider with that name is now {by_name[name]}, "
             "and an allocation on the old provider is not moved to the new one.",
         )
     return Reason(
         "provider_not_recreated",
-        f"{deleted} and does not exist: nova-compute creates it again when it starts; "
-        "restore again after that.",
+        f"Provider {name} ({uuid}), on which it had an allocation, was deleted and does not exist: "
+        "nova-compute creates it again when it starts; restore again after that.",
     )
 
 

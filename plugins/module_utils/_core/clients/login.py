@@ -31,7 +31,7 @@ from .login_errors import (
     translate_sdk_errors,
 )
 
-# `clients.context` checks whether it is there; without it nothing here is called.
+# `clients.session` checks whether it is there; without it nothing here is called.
 with contextlib.suppress(ImportError):
     import keystoneauth1.exceptions as ksa
     from keystoneauth1.identity.generic import BaseGenericPlugin

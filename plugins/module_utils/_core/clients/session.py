@@ -28,7 +28,7 @@ from .api import IRONIC_ERROR_KEYS, KEYSTONE_ERROR_KEYS, Api, ServiceClock
 from .login import Login, check_cloud_files, translate_option_errors
 from .login_errors import NOT_THE_API, OPENSTACKSDK_IMPORT_ERROR, has_cause, translate_sdk_errors
 
-# `clients.api` checks whether it is there; without it nothing here is called.
+# `run` checks whether it is there; without it nothing else here is called.
 with contextlib.suppress(ImportError):
     import keystoneauth1.exceptions as ksa
     import openstack
