@@ -13,9 +13,10 @@ import dataclasses as d
 import typing as t
 from collections.abc import Callable
 
-from ansible.module_utils.basic import AnsibleModule
-
 from .errors import PlacementToolsError
+
+if t.TYPE_CHECKING:  # pragma: no cover
+    from ansible.module_utils.basic import AnsibleModule
 
 
 @d.dataclass
@@ -67,6 +68,9 @@ class Task:
 
     def run_module(self) -> t.NoReturn:
         """Run as a module of Ansible, and exit with the result."""
+        # The tests on the Python of hypervisors do without Ansible.
+        from ansible.module_utils.basic import AnsibleModule
+
         module = AnsibleModule(self.spec, supports_check_mode=True, **self.rules)
         self.prepare(module)
         # AnsibleModule gets the attribute from its arguments.

@@ -14,8 +14,8 @@ import typing as t
 
 import pytest
 import yaml
+from ansible.module_utils import basic
 
-from .......plugins.module_utils._common import context
 from .......plugins.module_utils._core.clients.context import CloudTask
 from .......plugins.module_utils._core.models.kind import REMEDIATE
 from .......plugins.module_utils._core.models.kinds import KINDS
@@ -65,7 +65,7 @@ def _run(monkeypatch: pytest.MonkeyPatch, **params: t.Any) -> tuple[dict[str, t.
         fail_json=fail,
         exit_json=fail,
     )
-    monkeypatch.setattr(context, "AnsibleModule", lambda *_spec, **_rules: module)
+    monkeypatch.setattr(basic, "AnsibleModule", lambda *_spec, **_rules: module)
     with pytest.raises(Ended) as ended:
         CloudTask(lambda cloud: {"name": cloud.connect().cloud.name}, {}).run_module()
     return ended.value.args[0], module.no_log_values
