@@ -88,10 +88,10 @@ class Journal:
                 "and without it nothing is changed."
             )
         try:
-            lines = "".join(json.dumps(record, sort_keys=True) + "\n" for record in records)
+            lines = [f"{json.dumps(record, sort_keys=True)}\n".encode() for record in records]
             if self._file is None:
                 self._file = self._create()
-            _write_all(self._file, lines.encode())
+            _write_all(self._file, b"".join(lines))
             os.fsync(self._file)
         except (OSError, MemoryError) as error:
             # The last record may be on disk in part; the next one would become a part of its line.

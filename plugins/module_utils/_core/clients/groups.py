@@ -14,7 +14,6 @@ from __future__ import annotations
 import operator
 import typing as t
 from collections.abc import Mapping
-from operator import itemgetter
 
 from ..._common.clock import read_back
 from ..._common.errors import CloudError
@@ -57,7 +56,7 @@ class ProviderGroupReader:
     def _list_uuids(self, needed: tuple[int, int], **filters: t.Any) -> Answer[tuple[str, ...]]:
         if self._api.newest < needed:
             return NOT_ASKED
-        parse_uuids = parse_rows("resource_providers", itemgetter("uuid"))
+        parse_uuids = parse_rows("resource_providers", operator.itemgetter("uuid"))
         return self._api.ask(_PATH, format_microversion(needed), parse_uuids, **filters)
 
 

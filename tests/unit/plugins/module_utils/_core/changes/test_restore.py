@@ -486,7 +486,7 @@ def test_restoration_in_a_file_has_its_write() -> None:
     shown = {"finding": inverse.finding, "kind": inverse.kind, "consumer": SERVER, "provider": None}
 
     for outcome, write, is_change in (("restored", inverse.change, True), ("failed", None, False)):
-        done = Restoration(inverse, outcome, Reason("told", "Why."), write)
+        done = Restoration(inverse, outcome, Reason("told", "Why."), write=write)
         assert done.as_dict() == {
             **shown,
             "outcome": outcome,

@@ -163,7 +163,7 @@ def test_each_tree_is_deleted_and_chosen_alone(step: TreeStep) -> None:
     }
     name = step.change.providers[-1].name
     for names in ([name], [step.subject.upper()], [name, step.subject]):
-        assert [tree.step for tree in select_trees(trees, names)] == [step]
+        assert [tree.as_dict() for tree in select_trees(trees, names)] == [step.as_dict()]
     assert select_trees(iter(trees), []) == trees
 
 
