@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from ansible import context
 
 from ..plugin_utils._stage.action import StageAction
-from ..plugin_utils._terminal.screen import measure_terminal, print_lines
+from ..plugin_utils._terminal.lines import measure_terminal, print_lines
 
 
 class ActionModule(StageAction):

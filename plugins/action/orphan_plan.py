@@ -9,11 +9,10 @@ import typing as t
 
 from ansible.errors import AnsibleActionFail
 
-from ..plugin_utils._report.diff_names import name_diff
 from ..plugin_utils._stage.action import StageAction, is_plan_of_findings
 from ..plugin_utils._stage.controller import import_task
-from ..plugin_utils._terminal.changes import format_plan
-from ..plugin_utils._terminal.screen import measure_terminal, print_lines
+from ..plugin_utils._terminal.changes import format_plan, name_diff
+from ..plugin_utils._terminal.lines import measure_terminal, print_lines
 
 # Not in `run`, which is called in a process for each host: the main process reads this file.
 import_task("orphan_plan")

@@ -6,9 +6,9 @@ from __future__ import annotations
 
 import typing as t
 
-from ..plugin_utils._report.diff_names import add_names
 from ..plugin_utils._report.status import build_journal_artifact
 from ..plugin_utils._stage.action import StageAction
+from ..plugin_utils._terminal.changes import add_names
 
 
 class ActionModule(StageAction):

@@ -6,9 +6,9 @@ from __future__ import annotations
 
 import typing as t
 
-from ..plugin_utils._report.diff_names import add_names, find_findings
 from ..plugin_utils._stage.action import StageAction
 from ..plugin_utils._stage.controller import find_path, is_on_controller
+from ..plugin_utils._terminal.changes import add_names, find_findings
 
 
 class ActionModule(StageAction):
@@ -30,7 +30,7 @@ class ActionModule(StageAction):
         from ..module_utils._core.changes import records as recorded
         from ..module_utils._core.changes import restore
         from ..plugin_utils._terminal.changes import format_journal
-        from ..plugin_utils._terminal.screen import measure_terminal, print_lines
+        from ..plugin_utils._terminal.lines import measure_terminal, print_lines
 
         args = self._task.args
         given = args.get("journal")

@@ -84,7 +84,7 @@ def _read_history(endpoint: str, given: Mapping[str, t.Any]) -> MoveHistory:
         raise InvalidInput(
             f"The journals have nothing about {host}, and without the journal of its drain "
             "nobody knows which servers to move back: nothing was changed. Set journal "
-            "(host_decommission_moves_journal) to that of the drain."
+            "(host_decommission_journal) to that of the drain."
         )
     return history
 

@@ -14,7 +14,7 @@ from .._common.times import seconds_between
 from .._common.uuids import require_uuid
 from .._core.clients.nova import NovaReader
 from .._core.clients.session import CloudContext
-from .._core.facts.soundness import has_every_cell_answered
+from .._core.facts.services import has_every_cell_answered
 from .._core.models.documents import convert_to_json
 from .._core.models.nova import Migration
 from .._core.models.snapshot import Answer

@@ -17,7 +17,7 @@ from ..._common.json_files import read_json, read_or_put_aside, write_json
 from ..clients.session import CloudContext, Session, get_sdk_version
 from ..expected.amounts import count_amounts
 from ..facts.index import SnapshotIndex
-from ..facts.microversions import list_unmet_requirements
+from ..facts.soundness import list_unmet_requirements
 from ..findings.document import build_document
 from ..findings.entries import ENTRY_LISTS, MAX_RETURNED, VersionsDocument
 from ..findings.memory import build_memory, describe_source, explain_full_reading
