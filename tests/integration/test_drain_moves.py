@@ -24,6 +24,7 @@ from .world import CLAIM, World
 
 # What is held for ever leaves allocations behind.
 OWN_CLOUD = True
+pytestmark = pytest.mark.long
 
 HOST = "drain-5"
 REQUEST_IDS = ("x-openstack-request-id", "x-compute-request-id")
@@ -70,7 +71,7 @@ def confirmations(wires: Wires, server: str) -> int:
     return wires.nova.requests.count(f"POST /v2.1/servers/{server}/action")
 
 
-@pytest.mark.parametrize("status", ["SHUTOFF", pytest.param("ACTIVE", marks=pytest.mark.long)])
+@pytest.mark.parametrize("status", ["SHUTOFF", "ACTIVE"])
 def test_what_somebody_moves_while_the_own_request_is_lost_stays_theirs(
     drained: Drained, wires: Wires, status: str
 ) -> None:
@@ -93,7 +94,6 @@ def test_what_somebody_moves_while_the_own_request_is_lost_stays_theirs(
     assert drained.run(state="returned", move_back=True)["departures"] == []
 
 
-@pytest.mark.long
 def test_what_somebody_moves_after_the_run_was_killed_stays_theirs(
     drained: Drained, wires: Wires
 ) -> None:
@@ -117,7 +117,6 @@ def test_what_somebody_moves_after_the_run_was_killed_stays_theirs(
     assert servers.get(drained.world.cloud, server)["status"] == "VERIFY_RESIZE"
 
 
-@pytest.mark.long
 def test_nothing_is_confirmed_where_a_proxy_drops_the_id_of_the_request(
     drained: Drained, wires: Wires
 ) -> None:
@@ -162,7 +161,6 @@ def own_allocation(world: World, server: str) -> None:
     world.hold(server, {world.provider(HOST): CLAIM})
 
 
-@pytest.mark.long
 def test_a_server_whose_guest_may_be_elsewhere_is_not_moved_again(
     drained: Drained, wires: Wires
 ) -> None:
@@ -220,7 +218,6 @@ def test_a_live_migration_that_breaks_says_where_the_guest_may_be(drained: Drain
     assert len(servers.migrations(world.cloud, server)) == 1
 
 
-@pytest.mark.long
 def test_a_drain_does_not_wait_for_a_nova_compute_that_is_dead(
     drained: Drained, wires: Wires
 ) -> None:
@@ -251,7 +248,6 @@ def test_a_drain_does_not_wait_for_a_nova_compute_that_is_dead(
         assert (entry["may_be_on"] == []) == (entry["outcome"] == "under_way")
 
 
-@pytest.mark.long
 def test_a_drain_does_not_wait_for_a_broker_that_is_dead(drained: Drained) -> None:
     world = drained.world
     server = drained.boot("web")
@@ -275,7 +271,6 @@ def test_a_drain_does_not_wait_for_a_broker_that_is_dead(drained: Drained) -> No
     assert outcomes(drained.run()) == {"web": "moved"}
 
 
-@pytest.mark.long
 def test_a_server_with_an_allocation_elsewhere_stays(drained: Drained) -> None:
     world = drained.world
     both, other, none, fine = (drained.boot(name) for name in ("both", "other", "none", "fine"))

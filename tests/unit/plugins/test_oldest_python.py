@@ -21,8 +21,8 @@ ROOT = Path(__file__).parents[3]
 UNIT = Path(__file__).parent
 # The environment of the controller, with the oldest Python.
 OLDEST = ROOT / ".venv" / "oldest" / "bin" / "python"
-# The tests of these rooms take more than half of the time, so `make test` leaves them out.
-SLOW_ROOMS = ("_hosts", "expected", "judging", "kinds", "reading")
+# The rooms whose code reads and writes files, where Pythons differ most. `make test-all` has all.
+FILES = ("_common", "plan", "run")
 # A folder that Python left behind has no tests.
 ROOMS = {path.parent for path in (UNIT / "module_utils").rglob("test_*.py")}
 PYTHON = ROOT / ".venv" / "automation-2.18" / "bin" / "python"
@@ -57,11 +57,10 @@ def test_every_plugin_can_be_imported() -> None:
 @pytest.mark.parametrize(
     "room",
     [
-        pytest.param(folder, marks=pytest.mark.long if folder.name in SLOW_ROOMS else ())
-        for folder in sorted(ROOMS)
+        pytest.param(folder, marks=() if folder.name in FILES else pytest.mark.long)
+        for folder in sorted({*ROOMS, UNIT / "plugin_utils", UNIT / "modules"})
         if folder.parent not in ROOMS
-    ]
-    + [UNIT / "plugin_utils", UNIT / "modules"],
+    ],
     ids=lambda folder: folder.name,
 )
 def test_the_unit_tests_of_a_room_pass(room: Path) -> None:

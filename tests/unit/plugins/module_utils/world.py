@@ -400,7 +400,7 @@ class World:
                     if server.host and uuid not in self.allocations
                 ),
             ),
-            evidence={uuid: self._evidence(uuid) for uuid in subjects},
+            evidence={uuid: self._evidence(uuid) for uuid in sorted(subjects)},
             services_after=answer("GET /os-services", 200, tuple(self.services)),
             host_trees={
                 root: self._answer("host_tree", root, 200, self.host_tree(root))

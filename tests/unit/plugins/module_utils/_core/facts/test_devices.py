@@ -372,6 +372,17 @@ def test_only_the_provider_of_the_lost_port_loses_anything() -> None:
     assert cloud.left() == {cloud.bridge: TWO}
 
 
+def test_ports_that_request_something_are_named() -> None:
+    cloud = PortCloud()
+    cloud.has_ports(cloud.port("one"), cloud.port("plain", groups=(), providers={}))
+    some = cloud.finding()
+    cloud.has_ports()
+    none = cloud.finding()
+
+    assert some and " ports one request" in some.reason
+    assert none and " ports " not in none.reason.partition("of its ports")[2]
+
+
 def test_packet_rates_of_the_agent_are_removed_with_the_bandwidth_of_the_bridge() -> None:
     cloud = PortCloud()
     cloud.hold(cloud.leaker, cloud.agent, amounts={PACKETS: 30})
