@@ -8,17 +8,13 @@ import typing as t
 from collections.abc import Iterable
 
 from ansible import context
-from ansible.module_utils.parsing.convert_bool import boolean
 
-from ..plugin_utils._stage.progress import ProgressActionModule
+from ..plugin_utils._stage.action import StageAction
 from ..plugin_utils._terminal.lines import measure_terminal, print_lines
 
 
-class ActionModule(ProgressActionModule):
-    """Runs the module of the same name, which has the documentation.
-
-    It shows how far the module is, and then what it returned.
-    """
+class ActionModule(StageAction):
+    """Drains or returns a host, shows what became of it, and exports the moves."""
 
     def run(
         self, tmp: str | None = None, task_vars: dict[str, t.Any] | None = None
@@ -27,8 +23,13 @@ class ActionModule(ProgressActionModule):
         show = self._task.args.get("show", "nothing")
         if show != "nothing":
             print_lines(self._draw(result, show, measure_terminal()))
-        if boolean(self._task.args.get("export", False), strict=False):
-            result["ansible_stats"] = self._build_stats(result)
+        if self._is_asked_to("export"):
+            from ..plugin_utils._hosts.drain import build_drain_artifact
+
+            args, check_mode = self._task.args, self._task.check_mode
+            data = build_drain_artifact(result, args["host"], check_mode)
+            # Each host that is drained adds its own entry.
+            result["ansible_stats"] = {"data": data, "per_host": False, "aggregate": True}
             # It moves: AWX drops a result from the log of a job that has it twice.
             result["packed"] = ""
         return result
@@ -45,26 +46,13 @@ class ActionModule(ProgressActionModule):
                 return changes.format_failure(result.get("msg", ""), lines.get_prose_width(width))
             return []
         host = str(self._task.args["host"])
-        drawn: list[str] = []
-        if self._task.check_mode or show == "plan":
-            drawn += self._draw_prediction(result, host, width)
+        if not self._task.check_mode and show == "result":
+            drawn = drain.format_drain_result(result, host, width)
+        elif "plan" in result:
+            drawn = drain.format_drain_plan(result["plan"], width)
         else:
-            drawn += drain.format_drain_result(result, host, width)
+            drawn = drain.format_departures(result, host, width)
         if show == "result":
             wants_check = bool(context.CLIARGS.get("check"))
-            drawn += drain.format_drain_ending(result, host, wants_check)
+            drawn = [*drawn, *drain.format_drain_ending(result, host, wants_check)]
         return drawn
-
-    def _draw_prediction(self, result: dict[str, t.Any], host: str, width: int) -> list[str]:
-        from ..plugin_utils._hosts import drain
-
-        if "plan" in result:
-            return drain.format_drain_plan(result["plan"], width)
-        return drain.format_departures(result, host, width)
-
-    def _build_stats(self, result: dict[str, t.Any]) -> dict[str, t.Any]:
-        from ..plugin_utils._hosts import drain
-
-        data = drain.build_drain_artifact(result, self._task.args["host"], self._task.check_mode)
-        # Each host that is drained adds its own entry.
-        return {"data": data, "per_host": False, "aggregate": True}

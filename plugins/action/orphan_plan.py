@@ -8,66 +8,38 @@ import os
 import typing as t
 
 from ansible.errors import AnsibleActionFail
-from ansible.module_utils.parsing.convert_bool import boolean
 
-from ..modules.orphan_plan import REQUIRED_ONE_OF, build_argument_spec, work
-from ..plugin_utils._stage.action import FileActionModule, is_plan_of_findings
-from ..plugin_utils._stage.controller import is_on_controller, run_module_function
+from ..plugin_utils._stage.action import StageAction, is_plan_of_findings
+from ..plugin_utils._stage.controller import import_task
+from ..plugin_utils._terminal.changes import format_plan, name_diff
 from ..plugin_utils._terminal.lines import measure_terminal, print_lines
 
+# Not in `run`, which is called in a process for each host: the main process reads this file.
+import_task("orphan_plan")
 
-class ActionModule(FileActionModule):
-    """Plans in this process if the files are on the controller; otherwise it runs the module.
 
-    Its options are in the module of the same name.
-    """
+class ActionModule(StageAction):
+    """Plans, shows the plan, and adds names to the diff."""
 
-    _supports_async = True
+    _shows_progress = False
 
     def run(
         self, tmp: str | None = None, task_vars: dict[str, t.Any] | None = None
     ) -> dict[str, t.Any]:
-        super().run(tmp, task_vars)
-        self._task_vars = task_vars
-        result = self._plan(task_vars)
-        # Also one whose failure is recorded in the folder of its run.
-        if result.get("failed") or "msg" in result:
+        result = super().run(tmp, task_vars)
+        # Also one whose failure is recorded in the folder of its run has a message.
+        if result.get("failed") or "msg" in result or not result.get("plan"):
             return result
-        if boolean(self._task.args.get("show", False), strict=False):
-            self._show(result)
-        if result.get("diff") and result.get("plan"):
-            self._name_diff(result)
+        is_shown = result.get("changes") and self._is_asked_to("show")
+        if is_shown or result.get("diff"):
+            plan = self._read_document("plan", result["plan"])
+            # The findings of the plan have the names.
+            findings = self._find_findings(plan)
+            if is_shown:
+                print_lines(format_plan(plan, findings, measure_terminal()))
+            if findings and result.get("diff"):
+                result["diff"] = name_diff(result["diff"], findings)
         return result
-
-    def _plan(self, task_vars: dict[str, t.Any] | None) -> dict[str, t.Any]:
-        # Ansible converts a plan that is passed as data on its way to a module.
-        if not is_on_controller(self) or not isinstance(self._task.args.get("plan", ""), str):
-            executed: dict[str, t.Any] = self._execute_module(
-                task_vars=task_vars, wrap_async=self._task.async_val
-            )
-            return executed
-        _result, options = self.validate_argument_spec(
-            argument_spec=build_argument_spec(), required_one_of=REQUIRED_ONE_OF
-        )
-        return run_module_function(self, options, work)
-
-    def _show(self, result: dict[str, t.Any]) -> None:
-        """Show the changes of the plan, with names where the findings of the plan are known."""
-        if not result.get("plan") or not result.get("changes"):
-            return
-        # Not here: the main process of Ansible reads this file too.
-        from ..plugin_utils._terminal.changes import format_plan
-
-        plan = self._read_document("plan", result["plan"])
-        print_lines(format_plan(plan, self._find_findings(plan), measure_terminal()))
-
-    def _name_diff(self, result: dict[str, t.Any]) -> None:
-        """Add names to what `--diff` shows, where the findings of the plan are known."""
-        from ..plugin_utils._terminal.changes import name_diff
-
-        findings = self._find_findings(self._read_document("plan", result["plan"]))
-        if findings:
-            result["diff"] = name_diff(result["diff"], findings)
 
     def _find_findings(self, plan: t.Any) -> t.Any:
         """Return the findings that the plan was made of, None if they are not there."""

@@ -6,28 +6,21 @@ from __future__ import annotations
 
 import typing as t
 
-from ansible.module_utils.parsing.convert_bool import boolean
-
+from ..plugin_utils._stage.action import StageAction
 from ..plugin_utils._stage.controller import find_path, is_on_controller
-from ..plugin_utils._stage.progress import ProgressActionModule
+from ..plugin_utils._terminal.changes import add_names, find_findings
 
 
-class ActionModule(ProgressActionModule):
-    """Runs the module of the same name, which has the documentation, and shows how far it is.
-
-    It also shows what the journal has before anything is restored, and adds names to the diff.
-    """
+class ActionModule(StageAction):
+    """Restores, shows before what the journal has, and adds names to the diff."""
 
     def run(
         self, tmp: str | None = None, task_vars: dict[str, t.Any] | None = None
     ) -> dict[str, t.Any]:
-        if boolean(self._task.args.get("show", False), strict=False) and not self._task.no_log:
+        if self._is_asked_to("show") and not self._task.no_log:
             self._show_journal()
         result = super().run(tmp, task_vars)
-        if result.get("diff"):
-            from ..plugin_utils._terminal.changes import add_names
-
-            add_names(self, result)
+        add_names(self, result)
         return result
 
     def _show_journal(self) -> None:
@@ -36,7 +29,7 @@ class ActionModule(ProgressActionModule):
         from ..module_utils._common.errors import InvalidInput
         from ..module_utils._core.changes import records as recorded
         from ..module_utils._core.changes import restore
-        from ..plugin_utils._terminal.changes import find_findings, format_journal
+        from ..plugin_utils._terminal.changes import format_journal
         from ..plugin_utils._terminal.lines import measure_terminal, print_lines
 
         args = self._task.args

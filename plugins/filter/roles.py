@@ -30,7 +30,7 @@ def host_names(answer: t.Any, variable: str, split: bool = True) -> list[str]:
 
 
 def cell_hosts(listing: TaskResult, cells: t.Any) -> Mapping[str, t.Any]:
-    from ..plugin_utils._stage.cells import describe_cell_hosts
+    from ..plugin_utils._stage.nova_manage import describe_cell_hosts
 
     return describe_cell_hosts(listing, cells)
 

@@ -300,37 +300,35 @@ forbidden_traits:
 
 import typing as t
 
-from ansible.module_utils.basic import AnsibleModule
-
-from ..module_utils._core.clients.argspec import run
 from ..module_utils._core.clients.placement import PlacementReader
-from ..module_utils._core.options.connection import ConnectionOptions
+from ..module_utils._core.clients.session import CloudContext, CloudTask
 from ..module_utils._core.resources.candidate_requests import parse_request
 from ..module_utils._core.resources.candidates import find_candidates
 
-if t.TYPE_CHECKING:  # pragma: no cover
-    from ..module_utils._core.clients.argspec import Connect
 
-
-def work(module: AnsibleModule, connect: Connect) -> dict[str, t.Any]:
+def find(context: CloudContext) -> dict[str, t.Any]:
     """Return Placement's answer, with the reasons why a host named in the options does not fit."""
     # Options that Placement would not take fail before anything is asked of the cloud.
-    request = parse_request(module.params)
-    placement = PlacementReader(connect().placement)
-    name = module.params["resource_provider"]
+    request = parse_request(context.options)
+    placement = PlacementReader(context.connect().placement)
+    name = context.options["resource_provider"]
     return {"changed": False, **find_candidates(placement, request, name)}
 
 
-def main() -> None:
-    argument_spec = {
-        **ConnectionOptions.build_spec(),
+TASK = CloudTask(
+    find,
+    {
         "resources": {"type": "dict", "required": True},
         "resource_provider": {"type": "str"},
         "required": {"type": "list", "elements": "str"},
         "member_of": {"type": "list", "elements": "str"},
         "limit": {"type": "int"},
-    }
-    run(AnsibleModule(argument_spec, supports_check_mode=True), work)
+    },
+)
+
+
+def main() -> None:
+    TASK.run_module()
 
 
 if __name__ == "__main__":

@@ -250,99 +250,14 @@ left_over:
   elements: raw
 """
 
-import typing as t
-
-from ansible.module_utils.basic import AnsibleModule
-
-from ..module_utils._common.errors import InvalidInput
-from ..module_utils._core.clients.argspec import run
-from ..module_utils._core.clients.nova import NovaReader
-from ..module_utils._core.clients.session import Session
-from ..module_utils._core.facts.services import (
-    apply_update,
-    build_update,
-    describe_services,
-    get_listed_services,
-    require_service,
-)
-from ..module_utils._core.options.connection import ConnectionOptions
+from ..module_utils._core.clients.session import CloudTask
 from ..module_utils._core.options.policy import PolicyOptions
-from ..module_utils._hosts.deletion import Deleted, HostDeletion
 from ..module_utils._hosts.host_decommission import RetirementOptions
-from ..module_utils._hosts.host_info import make_host_reader
-from ..module_utils._hosts.host_record import read_host_file, write_host_file
-from ..module_utils._hosts.nova_client import ServiceWriter
+from ..module_utils._hosts.stages import change_host
 
-if t.TYPE_CHECKING:  # pragma: no cover
-    from ..module_utils._core.clients.argspec import Connect
-
-
-def work(module: AnsibleModule, connect: Connect) -> dict[str, t.Any]:
-    """Enable, disable or delete a host as the options say."""
-    if not module.params["host"].strip():
-        raise InvalidInput("host must not be empty.")
-    if module.params["state"] != "absent":
-        result = _update(module, connect())
-    elif module.params["forced_down"] is not None:
-        raise InvalidInput("forced_down is for state=enabled and state=disabled.")
-    else:
-        result = _delete(module, connect)
-    if not module._diff:
-        result.pop("diff", None)
-    return result
-
-
-def _update(module: AnsibleModule, session: Session) -> dict[str, t.Any]:
-    """Bring the compute service of the host into the state of the options."""
-    options = module.params
-    services = get_listed_services(NovaReader(session.compute).list_services())
-    service = require_service(options["host"], services)
-    body = build_update(service, {**options, "enabled": options["state"] == "enabled"})
-    updated = service
-    if body and module.check_mode:
-        updated = apply_update(service, body)
-    elif body:
-        updated = ServiceWriter(session.compute).update_service(service, body)
-    before, after = (describe_services([entry])[0] for entry in (service, updated))
-    return {
-        "changed": bool(body),
-        "service": after,
-        "diff": {"before": before, "after": after},
-    }
-
-
-def _delete(module: AnsibleModule, connect: Connect) -> dict[str, t.Any]:
-    """Delete the host, unless something blocks it."""
-    options, path = module.params, module.params["record"]
-    earlier = read_host_file(path)
-    session = connect()
-    reader = make_host_reader(module, session)
-    (report,) = reader.read_hosts([options["host"]], allow_unknown=True, earlier=earlier)
-    for sentence in report.parts.unread:
-        module.warn(sentence)
-    deletion = HostDeletion(session, reader, report)
-    refusal = deletion.find_refusal(
-        is_cleaned=module.check_mode and options["assume_cleaned"],
-        is_stopped=module.check_mode and options["assume_stopped"],
-    )
-    if refusal is not None:
-        return refusal
-    foretold = deletion.foretell()
-    diff = {"before": foretold["deleted"], "after": Deleted().describe()}
-    if module.check_mode or not foretold["changed"]:
-        return {**foretold, "service": None, "diff": diff}
-    if path:
-        # A part of the host that is gone can be restored only from here.
-        write_host_file(path, [reader.record_host(report, True, options["disabled_reasons"])])
-    result = deletion.run()
-    if result.get("failed"):
-        return result
-    return {**result, "service": None, "diff": diff}
-
-
-def main() -> None:
-    argument_spec = {
-        **ConnectionOptions.build_spec(),
+TASK = CloudTask(
+    change_host,
+    {
         **PolicyOptions.build_spec(),
         **RetirementOptions.build_spec(),
         "host": {"type": "str", "required": True},
@@ -352,8 +267,12 @@ def main() -> None:
         "record": {"type": "path"},
         "assume_cleaned": {"type": "bool", "default": False},
         "assume_stopped": {"type": "bool", "default": False},
-    }
-    run(AnsibleModule(argument_spec, supports_check_mode=True), work)
+    },
+)
+
+
+def main() -> None:
+    TASK.run_module()
 
 
 if __name__ == "__main__":

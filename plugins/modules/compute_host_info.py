@@ -793,96 +793,14 @@ dest:
   sample: /var/lib/placement/hosts.json
 """
 
-import typing as t
-
-from ansible.module_utils.basic import AnsibleModule
-
-from ..module_utils._common.errors import InvalidInput
-from ..module_utils._core.clients.argspec import run
-from ..module_utils._core.clients.nova import NovaReader
-from ..module_utils._core.clients.session import Session
-from ..module_utils._core.facts.services import (
-    COMPUTE,
-    describe_services,
-    filter_services,
-    get_listed_services,
-)
-from ..module_utils._core.options.connection import ConnectionOptions
+from ..module_utils._core.clients.session import CloudTask
 from ..module_utils._core.options.policy import PolicyOptions
-from ..module_utils._hosts.blockers import PartPolicy, explain_refusal
-from ..module_utils._hosts.emptiness import DISABLE, DRAINABLE
 from ..module_utils._hosts.host_decommission import RetirementOptions
-from ..module_utils._hosts.host_info import make_host_reader
-from ..module_utils._hosts.host_record import read_host_file, write_host_file
-from ..module_utils._hosts.host_report import HostReport, describe_removal
+from ..module_utils._hosts.stages import read_hosts
 
-if t.TYPE_CHECKING:  # pragma: no cover
-    from ..module_utils._core.clients.argspec import Connect
-
-
-def work(module: AnsibleModule, connect: Connect) -> dict[str, t.Any]:
-    """Return what the services have of the hosts, and what blocks them."""
-    options = module.params
-    names = options["hosts"] or []
-    if not all(name.strip() for name in names):
-        raise InvalidInput("hosts: no name may be empty.")
-    if options["services_only"]:
-        return {"changed": False, "hosts": _read_services(connect(), names), "dest": None}
-    if not names:
-        raise InvalidInput("hosts must name at least one host.")
-    # Which of several hosts they belonged to would be a guess.
-    if options["providers"] and len(names) > 1:
-        raise InvalidInput("providers belong to one host: name only that host in hosts.")
-    earlier = read_host_file(options["earlier"])
-    reader = make_host_reader(module, connect())
-    reports = reader.read_hosts(names, options["providers"], options["allow_unknown"], earlier)
-    # Each sentence once.
-    for sentence in dict.fromkeys(text for report in reports for text in report.parts.unread):
-        module.warn(sentence)
-    documents: list[t.Any] = [report.describe() for report in reports]
-    if options["dest"]:
-        reasons = options["disabled_reasons"]
-        documents = [reader.record_host(report, False, reasons) for report in reports]
-        write_host_file(options["dest"], documents)
-    hosts = [
-        {**document, **_judge(report, reader.part_policy, options)}
-        for report, document in zip(reports, documents, strict=True)
-    ]
-    return {"changed": False, "hosts": hosts, "dest": options["dest"]}
-
-
-def _read_services(session: Session, hosts: list[str]) -> list[dict[str, t.Any]]:
-    """Return the hosts of compute services with their service alone."""
-    services = get_listed_services(NovaReader(session.compute).list_services())
-    selected = filter_services(services, hosts or None, [COMPUTE])
-    described = describe_services(selected)
-    return [
-        {"name": service["host"], "host": service["host"], "known": True, "service": service}
-        for service in described
-    ]
-
-
-def _judge(
-    report: HostReport, policy: PartPolicy, options: t.Mapping[str, t.Any]
-) -> dict[str, t.Any]:
-    """Return what the blockers of a host come to, and what remains of it."""
-    drained = DRAINABLE if options["assume_drained"] else ()
-    blockers = [
-        blocker
-        for blocker in report.blockers
-        if blocker.stops == DISABLE and blocker.kind not in drained
-    ]
-    where = f"see {options['dest']}" if options["dest"] else ""
-    what = "decommissioned, and nothing more is changed on it"
-    return {
-        "refusal": explain_refusal(report.name, blockers, what, where),
-        "removal": describe_removal(report, policy),
-    }
-
-
-def main() -> None:
-    argument_spec = {
-        **ConnectionOptions.build_spec(),
+TASK = CloudTask(
+    read_hosts,
+    {
         **PolicyOptions.build_spec(),
         **RetirementOptions.build_spec(),
         "hosts": {"type": "list", "elements": "str"},
@@ -892,8 +810,12 @@ def main() -> None:
         "earlier": {"type": "path"},
         "assume_drained": {"type": "bool", "default": False},
         "services_only": {"type": "bool", "default": False},
-    }
-    run(AnsibleModule(argument_spec, supports_check_mode=True), work)
+    },
+)
+
+
+def main() -> None:
+    TASK.run_module()
 
 
 if __name__ == "__main__":

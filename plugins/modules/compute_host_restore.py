@@ -178,102 +178,23 @@ recorded:
   sample: true
 """
 
-import dataclasses as d
-import typing as t
+from ..module_utils._core.clients.session import CloudTask
+from ..module_utils._hosts.redeploy import RESTORABLE, restore_host
 
-from ansible.module_utils.basic import AnsibleModule
-
-from ..module_utils._common.errors import InvalidInput
-from ..module_utils._core.clients.argspec import run
-from ..module_utils._core.clients.groups import AggregateClient
-from ..module_utils._core.clients.provider_writer import ProviderWriter
-from ..module_utils._core.options.connection import ConnectionOptions
-from ..module_utils._hosts.host_record import name_cloud, parse_former_host, read_host_file
-from ..module_utils._hosts.migrations import UnfinishedEvacuations
-from ..module_utils._hosts.redeploy import (
-    BAD_OUTCOMES,
-    DIFFERS,
-    RESTORABLE,
-    RESTORED,
-    Check,
-    HostRestoration,
-    RedeployedHostReader,
-    list_checks,
-)
-
-if t.TYPE_CHECKING:  # pragma: no cover
-    from ..module_utils._core.clients.argspec import Connect
-
-_UNKNOWN_CLOUD = (
-    "The record was written by version 2.0.0 and does not name its cloud: make sure that it is of "
-    "this cloud, because a host of the same name in another one has other traits."
-)
-
-
-def work(module: AnsibleModule, connect: Connect) -> dict[str, t.Any]:
-    """Check the host, and restore what the options say."""
-    options = module.params
-    if not options["host"].strip():
-        raise InvalidInput("host must not be empty.")
-    document = read_host_file(options["record"])
-    session = connect()
-    reader = RedeployedHostReader(session)
-    host = reader.read(options["host"])
-    record = None
-    if document is not None:
-        service = host.service.id if host.service else None
-        record = parse_former_host(document, host.name, service, name_cloud(session.cloud))
-    restored = []
-    if record is not None:
-        restoration = HostRestoration(
-            AggregateClient(session.compute),
-            ProviderWriter(session.placement),
-            options["restore"],
-            module.check_mode,
-        )
-        restored = restoration.restore(host, record)
-    changed = any(check.outcome == RESTORED for check in restored)
-    # What Nova mirrors to Placement has changed with it.
-    if changed and not module.check_mode:
-        host = reader.read(options["host"])
-    host = reader.add_evacuations(host, record.names if record else ())
-    restarts = host.service is not None and host.service.state == "up"
-    restarts = restarts and host.evacuations.restart_completes
-    if restarts and module.check_mode and options["assume_restarted"]:
-        host = d.replace(host, evacuations=UnfinishedEvacuations(host.name))
-    checks = [*list_checks(host), *restored]
-    if record is not None and not record.names_cloud:
-        checks.append(Check("record", DIFFERS, _UNKNOWN_CLOUD))
-    return {
-        "changed": changed,
-        "host": host.name,
-        "checks": list(map(d.asdict, checks)),
-        "complete": not any(check.outcome in BAD_OUTCOMES for check in checks),
-        "evacuations": [entry.server for entry in host.evacuations.evacuations],
-        "busy": list(host.evacuations.busy),
-        "restart_completes": restarts,
-        "mapped": host.mapped,
-        "node": host.node.uuid if host.node else None,
-        "former_node": record.node if record else None,
-        "namesake": host.namesake.uuid if host.namesake else None,
-        "recorded": record is not None,
-    }
-
-
-def main() -> None:
-    argument_spec = {
-        **ConnectionOptions.build_spec(),
+_PARTS = list(RESTORABLE)
+TASK = CloudTask(
+    restore_host,
+    {
         "host": {"type": "str", "required": True},
         "record": {"type": "path"},
         "assume_restarted": {"type": "bool", "default": False},
-        "restore": {
-            "type": "list",
-            "elements": "str",
-            "choices": list(RESTORABLE),
-            "default": [],
-        },
-    }
-    run(AnsibleModule(argument_spec, supports_check_mode=True), work)
+        "restore": {"type": "list", "elements": "str", "choices": _PARTS, "default": []},
+    },
+)
+
+
+def main() -> None:
+    TASK.run_module()
 
 
 if __name__ == "__main__":

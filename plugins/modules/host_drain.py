@@ -508,128 +508,15 @@ packed:
   version_added: 3.0.0
 """
 
-import os
-import typing as t
-from collections.abc import Mapping
-
-from ansible.module_utils.basic import AnsibleModule
-
-from ..module_utils._common.errors import InvalidInput
-from ..module_utils._common.folders import require_private_folder
-from ..module_utils._common.progress import PROGRESS
-from ..module_utils._core.clients.argspec import run
-from ..module_utils._core.clients.session import Session
-from ..module_utils._core.options.connection import ConnectionOptions
-from ..module_utils._core.options.policy import ExclusionOptions, parse_policy
+from ..module_utils._core.clients.session import CloudTask
+from ..module_utils._core.options.policy import ExclusionOptions
 from ..module_utils._core.options.run import ProgressFileOptions
-from ..module_utils._core.run.lock import acquire_lock
-from ..module_utils._core.run.signals import watch_for_stop
-from ..module_utils._hosts.drain import DrainOptions, HostDrain
-from ..module_utils._hosts.draining import DrainSettings
+from ..module_utils._hosts.drain_stage import drain_or_return
 from ..module_utils._hosts.host_decommission import MoveOptions
-from ..module_utils._hosts.host_return import HostReturn
-from ..module_utils._hosts.move_journal import (
-    MoveHistory,
-    MoveJournal,
-    find_move_journals,
-    read_history,
-)
-from ..module_utils._hosts.move_run import RunLimits
 
-if t.TYPE_CHECKING:  # pragma: no cover
-    from ..module_utils._core.clients.argspec import Connect
-
-
-def work(module: AnsibleModule, connect: Connect) -> dict[str, t.Any]:
-    """Drain the host or return it, or say what that would do."""
-    params = module.params
-    PROGRESS.keep_in(params["progress_path"])
-    options = parse_options(params)
-    require_private_folder(params["output_dir"])
-    session = connect()
-    journal = MoveJournal(params["output_dir"], session.compute.endpoint, options.host)
-    runner: HostDrain | HostReturn = HostDrain(session, options)
-    if params["state"] == "returned":
-        runner = HostReturn(session, options, params["move_back"])
-    if module.check_mode:
-        history = _read_history(session, options, params)
-        return {**runner.predict(journal, history), "journal": None, "packed": ""}
-    # A drain can take hours, so it keeps no run waiting that changes allocations.
-    subject = f"{session.compute.endpoint} (host {options.host})"
-    with (
-        watch_for_stop() as stopped,
-        acquire_lock(subject, params["lock_timeout"], stopped),
-    ):
-        # Read under the lock: another run may have begun moves meanwhile.
-        history = _read_history(session, options, params)
-        result = runner.run(journal, history, stopped)
-    path = os.path.abspath(journal.path) if journal.written else None
-    return {**result, "journal": path, "packed": _pack_history(module, session)}
-
-
-def parse_options(params: Mapping[str, t.Any]) -> DrainOptions:
-    """Return what the options ask for. Raises InvalidInput for numbers that make no sense."""
-    moves = MoveOptions.parse(params)
-    if params["journal"] and params["state"] != "returned":
-        raise InvalidInput("journal is only for state=returned: state=drained reads output_dir.")
-    policy = parse_policy({name: params[name] for name in ExclusionOptions.list_options()})
-    notes = policy.exclusion_notes
-    return DrainOptions(
-        host=params["host"],
-        reason=params["disabled_reason"],
-        settings=DrainSettings(
-            params["fenced"],
-            moves["cold"] == "active",
-            {name: notes.get(name, "") for name in sorted(policy.exclude_consumers)},
-        ),
-        limits=RunLimits(
-            parallel=moves["parallel"],
-            retries=moves["retries"],
-            max_failures=moves["max_failures"],
-            timeout=moves["move_timeout"],
-        ),
-        excluded_hosts={name: notes.get(name, "") for name in sorted(policy.exclude_providers)},
-    )
-
-
-def _read_history(
-    session: Session, options: DrainOptions, params: Mapping[str, t.Any]
-) -> MoveHistory:
-    journals = (
-        [params["journal"]] if params["journal"] else find_move_journals(params["output_dir"])
-    )
-    history = read_history(journals, session.compute.endpoint, options.host)
-    needs_records = params["state"] == "returned" and (params["journal"] or params["move_back"])
-    if needs_records and not history.records:
-        raise InvalidInput(
-            f"The journals have nothing about {options.host}, and without the journal of its drain "
-            "nobody knows which servers to move back: nothing was changed. Set journal "
-            "(host_decommission_journal) to that of the drain."
-        )
-    return history
-
-
-def _pack_history(module: AnsibleModule, session: Session) -> str:
-    """Return what the journals say about the host, as following jobs get it."""
-    folder, host = module.params["output_dir"], module.params["host"]
-    try:
-        history = read_history(find_move_journals(folder), session.compute.endpoint, host)
-    except InvalidInput as error:
-        # What became of the servers must be reported all the same.
-        module.warn(f"The journals of moves cannot be passed on to other jobs. {error}")
-        return ""
-    packed = history.pack() if history.records else ""
-    if history.records and not packed:
-        module.warn(
-            f"The journals of moves in {folder} are too long to be passed on to other jobs: keep "
-            "them, because no server is moved back without them."
-        )
-    return packed
-
-
-def main() -> None:
-    argument_spec = {
-        **ConnectionOptions.build_spec(),
+TASK = CloudTask(
+    drain_or_return,
+    {
         **ProgressFileOptions.build_spec(),
         "host": {"type": "str", "required": True},
         "state": {"type": "str", "choices": ["drained", "returned"], "default": "drained"},
@@ -643,8 +530,12 @@ def main() -> None:
         # The action plugin uses these.
         "show": {"type": "str", "choices": ["nothing", "plan", "result"], "default": "nothing"},
         "export": {"type": "bool", "default": False},
-    }
-    run(AnsibleModule(argument_spec, supports_check_mode=True), work)
+    },
+)
+
+
+def main() -> None:
+    TASK.run_module()
 
 
 if __name__ == "__main__":

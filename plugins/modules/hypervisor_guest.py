@@ -387,11 +387,7 @@ purged:
   sample: []
 """
 
-import typing as t
-
-from ansible.module_utils.basic import AnsibleModule
-
-from ..module_utils._common.runner import run_offline
+from ..module_utils._common.context import Task
 from ..module_utils._hypervisors.on_host.guest import ensure_guest_state
 from ..module_utils._hypervisors.on_host.instance_dirs import SUFFIX_BY_KIND
 from ..module_utils._hypervisors.on_host.options import BackupOptions, HypervisorOptions
@@ -400,17 +396,10 @@ from ..module_utils._hypervisors.on_host.virsh import (
     REFUSED_UNLESS_REMOVED,
 )
 
-
-def work(module: AnsibleModule) -> dict[str, t.Any]:
-    """Bring the guest into the requested state, and return the result of the module."""
-    result = ensure_guest_state(module)
-    if not module._diff:
-        result.pop("diff", None)
-    return result
-
-
-def main() -> None:
-    argument_spec = {
+_REMOVABLE = [*KEPT_UNLESS_REMOVED, *REFUSED_UNLESS_REMOVED]
+TASK = Task(
+    ensure_guest_state,
+    {
         **HypervisorOptions.build_spec(),
         **BackupOptions.build_spec(),
         "uuid": {"type": "str"},
@@ -418,12 +407,7 @@ def main() -> None:
         "directory": {"type": "str", "choices": ["present", "quarantined", "purged"]},
         "directory_kind": {"type": "str", "choices": list(SUFFIX_BY_KIND), "default": "instance"},
         "destroy": {"type": "bool", "default": False},
-        "remove": {
-            "type": "list",
-            "elements": "str",
-            "choices": [*KEPT_UNLESS_REMOVED, *REFUSED_UNLESS_REMOVED],
-            "default": [],
-        },
+        "remove": {"type": "list", "elements": "str", "choices": _REMOVABLE, "default": []},
         "xml_path": {"type": "path"},
         "older_than": {"type": "str"},
         "now": {"type": "str"},
@@ -431,20 +415,20 @@ def main() -> None:
         "expect_created_at": {"type": "str"},
         "expect_changed_at": {"type": "str"},
         "allow_shared": {"type": "bool", "default": False},
-    }
-    module = AnsibleModule(
-        argument_spec,
-        supports_check_mode=True,
-        required_one_of=[("domain", "directory")],
-        required_if=[
-            ("domain", "defined", ["uuid"]),
-            ("domain", "undefined", ["uuid"]),
-            ("directory", "present", ["uuid"]),
-            ("directory", "quarantined", ["uuid"]),
-            ("directory", "purged", ["older_than", "now"]),
-        ],
-    )
-    run_offline(module, work)
+    },
+    required_one_of=[("domain", "directory")],
+    required_if=[
+        ("domain", "defined", ["uuid"]),
+        ("domain", "undefined", ["uuid"]),
+        ("directory", "present", ["uuid"]),
+        ("directory", "quarantined", ["uuid"]),
+        ("directory", "purged", ["older_than", "now"]),
+    ],
+)
+
+
+def main() -> None:
+    TASK.run_module()
 
 
 if __name__ == "__main__":

@@ -377,81 +377,24 @@ dest:
   sample: /var/lib/placement/guests.json
 """
 
-import typing as t
-
-from ansible.module_utils.basic import AnsibleModule
-
-from ..module_utils._common.errors import InvalidInput
-from ..module_utils._common.json_files import read_json, read_json_option, write_json
-from ..module_utils._core.clients.argspec import run
-from ..module_utils._core.findings.entries import MAX_RETURNED
-from ..module_utils._core.findings.validation import validate_document
-from ..module_utils._core.options.connection import ConnectionOptions
-from ..module_utils._core.options.policy import parse_policy, warn_ended_exclusions
-from ..module_utils._hypervisors.guest_detection import GuestDetector, parse_leftover_ids
-from ..module_utils._hypervisors.guests import parse_guests
+from ..module_utils._core.clients.session import CloudTask
+from ..module_utils._hypervisors.guest_detection import detect_guests
 from ..module_utils._hypervisors.hypervisor_cleanup import LeftoverOptions
 
-if t.TYPE_CHECKING:  # pragma: no cover
-    from ..module_utils._core.clients.argspec import Connect
-
-
-def work(module: AnsibleModule, connect: Connect) -> dict[str, t.Any]:
-    """Judge the guests of all hosts, and return the result of the module."""
-    options = module.params
-    answers = _read_answers(options["guests"])
-    guests = []
-    for answer in answers:
-        guests.extend(parse_guests(answer, options["quarantined"]))
-    hosts = [answer["host"] for answer in answers]
-    # Which compute service the guests belong to would be a guess.
-    if len(set(hosts)) < len(hosts):
-        raise InvalidInput(
-            "guests has two results for one host: each needs the name of its own compute service."
-        )
-    # Read before the cloud is: a wrong path should fail at once.
-    earlier_ids = _read_earlier_ids(options["findings"])
-    policy = parse_policy(options)
-    warn_ended_exclusions(module, policy)
-    detector = GuestDetector(connect(), policy)
-    document = detector.detect(guests, hosts, earlier_ids, options["quarantined"])
-    if options["dest"]:
-        write_json(options["dest"], document)
-    return {
-        "changed": False,
-        "summary": document["summary"],
-        "findings": document["findings"][:MAX_RETURNED],
-        "dest": options["dest"],
-    }
-
-
-def _read_answers(guests: list[t.Any]) -> list[dict[str, t.Any]]:
-    """Return what hypervisor_guest_info returned on each host."""
-    answers = [read_json_option("guests", value) for value in guests]
-    if not all(isinstance(answer, dict) for answer in answers):
-        raise InvalidInput(
-            "guests must be what hypervisor_guest_info returned, a dictionary for each host."
-        )
-    return answers
-
-
-def _read_earlier_ids(path: str | None) -> frozenset[str] | None:
-    """Return the ids of what is left over in an earlier result; None without one."""
-    if path is None:
-        return None
-    return parse_leftover_ids(validate_document("guests", read_json(path), path))
-
-
-def main() -> None:
-    argument_spec = {
-        **ConnectionOptions.build_spec(),
+TASK = CloudTask(
+    detect_guests,
+    {
         **LeftoverOptions.build_spec(),
         "guests": {"type": "list", "elements": "raw", "required": True},
         "findings": {"type": "path"},
         "quarantined": {"type": "bool", "default": False},
         "dest": {"type": "path"},
-    }
-    run(AnsibleModule(argument_spec, supports_check_mode=True), work)
+    },
+)
+
+
+def main() -> None:
+    TASK.run_module()
 
 
 if __name__ == "__main__":

@@ -370,61 +370,22 @@ quarantined:
       version_added: 3.0.0
 """
 
-import dataclasses as d
-import socket
-import typing as t
-
-from ansible.module_utils.basic import AnsibleModule
-
-from ..module_utils._common.clock import get_utc_now
-from ..module_utils._common.runner import run_offline
-from ..module_utils._hypervisors.on_host.guest import require_canonical_uuid
-from ..module_utils._hypervisors.on_host.instance_dirs import InstanceDirectories
+from ..module_utils._common.context import Task
+from ..module_utils._hypervisors.on_host.guest import PARTS, read_guests
 from ..module_utils._hypervisors.on_host.options import HypervisorOptions
-from ..module_utils._hypervisors.on_host.virsh import Virsh
 
-PARTS = ["domains", "directories"]
-
-
-def work(module: AnsibleModule) -> dict[str, t.Any]:
-    """Read what the options request, and return the result of the module."""
-    options = module.params
-    uuids = _parse_uuids(options["uuids"])
-    instances = InstanceDirectories.from_options(options)
-    result: dict[str, t.Any] = {
-        "changed": False,
-        "host": socket.gethostname(),
-        "read_at": get_utc_now(),
-        "compute_id": instances.compute_id(),
-        "domains": None,
-        "directories": None,
-        "quarantined": None,
-    }
-    # The directories come first: a guest that starts meanwhile is seen as a domain.
-    if "directories" in options["parts"]:
-        directories = instances.list_directories(uuids)
-        quarantined = instances.list_quarantined(uuids)
-        result["directories"] = [directory.as_dict() for directory in directories]
-        result["quarantined"] = [d.asdict(entry) for entry in quarantined]
-    if "domains" in options["parts"]:
-        domains = Virsh(module).list_domains(uuids)
-        result["domains"] = [domain.as_dict() for domain in domains]
-    return result
-
-
-def _parse_uuids(uuids: list[str] | None) -> list[str] | None:
-    if uuids is None:
-        return None
-    return [require_canonical_uuid(uuid, "uuids") for uuid in uuids]
-
-
-def main() -> None:
-    argument_spec = {
+TASK = Task(
+    read_guests,
+    {
         **HypervisorOptions.build_spec(),
         "parts": {"type": "list", "elements": "str", "choices": PARTS, "default": PARTS},
         "uuids": {"type": "list", "elements": "str"},
-    }
-    run_offline(AnsibleModule(argument_spec, supports_check_mode=True), work)
+    },
+)
+
+
+def main() -> None:
+    TASK.run_module()
 
 
 if __name__ == "__main__":

@@ -126,77 +126,22 @@ migrations:
       sample: ''
 """
 
-import typing as t
+from ..module_utils._core.clients.session import CloudTask
+from ..module_utils._hosts.migrations import list_migrations
 
-from ansible.module_utils.basic import AnsibleModule
-
-from ..module_utils._common.errors import CloudError
-from ..module_utils._common.uuids import require_uuid
-from ..module_utils._core.clients.argspec import run
-from ..module_utils._core.clients.nova import NovaReader
-from ..module_utils._core.facts.services import has_every_cell_answered
-from ..module_utils._core.models.nova import Migration
-from ..module_utils._core.models.snapshot import Answer
-from ..module_utils._core.options.connection import ConnectionOptions
-from ..module_utils._hosts.migrations import describe_migration
-
-if t.TYPE_CHECKING:  # pragma: no cover
-    from ..module_utils._core.clients.argspec import Connect
-
-
-def work(module: AnsibleModule, connect: Connect) -> dict[str, t.Any]:
-    """Return the migrations that the options ask for, newest first."""
-    params = module.params
-    server = None
-    if params["server"]:
-        server = require_uuid(params["server"], "server")
-    nova = NovaReader(connect().compute)
-    answer = _list_migrations(nova, server, params["host"])
-    if not has_every_cell_answered(nova.list_services()):
-        # Nova leaves a dead cell out of its listings without an error.
-        module.warn("A cell is not answering: there may be more migrations than Nova lists.")
-    if answer.value is None:
-        raise CloudError(
-            f"Nova answered {answer.status} to {answer.request}, "
-            "or with more than it lists at once."
-        )
-    rows = [row for row in answer.value if _is_chosen(row, params)]
-    rows.sort(key=lambda row: row.created_at or "", reverse=True)
-    # The age counts to the time of the answer, so that only Nova's clock matters.
-    return {"changed": False, "migrations": [describe_migration(row, answer.at) for row in rows]}
-
-
-def _list_migrations(
-    nova: NovaReader, server: str | None, host: str | None
-) -> Answer[tuple[Migration, ...]]:
-    if server:
-        return nova.list_migrations_of_server(server)
-    if host:
-        return nova.list_migrations_of_host(host)
-    return nova.list_migrations()
-
-
-def _is_chosen(row: Migration, params: dict[str, t.Any]) -> bool:
-    """Return whether a migration matches every option that is set."""
-    # Nova was asked for the server or for the host, and not for both. Asked for a host, it may
-    # take names for the same that differ in case, and does so when nova-compute starts, too.
-    hosts = (row.source_compute, row.dest_compute)
-    if params["server"] and params["host"] and params["host"] not in hosts:
-        return False
-    if params["status"] and row.status not in params["status"]:
-        return False
-    return params["under_way"] in (None, not row.ended)
-
-
-def main() -> None:
-    argument_spec = {
-        **ConnectionOptions.build_spec(),
+TASK = CloudTask(
+    list_migrations,
+    {
         "host": {"type": "str"},
         "server": {"type": "str", "aliases": ["instance_uuid"]},
         "status": {"type": "list", "elements": "str"},
         "under_way": {"type": "bool"},
-    }
-    run(AnsibleModule(argument_spec, supports_check_mode=True), work)
+    },
+)
+
+
+def main() -> None:
+    TASK.run_module()
 
 
 if __name__ == "__main__":

@@ -250,72 +250,12 @@ sources:
       sample: null
 """
 
-import dataclasses as d
-import datetime
-import socket
-import typing as t
+from ..module_utils._common.context import Task
+from ..module_utils._hypervisors.on_host.nova_log import read_complaints
 
-from ansible.module_utils.basic import AnsibleModule
-
-from ..module_utils._common.errors import InvalidInput
-from ..module_utils._common.runner import run_offline
-from ..module_utils._common.times import UTC, parse_duration
-from ..module_utils._hypervisors.on_host.nova_log import Complaints, Source, read_files, read_unit
-
-
-def work(module: AnsibleModule) -> dict[str, t.Any]:
-    """Read the logs, and return the result of the module."""
-    options = module.params
-    if options["max_records"] < 1:
-        raise InvalidInput("max_records must be 1 or more.")
-    complaints = Complaints(
-        options["host"],
-        socket.gethostname(),
-        options["max_records"],
-        _parse_since(options["since"]),
-        UTC if options["utc"] else None,
-    )
-    sources = read_files(options["paths"], complaints)
-    journalctl = module.get_bin_path("journalctl")
-    sources += [read_unit(journalctl, unit, complaints) for unit in options["units"]]
-    _warn_unread(module, sources)
-    if complaints.truncated:
-        module.warn(
-            f"There are more complaints than max_records ({options['max_records']}): "
-            "the others are left out."
-        )
-    return {
-        "changed": False,
-        "records": complaints.records(),
-        "truncated": complaints.truncated,
-        "sources": [d.asdict(source) for source in sources],
-    }
-
-
-def _parse_since(age: str | None) -> datetime.datetime | None:
-    """Return the time from which on lines are read; None for all of them."""
-    if not age:
-        return None
-    try:
-        return datetime.datetime.now(UTC) - datetime.timedelta(seconds=parse_duration(age, "since"))
-    except OverflowError:
-        raise InvalidInput(f"since {age!r} is longer ago than any log.") from None
-
-
-def _warn_unread(module: AnsibleModule, sources: list[Source]) -> None:
-    for source in sources:
-        if source.error:
-            module.warn(source.error)
-    if all(source.error for source in sources):
-        names = ", ".join([*module.params["paths"], *module.params["units"]])
-        module.warn(
-            f"No log was read, because nothing can be read at {names or 'no path and no unit'}: "
-            "check paths and units, and use become."
-        )
-
-
-def main() -> None:
-    argument_spec = {
+TASK = Task(
+    read_complaints,
+    {
         "paths": {
             "type": "list",
             "elements": "path",
@@ -326,8 +266,12 @@ def main() -> None:
         "host": {"type": "str"},
         "utc": {"type": "bool", "default": False},
         "max_records": {"type": "int", "default": 10000},
-    }
-    run_offline(AnsibleModule(argument_spec, supports_check_mode=True), work)
+    },
+)
+
+
+def main() -> None:
+    TASK.run_module()
 
 
 if __name__ == "__main__":

@@ -1233,267 +1233,21 @@ undecided:
   contains: *entry
 """
 
-import dataclasses
-import os
-import typing as t
-from collections.abc import Mapping
-
-from ansible.module_utils.basic import AnsibleModule
-
-from ..module_utils._common.clock import get_utc_now
-from ..module_utils._common.errors import InvalidInput
-from ..module_utils._common.folders import require_private_file
-from ..module_utils._common.json_files import read_json, read_or_put_aside, write_json
-from ..module_utils._common.progress import PROGRESS
-from ..module_utils._core.clients.argspec import run
-from ..module_utils._core.clients.session import Session, get_sdk_version
-from ..module_utils._core.expected.amounts import count_amounts
-from ..module_utils._core.facts.index import SnapshotIndex
-from ..module_utils._core.facts.soundness import list_unmet_requirements
-from ..module_utils._core.findings.document import build_document
-from ..module_utils._core.findings.entries import ENTRY_LISTS, MAX_RETURNED, VersionsDocument
-from ..module_utils._core.findings.memory import build_memory, describe_source, explain_full_reading
-from ..module_utils._core.findings.selection import Selection
-from ..module_utils._core.findings.sightings import (
-    HISTORY_LOST,
-    extract_history,
-    parse_history,
-    parse_min_sightings,
-)
-from ..module_utils._core.judging.engine import judge
-from ..module_utils._core.models.codec import decode, encode
-from ..module_utils._core.models.kinds import get_finding_subject
-from ..module_utils._core.models.memory import Memory, decode_memory, encode_memory
-from ..module_utils._core.models.snapshot import Cloud, Reading, Scope, Snapshot
-from ..module_utils._core.options.connection import ConnectionOptions
-from ..module_utils._core.options.guest_devices import GuestOptions, read_guests
-from ..module_utils._core.options.policy import (
-    Policy,
-    PolicyOptions,
-    find_absent_allocators,
-    parse_policy,
-    warn_ended_exclusions,
-)
+from ..module_utils._core.clients.session import CloudTask
+from ..module_utils._core.options.guest_devices import GuestOptions
+from ..module_utils._core.options.policy import PolicyOptions
 from ..module_utils._core.options.run import (
     MemoryOptions,
     ProgressFileOptions,
     SightingOptions,
     StageOptions,
 )
-from ..module_utils._core.options.scope import ScopeOptions, parse_scope
-from ..module_utils._core.reading.candidates import check_named_consumers
-from ..module_utils._core.reading.host_groups import (
-    CellHosts,
-    parse_cell_hosts,
-    resolve_host_groups,
-    resolve_projects,
-)
-from ..module_utils._core.reading.incremental import FullReadingNeeded, IncrementalCollector
-from ..module_utils._core.reading.others import add_surroundings
-from ..module_utils._core.run.folder import DETECTED, stage_of_run
+from ..module_utils._core.options.scope import ScopeOptions
+from ..module_utils._core.stages.detect import detect
 
-if t.TYPE_CHECKING:  # pragma: no cover
-    from ..module_utils._core.clients.argspec import Connect
-
-
-@stage_of_run(DETECTED)
-def work(module: AnsibleModule, connect: Connect) -> dict[str, t.Any]:
-    options = module.params
-    PROGRESS.keep_in(options["progress_path"])
-    policy, scope = parse_policy(options), parse_scope(options)
-    guests, cell_hosts = read_guests(options["guests"]), parse_cell_hosts(options)
-    full_every = _parse_memory_options(options)
-    # These are checked before the cloud is read, which takes long.
-    min_sightings = parse_min_sightings(options, options["state"] or options["dest"])
-    selection = Selection(options["select"]) if options["select"] else None
-    if options["snapshot_src"]:
-        snapshot = _load_snapshot(options, scope)
-        # Exclusions that have ended since were in force when the snapshot was taken.
-        policy = parse_policy(options, snapshot.finished_at)
-    else:
-        snapshot = _read_cloud(module, connect, scope, cell_hosts, policy, full_every)
-    policy = dataclasses.replace(policy, guests=guests)
-    # Kept before it is judged, so that a fault of a rule can be examined.
-    if options["snapshot_dest"]:
-        write_json(options["snapshot_dest"], encode(snapshot))
-    dest, state = options["dest"], options["state"]
-    # How often it has seen a finding decides what is changed.
-    if state:
-        require_private_file(state)
-    # Read before dest is written, which may be the same file.
-    history = read_or_put_aside(state or dest, parse_history, HISTORY_LOST, module.warn)
-    if not (options["allow_unknown_consumers"] or options["snapshot_src"]):
-        seen_before = set(map(get_finding_subject, history.first_seen)) if history else set()
-        check_named_consumers(snapshot, seen_before)
-    # The index is expensive for a large cloud: it is built once for the rules and the document.
-    index = SnapshotIndex(snapshot)
-    findings = judge(index, policy)
-    versions = _list_versions(module)
-    amounts = count_amounts(index, policy)
-    document = build_document(index, findings, selection, history, min_sightings, versions, amounts)
-    # Written in check mode too: detection changes nothing.
-    if dest:
-        write_json(dest, document)
-    if state:
-        write_json(state, extract_history(document))
-    if _writes_memory(options, scope):
-        _write_memory(module, build_memory(index, findings))
-    _warn_about_policy(module, policy, index)
-    # Most likely a typo in the expression, which would otherwise end in an empty plan.
-    if selection and not any(entry["selected"] for entry in document["findings"]):
-        module.warn("select returns none of the findings, so nothing may be changed.")
-    result = {
-        "changed": False,
-        "versions": versions,
-        "finished_at": document["finished_at"],
-        "summary": document["summary"],
-    }
-    for key in ENTRY_LISTS:
-        result[key] = document[key][:MAX_RETURNED]
-    if dest:
-        result["dest"] = dest
-    return result
-
-
-def _list_versions(module: AnsibleModule) -> VersionsDocument:
-    # AnsibleModule gets the attribute from its arguments.
-    core = str(getattr(module, "ansible_version", ""))
-    return {
-        "collection": module.params["collection_version"],
-        # A module that Ansible did not start has this one.
-        "ansible_core": "" if core == "0.0" else core,
-        "openstacksdk": get_sdk_version(),
-    }
-
-
-def _parse_memory_options(options: Mapping[str, t.Any]) -> int:
-    """Return after how many seconds a full reading is due.
-
-    Raises InvalidInput when it is not a duration, or when there is no file for the memory alone.
-    """
-    full_every: int = MemoryOptions.full_every.parse(options["full_every"])
-    if options["mode"] == "incremental" and not options["memory"]:
-        raise InvalidInput(
-            "mode=incremental needs a file that keeps the last reading: set memory to a path that "
-            "is not removed between runs."
-        )
-    for name in ("dest", "state", "snapshot_dest", "snapshot_src"):
-        if options["memory"] and options["memory"] == options[name]:
-            raise InvalidInput(f"memory and {name} are the same file: give memory one of its own.")
-    return full_every
-
-
-def _load_snapshot(options: Mapping[str, t.Any], scope: Scope) -> Snapshot:
-    """Return the snapshot in the file of `snapshot_src`.
-
-    Raises InvalidInput when it should be narrowed.
-    """
-    # What was not read cannot be judged, and what was read belongs together.
-    if scope != Scope() or options["mode"] == "incremental":
-        raise InvalidInput(
-            "snapshot_src is judged as it was read: it cannot be combined with hosts, consumers, "
-            "projects, aggregates, availability_zones, cells, kinds, mode or shard."
-        )
-    return decode(read_json(options["snapshot_src"]))
-
-
-def _read_cloud(
-    module: AnsibleModule,
-    connect: Connect,
-    scope: Scope,
-    cell_hosts: CellHosts,
-    policy: Policy,
-    full_every: int,
-) -> Snapshot:
-    session = connect()
-    scope = resolve_projects(session, scope, module.warn)
-    scope = resolve_host_groups(session, scope, cell_hosts, module.warn)
-    session.require_one_clock()
-    # Older services prove less: said before the reading, which takes long.
-    for sentence in list_unmet_requirements(session.cloud):
-        module.warn(str(sentence))
-    snapshot = _read_allocations(module, session, scope, policy, full_every)
-    return add_surroundings(session, snapshot)
-
-
-def _read_allocations(
-    module: AnsibleModule, session: Session, scope: Scope, policy: Policy, full_every: int
-) -> Snapshot:
-    collector = IncrementalCollector(session, policy.pci_aliases)
-    if module.params["mode"] != "incremental":
-        return collector.collect(scope)
-    try:
-        memory = _recall(module, session.cloud, scope, full_every)
-        return collector.collect_changes(scope, memory)
-    except FullReadingNeeded as reason:
-        snapshot = collector.collect(scope)
-        return dataclasses.replace(snapshot, reading=Reading(why_full=str(reason)))
-
-
-def _recall(module: AnsibleModule, cloud: Cloud, scope: Scope, full_every: int) -> Memory:
-    """Return what the file of `memory` remembers of the last reading.
-
-    Raises FullReadingNeeded when it says nothing about what has to be read now.
-    """
-    path = module.params["memory"]
-    if not os.path.isfile(path):
-        raise FullReadingNeeded(f"There is no file {path} yet that remembers a reading.")
-    memory = _read_memory(module)
-    if memory is None:
-        raise FullReadingNeeded(f"{path} could not be used.")
-    reason = explain_full_reading(memory, describe_source(cloud, scope), get_utc_now(), full_every)
-    if reason:
-        raise FullReadingNeeded(reason)
-    return memory
-
-
-def _read_memory(module: AnsibleModule) -> Memory | None:
-    """Return the memory in its file; None without one. Any other file is put aside."""
-    path, lost = module.params["memory"], "Everything is read again."
-    return read_or_put_aside(path, lambda contents, _: decode_memory(contents), lost, module.warn)
-
-
-def _writes_memory(options: Mapping[str, t.Any], scope: Scope) -> bool:
-    """Return whether the file `memory` is to be written after this reading."""
-    path = options["memory"]
-    if not path or options["snapshot_src"]:
-        return False
-    if scope.is_limited_to_hosts:
-        return False
-    # Nobody asked for the file who never reads incrementally.
-    return options["mode"] == "incremental" or os.path.isfile(path)
-
-
-def _write_memory(module: AnsibleModule, memory: Memory | None) -> None:
-    # After an unsound reading the older memory stays: what changed since then is read again.
-    if memory is None:
-        return
-    # A file that is no memory is not overwritten. An incremental reading has read it already.
-    if module.params["mode"] != "incremental":
-        _read_memory(module)
-    write_json(module.params["memory"], encode_memory(memory), compact=True)
-
-
-def _warn_about_policy(module: AnsibleModule, policy: Policy, index: SnapshotIndex) -> None:
-    """Warn about options that have no effect, or none any more."""
-    warn_ended_exclusions(module, policy)
-    # A typo in a name would leave it without effect, and nobody would notice.
-    for name in find_absent_allocators(policy, index.snapshot.cloud):
-        module.warn(
-            f"ignore_allocators names {name}, which the service catalogue of this cloud does not "
-            "have."
-        )
-    # Such a name may be misspelt, and then the provider that was meant is not excluded at all.
-    for name in index.list_unknown_names(policy.exclude_providers):
-        module.warn(
-            f"exclude_providers names {name}, which is neither a resource provider nor a host of "
-            "this cloud: nothing is excluded by it."
-        )
-
-
-def build_argument_spec() -> dict[str, dict[str, t.Any]]:
-    return {
-        **ConnectionOptions.build_spec(),
+TASK = CloudTask(
+    detect,
+    {
         **ProgressFileOptions.build_spec(),
         **PolicyOptions.build_spec(),
         **GuestOptions.build_spec(),
@@ -1510,11 +1264,12 @@ def build_argument_spec() -> dict[str, dict[str, t.Any]]:
         "collection_version": {"type": "str", "default": ""},
         "snapshot_dest": {"type": "path"},
         "snapshot_src": {"type": "path"},
-    }
+    },
+)
 
 
 def main() -> None:
-    run(AnsibleModule(build_argument_spec(), supports_check_mode=True), work)
+    TASK.run_module()
 
 
 if __name__ == "__main__":

@@ -258,145 +258,14 @@ output_lost:
   version_added: 2.0.0
 """
 
-import collections
-import typing as t
-from collections.abc import Mapping
-
-from ansible.module_utils.basic import AnsibleModule
-
-from ..module_utils._common.errors import BreakerTripped, InvalidInput
-from ..module_utils._common.folders import require_private_folder
-from ..module_utils._common.json_files import read_json, read_json_option, write_json
-from ..module_utils._common.runner import run_offline
-from ..module_utils._core.changes.durability import describe_loss, find_loss
-from ..module_utils._core.models.change import build_diff
-from ..module_utils._core.models.placement import sum_amounts
+from ..module_utils._common.context import Task
 from ..module_utils._core.options.run import LimitOptions, RemediationOptions, StageOptions
-from ..module_utils._core.plan.limits import parse_limits
-from ..module_utils._core.plan.plan import SCOPE_NAMES, Plan, check_scope, list_servers_to_heal
-from ..module_utils._core.run.folder import PLANNED, require_detection, stage_of_run
-from ..module_utils._core.run.pack import pack_files, read_packed_plan
+from ..module_utils._core.plan.plan import SCOPE_NAMES
+from ..module_utils._core.stages.plan import make_plan
 
-
-@stage_of_run(PLANNED)
-def work(module: AnsibleModule) -> dict[str, t.Any]:
-    folder = module.params["output_dir"]
-    if folder is not None:
-        require_private_folder(folder)
-    result = _make_plan(module)
-    if folder is None:
-        return result
-    result["output_lost"] = ""
-    # Without changes there is no journal, and after a failure none of them is made.
-    if result["changes"] == 0 or result.get("failed"):
-        return result
-    return _check_output_dir(module, result)
-
-
-def _check_output_dir(module: AnsibleModule, result: dict[str, t.Any]) -> dict[str, t.Any]:
-    """Return the result with what it has to say about a folder that does not outlive the job."""
-    path = module.params["output_dir"]
-    reason = find_loss(path)
-    if not reason:
-        return result
-    sentence = describe_loss(path, reason, result["changes"])
-    # In check mode nothing is changed, and so there is no journal.
-    if not module.check_mode:
-        module.warn(sentence)
-    return {**result, "output_lost": sentence}
-
-
-def _make_plan(module: AnsibleModule) -> dict[str, t.Any]:
-    options = module.params
-    # Nova makes these changes itself: there is no plan of ours for them.
-    if options["heal"]:
-        return _plan_healing(module)
-    if options["plan"] is None:
-        findings = read_json(options["findings"])
-        require_detection(module, findings)
-        check_scope(findings, options["scope"] or {})
-        plan = Plan.from_findings(findings, options["kinds"])
-        return _return_plan(module, plan, options["dest"])
-    if options["findings"]:
-        raise InvalidInput(
-            "findings and plan are both set, and the plan contains its documents: set one of them."
-        )
-    path = options["dest"]
-    packed = read_packed_plan(options["plan"])
-    if packed is not None:
-        plan = Plan.parse(packed)
-        # The job that made it may have been allowed to change other kinds than this one.
-        plan.check_kinds(options["kinds"])
-        return _return_plan(module, plan, path)
-    plan = Plan.parse(read_json_option("plan", options["plan"]))
-    # The plan stays where it is unless dest asks for a copy.
-    if path is None and isinstance(options["plan"], str):
-        path = options["plan"]
-    return _return_plan(module, plan, path)
-
-
-def _plan_healing(module: AnsibleModule) -> dict[str, t.Any]:
-    """Return the servers that Nova is to heal."""
-    if module.params["plan"] is not None:
-        raise InvalidInput(
-            "heal needs findings and no plan, because nova-manage decides what to write."
-        )
-    findings = read_json(module.params["findings"])
-    result: dict[str, t.Any] = {
-        "changed": False,
-        "plan": None,
-        "check_mode": module.check_mode,
-    }
-    try:
-        servers = list_servers_to_heal(findings, parse_limits(module.params))
-    except BreakerTripped as error:
-        # The servers are not named, so that nothing can heal them.
-        return {**result, "changes": error.count, "failed": True, "msg": str(error)}
-    return {**result, "changes": len(servers), "servers": servers}
-
-
-def _return_plan(module: AnsibleModule, plan: Plan, path: str | None) -> dict[str, t.Any]:
-    """Write the plan, check its limits and return what the module returns."""
-    document = plan.as_dict()
-    # Written before the limits are checked, so that a plan that exceeds them can be read.
-    if module.params["dest"]:
-        write_json(module.params["dest"], document)
-    changes = [step.change for step in plan.all_steps]
-    result: dict[str, t.Any] = {
-        "changed": False,
-        "plan": path,
-        "changes": len(changes),
-        "packed": pack_files({"plan": document}),
-    }
-    if not result["packed"]:
-        module.warn(
-            f"The plan is too long to be passed to other jobs: apply {path or 'it in one job'}, or "
-            "lower orphan_cleanup_max_changes."
-        )
-    try:
-        plan.check_limits(parse_limits(module.params))
-    except BreakerTripped as error:
-        # The plan is returned as well: it shows what exceeds the limit.
-        return {**result, "failed": True, "msg": str(error)}
-    # Added up over all consumers, for a reader who asks what the whole plan is worth.
-    freed: list[Mapping[str, int]] = []
-    taken: list[Mapping[str, int]] = []
-    for change in changes:
-        freed += change.frees.values()
-        taken += change.allocates.values()
-    result["actions"] = dict(collections.Counter(change.action for change in changes))
-    result["frees"] = sum_amounts(freed)
-    result["claims"] = sum_amounts(taken)
-    if module._diff:
-        result["diff"] = build_diff(changes)
-    return result
-
-
-REQUIRED_ONE_OF = [("findings", "plan")]
-
-
-def build_argument_spec() -> dict[str, dict[str, t.Any]]:
-    return {
+TASK = Task(
+    make_plan,
+    {
         **LimitOptions.build_spec(),
         **StageOptions.build_spec(),
         "findings": {"type": "path"},
@@ -411,14 +280,13 @@ def build_argument_spec() -> dict[str, dict[str, t.Any]]:
         "output_dir": {"type": "path"},
         # The action plugin shows it.
         "show": {"type": "bool", "default": False},
-    }
+    },
+    required_one_of=[("findings", "plan")],
+)
 
 
 def main() -> None:
-    module = AnsibleModule(
-        build_argument_spec(), supports_check_mode=True, required_one_of=REQUIRED_ONE_OF
-    )
-    run_offline(module, work)
+    TASK.run_module()
 
 
 if __name__ == "__main__":

@@ -331,127 +331,20 @@ versions:
       sample: 4.22.0
 """
 
-import contextlib
-import dataclasses as d
-import os
-import typing as t
-
-from ansible.module_utils.basic import AnsibleModule
-
-from ..module_utils._common.errors import InvalidInput
-from ..module_utils._common.folders import require_private_file, require_private_folder
-from ..module_utils._common.json_files import read_json_option
-from ..module_utils._common.progress import PROGRESS
-from ..module_utils._core.changes.group_check import GroupCheck
-from ..module_utils._core.changes.journal import Journal, read_journal
-from ..module_utils._core.changes.outcomes import conclude_run, count_outcomes
-from ..module_utils._core.changes.provider_trees import TreeRemover
-from ..module_utils._core.changes.remediation import OUTCOMES, Remediation
-from ..module_utils._core.clients.allocation_writer import AllocationWriter
-from ..module_utils._core.clients.argspec import run
-from ..module_utils._core.clients.session import get_sdk_version
-from ..module_utils._core.models.change import build_diff
-from ..module_utils._core.models.outcomes import FAILED
-from ..module_utils._core.options.connection import ConnectionOptions
-from ..module_utils._core.options.guest_devices import GuestOptions, read_guests
-from ..module_utils._core.options.policy import PolicyOptions, parse_policy, warn_ended_exclusions
+from ..module_utils._core.clients.session import CloudTask
+from ..module_utils._core.options.guest_devices import GuestOptions
+from ..module_utils._core.options.policy import PolicyOptions
 from ..module_utils._core.options.run import (
     FailureOptions,
     LimitOptions,
     ProgressFileOptions,
     StageOptions,
 )
-from ..module_utils._core.plan.limits import parse_limits
-from ..module_utils._core.plan.plan import Plan, check_cloud
-from ..module_utils._core.reading.renewal import RenewingCollector
-from ..module_utils._core.run.folder import REMEDIATED, find_plan, note, stage_of_run
-from ..module_utils._core.run.lock import acquire_lock
-from ..module_utils._core.run.pack import pack_files, read_packed_plan
-from ..module_utils._core.run.signals import watch_for_stop
+from ..module_utils._core.stages.remediate import remediate
 
-if t.TYPE_CHECKING:  # pragma: no cover
-    from ..module_utils._core.clients.argspec import Connect
-
-
-@stage_of_run(REMEDIATED)
-def work(module: AnsibleModule, connect: Connect) -> dict[str, t.Any]:
-    """Make the changes of the plan, and return the outcome of each."""
-    params = module.params
-    policy = d.replace(parse_policy(params), guests=read_guests(params["guests"]))
-    PROGRESS.keep_in(params["progress_path"])
-    require_private_folder(params["output_dir"])
-    path = os.path.join(params["output_dir"], "remediation.json")
-    # The file of an earlier run must not be taken for that of this one, should this one not get to
-    # its end.
-    with contextlib.suppress(OSError):
-        os.unlink(path)
-    max_failures = FailureOptions.max_failures.parse(params["max_failures"])
-    # An exclusion that has ended protects nothing any more.
-    warn_ended_exclusions(module, policy)
-    plan = _read_plan(params["plan"] or find_plan(module))
-    session = connect()
-    # These two need no request about any consumer, so they come before the lock.
-    check_cloud(plan, session.cloud)
-    plan.check_limits(parse_limits(params))
-    endpoint = session.placement.endpoint
-    # Without a journal nothing below can write.
-    journal = None if module.check_mode else Journal(params["output_dir"], endpoint)
-    if journal:
-        note(module, REMEDIATED, journal=journal.path)
-    with (
-        watch_for_stop() as stopped,
-        acquire_lock(endpoint, params["lock_timeout"], stopped, journal is not None),
-    ):
-        writer = AllocationWriter(session.placement)
-        group_check = GroupCheck.read(session, plan.groups)
-        reading = RenewingCollector(session, policy.pci_aliases)
-        remediation = Remediation(reading, policy, writer, journal, max_failures, group_check)
-        outcomes = remediation.run(plan.steps, stopped) if plan.steps else []
-        # A tree can be deleted only after the changes before have emptied it.
-        remover = TreeRemover(session, policy, journal, max_failures, group_check)
-        outcomes += remover.remove_trees(plan.removals, stopped, count_outcomes(outcomes, FAILED))
-        why_stopped = stopped()
-
-    result = conclude_run(outcomes, OUTCOMES, journal, why_stopped, path, "made")
-    result["remediation"] = path
-    result["versions"] = {"openstacksdk": get_sdk_version()}
-    result["packed"] = _pack_journal(module, result["journal"])
-    if module._diff:
-        result["diff"] = build_diff(outcome.step.change for outcome in outcomes if outcome.changed)
-    return result
-
-
-def _read_plan(value: t.Any) -> Plan:
-    document = read_packed_plan(value)
-    if document is None:
-        document = read_json_option("plan", value)
-        if isinstance(value, str):
-            require_private_file(value)
-    return Plan.parse(document)
-
-
-def _pack_journal(module: AnsibleModule, path: str | None) -> str:
-    """Return the journal as following jobs get it, empty if there is none."""
-    if path is None:
-        return ""
-    try:
-        records, _torn = read_journal(path)
-    except InvalidInput as error:
-        # What the run has changed must be reported all the same.
-        module.warn(f"The journal cannot be passed on to other jobs. {error}")
-        return ""
-    packed = pack_files({"journal": records})
-    if not packed:
-        module.warn(
-            f"The journal is too long to be passed on to other jobs: keep {path}, "
-            "because nothing can be restored without it."
-        )
-    return packed
-
-
-def build_argument_spec() -> dict[str, dict[str, t.Any]]:
-    return {
-        **ConnectionOptions.build_spec(),
+TASK = CloudTask(
+    remediate,
+    {
         **ProgressFileOptions.build_spec(),
         **PolicyOptions.build_spec(),
         **GuestOptions.build_spec(),
@@ -464,14 +357,13 @@ def build_argument_spec() -> dict[str, dict[str, t.Any]]:
         # The action plugin does what these ask for.
         "export_journal": {"type": "bool", "default": False},
         "export_host": {"type": "str", "default": ""},
-    }
+    },
+    required_one_of=[("plan", "run")],
+)
 
 
 def main() -> None:
-    module = AnsibleModule(
-        build_argument_spec(), supports_check_mode=True, required_one_of=[("plan", "run")]
-    )
-    run(module, work)
+    TASK.run_module()
 
 
 if __name__ == "__main__":

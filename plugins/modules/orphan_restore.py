@@ -429,110 +429,19 @@ journal:
   sample: /var/lib/placement/journal-2026-11-20T050607Z-4712.jsonl
 """
 
-import os
-import typing as t
-
-from ansible.module_utils.basic import AnsibleModule
-
-from ..module_utils._common.folders import require_private_folder
-from ..module_utils._common.progress import PROGRESS
-from ..module_utils._common.uuids import require_uuid
-from ..module_utils._core.changes.journal import Journal
-from ..module_utils._core.changes.outcomes import conclude_run
-from ..module_utils._core.changes.records import find_deleted_providers, read_restorable
-from ..module_utils._core.changes.restore import OUTCOMES, RestoreCheck, find_restore_steps, restore
-from ..module_utils._core.changes.tree_restore import TreeRestorer
-from ..module_utils._core.clients.allocation_writer import AllocationWriter
-from ..module_utils._core.clients.argspec import run
-from ..module_utils._core.clients.nova import NovaReader
-from ..module_utils._core.clients.placement import PlacementReader
-from ..module_utils._core.models.change import build_diff
-from ..module_utils._core.options.connection import ConnectionOptions
-from ..module_utils._core.options.policy import (
-    ExclusionOptions,
-    parse_policy,
-    warn_ended_exclusions,
-)
+from ..module_utils._core.clients.session import CloudTask
+from ..module_utils._core.options.policy import ExclusionOptions
 from ..module_utils._core.options.run import (
     FailureOptions,
     LimitOptions,
     ProgressFileOptions,
     StageOptions,
 )
-from ..module_utils._core.plan.limits import MAX_SHARE_APPLIES_ABOVE, parse_limits
-from ..module_utils._core.run.folder import RESTORED, note, stage_of_run
-from ..module_utils._core.run.lock import acquire_lock
-from ..module_utils._core.run.signals import watch_for_stop
+from ..module_utils._core.stages.restore import restore_journal
 
-if t.TYPE_CHECKING:  # pragma: no cover
-    from ..module_utils._core.clients.argspec import Connect
-
-
-@stage_of_run(RESTORED)
-def work(module: AnsibleModule, connect: Connect) -> dict[str, t.Any]:
-    """Restore what the journal says was removed, and return the outcome of each change."""
-    params, max_failures = (
-        module.params,
-        FailureOptions.max_failures.parse(module.params["max_failures"]),
-    )
-    limits = parse_limits(params)
-    policy = parse_policy({name: params[name] for name in ExclusionOptions.list_options()})
-    warn_ended_exclusions(module, policy)
-    PROGRESS.keep_in(params["progress_path"])
-    require_private_folder(params["output_dir"])
-    # Checked before the journal is read: a wrong option should fail at once.
-    consumers = [require_uuid(text, "consumers:") for text in params["consumers"]]
-    # A torn last line is normal after a power cut: its write was never sent.
-    records, torn = read_restorable(params["journal"])
-    session = connect()
-    placement = session.placement
-    reader = PlacementReader(placement)
-    steps = find_restore_steps(records, placement.endpoint, consumers, params["providers"])
-    # A fraction of those that were named says nothing, and neither does one of few.
-    is_exempt = consumers or params["providers"] or len(steps) <= MAX_SHARE_APPLIES_ABOVE
-    # What was removed counts too, or the undo of a cleanup would exceed the limit that this had.
-    subjects = {step.subject for step in steps}
-    limits.check_count(len(steps), None if is_exempt else reader.count_consumers(subjects), None)
-    # All of them, also when only consumers are restored: it explains missing providers.
-    deleted = find_deleted_providers(records, placement.endpoint)
-    # Without a journal nothing below can write.
-    journal = None if module.check_mode else Journal(params["output_dir"], placement.endpoint)
-    if journal:
-        note(module, RESTORED, journal=journal.path)
-    with (
-        watch_for_stop() as stopped,
-        acquire_lock(placement.endpoint, params["lock_timeout"], stopped, journal is not None),
-    ):
-        done = restore(
-            steps,
-            reader,
-            AllocationWriter(placement),
-            RestoreCheck(NovaReader(session.compute), policy),
-            TreeRestorer(placement, session.compute, journal),
-            deleted,
-            journal,
-            stopped,
-            max_failures,
-        )
-        why_stopped = stopped()
-    if torn:
-        module.warn(
-            "The last line of the journal is torn. "
-            "Its change was not sent to Placement, so the line is ignored."
-        )
-
-    path = os.path.join(params["output_dir"], "restoration.json")
-    result = conclude_run(done, OUTCOMES, journal, why_stopped, path, "restored")
-    result["restoration"] = path
-    result["torn"] = torn
-    if module._diff:
-        result["diff"] = build_diff(entry.write for entry in done if entry.changed and entry.write)
-    return result
-
-
-def main() -> None:
-    argument_spec = {
-        **ConnectionOptions.build_spec(),
+TASK = CloudTask(
+    restore_journal,
+    {
         **ProgressFileOptions.build_spec(),
         **ExclusionOptions.build_spec(),
         **LimitOptions.build_spec(),
@@ -545,8 +454,12 @@ def main() -> None:
         "lock_timeout": {"type": "int", "default": 300},
         # The action plugin shows it.
         "show": {"type": "bool", "default": False},
-    }
-    run(AnsibleModule(argument_spec, supports_check_mode=True), work)
+    },
+)
+
+
+def main() -> None:
+    TASK.run_module()
 
 
 if __name__ == "__main__":

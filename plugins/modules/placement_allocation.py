@@ -265,112 +265,32 @@ allocations:
             DISK_GB: 10
 """
 
-import typing as t
-from collections.abc import Sequence
+from ..module_utils._core.clients.session import CloudTask
+from ..module_utils._core.resources.allocation_writes import write_allocations
 
-from ansible.module_utils.basic import AnsibleModule
-
-from ..module_utils._common.errors import CloudError, InvalidInput
-from ..module_utils._common.uuids import require_uuid
-from ..module_utils._core.clients.allocation_writer import AllocationWriter
-from ..module_utils._core.clients.argspec import run
-from ..module_utils._core.clients.placement import PlacementReader
-from ..module_utils._core.models.change import Change, build_body, build_diff
-from ..module_utils._core.models.placement import Allocation
-from ..module_utils._core.options.connection import ConnectionOptions
-from ..module_utils._core.resources.allocations import (
-    check_generation,
-    describe_allocation,
-    remove_resources,
-    set_resources,
+_SINGLE: dict[str, dict[str, object]] = {
+    "consumer": {"type": "str", "aliases": ["consumer_uuid"]},
+    "state": {"type": "str", "choices": ["present", "absent"], "default": "present"},
+    "resources": {"type": "dict"},
+    "project": {"type": "str", "aliases": ["project_id"]},
+    "user": {"type": "str", "aliases": ["user_id"]},
+    "consumer_type": {"type": "str"},
+    "resource_provider": {"type": "list", "elements": "str"},
+    "resource_classes": {"type": "list", "elements": "str"},
+    "consumer_generation": {"type": "int"},
+}
+_OF_SEVERAL = {**_SINGLE, "consumer": {**_SINGLE["consumer"], "required": True}}
+TASK = CloudTask(
+    write_allocations,
+    {**_SINGLE, "allocations": {"type": "list", "elements": "dict", "options": _OF_SEVERAL}},
+    required_one_of=[("consumer", "allocations")],
+    # state has a default, so it is always set.
+    mutually_exclusive=[("allocations", option) for option in _SINGLE if option != "state"],
 )
-
-if t.TYPE_CHECKING:  # pragma: no cover
-    from ..module_utils._core.clients.argspec import Connect
-
-TARGETS = {"present": set_resources, "absent": remove_resources}
-
-
-def work(module: AnsibleModule, connect: Connect) -> dict[str, t.Any]:
-    """Make the allocations of consumers what the options say."""
-    entries = module.params["allocations"]
-    if entries is None:
-        entries = [module.params]
-    consumers = [require_uuid(entry["consumer"], "consumer") for entry in entries]
-    # The second entry of a consumer would be checked against what the first has not written yet.
-    _check_distinct(consumers)
-    api = connect().placement
-    # Placement would refuse it only at the write, after those of earlier entries.
-    if any(entry["consumer_type"] for entry in entries) and api.newest < (1, 38):
-        raise InvalidInput(
-            f"consumer_type needs Placement 1.38 or newer, and {api.endpoint} is older."
-        )
-    placement, writer = PlacementReader(api), AllocationWriter(api)
-    providers = placement.list_providers()
-    # Nothing is written before all consumers have been read and checked.
-    steps = []
-    for consumer, entry in zip(consumers, entries, strict=True):
-        current = t.cast(Allocation, placement.get_allocation(consumer).value)
-        target = TARGETS[entry["state"]](current, entry, providers)
-        # A consumer that has its target already is right, whatever its generation.
-        change = Change(consumer, current.generation, build_body(current), build_body(target))
-        if change.before != change.after:
-            check_generation(current, entry["consumer_generation"])
-        steps.append((target, change))
-
-    result: dict[str, t.Any] = {"changed": False, "allocations": []}
-    for target, change in steps:
-        changed = change.before != change.after
-        if changed and not module.check_mode:
-            try:
-                writer.replace(change)
-            except CloudError as error:
-                # The consumers before this one are written, and must be reported.
-                return {**result, "failed": True, "msg": str(error)}
-        result["changed"] |= changed
-        result["allocations"].append({**describe_allocation(target, providers), "changed": changed})
-    if module._diff:
-        result["diff"] = build_diff(change for _target, change in steps)
-    return result
-
-
-def _check_distinct(consumers: Sequence[str]) -> None:
-    repeated = {consumer for consumer in consumers if consumers.count(consumer) > 1}
-    if repeated:
-        raise InvalidInput(
-            f"allocations has consumer {', '.join(sorted(repeated))} more than once: combine its "
-            "entries into one."
-        )
 
 
 def main() -> None:
-    single: dict[str, dict[str, t.Any]] = {
-        "consumer": {"type": "str", "aliases": ["consumer_uuid"]},
-        "state": {"type": "str", "choices": ["present", "absent"], "default": "present"},
-        "resources": {"type": "dict"},
-        "project": {"type": "str", "aliases": ["project_id"]},
-        "user": {"type": "str", "aliases": ["user_id"]},
-        "consumer_type": {"type": "str"},
-        "resource_provider": {"type": "list", "elements": "str"},
-        "resource_classes": {"type": "list", "elements": "str"},
-        "consumer_generation": {"type": "int"},
-    }
-    several = {
-        "type": "list",
-        "elements": "dict",
-        "options": {**single, "consumer": {**single["consumer"], "required": True}},
-    }
-    # state has a default, so it is always set.
-    exclusive = [option for option in single if option != "state"]
-    run(
-        AnsibleModule(
-            {**ConnectionOptions.build_spec(), **single, "allocations": several},
-            supports_check_mode=True,
-            required_one_of=[("consumer", "allocations")],
-            mutually_exclusive=[("allocations", option) for option in exclusive],
-        ),
-        work,
-    )
+    TASK.run_module()
 
 
 if __name__ == "__main__":

@@ -137,26 +137,19 @@ allocations:
 
 import typing as t
 
-from ansible.module_utils.basic import AnsibleModule
-
 from ..module_utils._common.errors import InvalidInput
 from ..module_utils._common.text import suggest_names, summarize_names
 from ..module_utils._common.uuids import require_uuid
-from ..module_utils._core.clients.argspec import run
 from ..module_utils._core.clients.placement import PlacementReader
-from ..module_utils._core.options.connection import ConnectionOptions
-from ..module_utils._core.resources.allocations import describe_allocation
-from ..module_utils._core.resources.providers import find_unknown_names
-
-if t.TYPE_CHECKING:  # pragma: no cover
-    from ..module_utils._core.clients.argspec import Connect
+from ..module_utils._core.clients.session import CloudContext, CloudTask
+from ..module_utils._core.resources.allocations import describe_allocation, find_unknown_names
 
 
-def work(module: AnsibleModule, connect: Connect) -> dict[str, t.Any]:
+def read(context: CloudContext) -> dict[str, t.Any]:
     """Return the allocations that the options select."""
-    uuids, names = module.params["consumer"], module.params["resource_provider"]
+    uuids, names = context.options["consumer"], context.options["resource_provider"]
     consumers = {require_uuid(uuid, "consumer") for uuid in uuids or ()}
-    placement = PlacementReader(connect().placement)
+    placement = PlacementReader(context.connect().placement)
     providers = placement.list_providers()
     unknown = find_unknown_names(names or (), providers)
     if unknown:
@@ -166,15 +159,10 @@ def work(module: AnsibleModule, connect: Connect) -> dict[str, t.Any]:
             f"{suggest_names(unknown[0], labels)}".rstrip()
         )
     if uuids is None or names is not None:
-        searched = providers
-        if names is not None:
-            searched = placement.list_providers_in_trees(names)
-        consumers_there = set(placement.list_allocations_on_providers(searched))
-        if uuids is None:
-            consumers = consumers_there
-        else:
-            # Both options were given: the consumer must be on one of these trees.
-            consumers &= consumers_there
+        searched = providers if names is None else placement.list_providers_in_trees(names)
+        there = set(placement.list_allocations_on_providers(searched))
+        # With both options, the consumer must be on one of these trees.
+        consumers = there if uuids is None else consumers & there
     allocations = placement.get_allocations(sorted(consumers))
     return {
         "changed": False,
@@ -182,13 +170,17 @@ def work(module: AnsibleModule, connect: Connect) -> dict[str, t.Any]:
     }
 
 
-def main() -> None:
-    argument_spec = {
-        **ConnectionOptions.build_spec(),
+TASK = CloudTask(
+    read,
+    {
         "consumer": {"type": "list", "elements": "str", "aliases": ["consumer_uuid"]},
         "resource_provider": {"type": "list", "elements": "str"},
-    }
-    run(AnsibleModule(argument_spec, supports_check_mode=True), work)
+    },
+)
+
+
+def main() -> None:
+    TASK.run_module()
 
 
 if __name__ == "__main__":

@@ -211,21 +211,15 @@ unknown:
 
 import typing as t
 
-from ansible.module_utils.basic import AnsibleModule
-
-from ..module_utils._core.clients.argspec import run
 from ..module_utils._core.clients.placement import PARTS, PlacementReader
-from ..module_utils._core.options.connection import ConnectionOptions
-from ..module_utils._core.resources.providers import describe_providers, find_unknown_names
-
-if t.TYPE_CHECKING:  # pragma: no cover
-    from ..module_utils._core.clients.argspec import Connect
+from ..module_utils._core.clients.session import CloudContext, CloudTask
+from ..module_utils._core.resources.allocations import describe_providers, find_unknown_names
 
 
-def work(module: AnsibleModule, connect: Connect) -> dict[str, t.Any]:
+def read(context: CloudContext) -> dict[str, t.Any]:
     """Return the resource providers that the options select, with their parts."""
-    names, parts = module.params["resource_provider"], module.params["parts"]
-    placement = PlacementReader(connect().placement)
+    names, parts = context.options["resource_provider"], context.options["parts"]
+    placement = PlacementReader(context.connect().placement)
     # All providers are one request, and each tree is one.
     if names is None:
         providers = placement.list_providers()
@@ -239,18 +233,18 @@ def work(module: AnsibleModule, connect: Connect) -> dict[str, t.Any]:
     }
 
 
-def main() -> None:
-    argument_spec = {
-        **ConnectionOptions.build_spec(),
+_PARTS = list(PARTS)
+TASK = CloudTask(
+    read,
+    {
         "resource_provider": {"type": "list", "elements": "str"},
-        "parts": {
-            "type": "list",
-            "elements": "str",
-            "choices": list(PARTS),
-            "default": list(PARTS),
-        },
-    }
-    run(AnsibleModule(argument_spec, supports_check_mode=True), work)
+        "parts": {"type": "list", "elements": "str", "choices": _PARTS, "default": _PARTS},
+    },
+)
+
+
+def main() -> None:
+    TASK.run_module()
 
 
 if __name__ == "__main__":

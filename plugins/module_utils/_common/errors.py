@@ -4,7 +4,7 @@
 
 """Sentences for an operator, each with an ID: reasons, and the errors that our own code raises.
 
-`_common.runner.run_offline` turns errors into `fail_json`. docs/reasons.md lists all IDs.
+`_common.context.Task` turns errors into failures. docs/reasons.md lists all IDs.
 """
 
 from __future__ import annotations

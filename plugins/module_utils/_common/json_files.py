@@ -37,7 +37,8 @@ def write_json(path: str, contents: Mapping[str, t.Any], compact: bool = False) 
     folder = os.path.dirname(os.path.abspath(path))
     try:
         os.makedirs(folder, mode=0o700, exist_ok=True)
-        _replace_file(folder, path, _format_json(contents, compact))
+        form: t.Any = {"separators": (",", ":")} if compact else {"indent": 2, "sort_keys": True}
+        replace_file(path, f"{json.dumps(contents, **form)}\n")
     except OSError as error:
         raise InvalidInput(
             f"{path} cannot be written: {error.strerror or error}. {_advise_on_write(error)}"
@@ -50,21 +51,22 @@ def _advise_on_write(error: OSError) -> str:
     return "Choose another directory, or make this one writable."
 
 
-def _format_json(contents: Mapping[str, t.Any], compact: bool) -> str:
-    if compact:
-        return json.dumps(contents, separators=(",", ":"))
-    return json.dumps(contents, indent=2, sort_keys=True)
+def replace_file(path: str, text: str, mode: int = 0o600) -> None:
+    """Write a text to the file `path`, whose folder exists. Raises OSError when that fails.
 
-
-def _replace_file(folder: str, path: str, text: str) -> None:
+    A reader sees the old file or the whole new one.
+    """
+    folder, name = os.path.split(path)
     # In the same folder, because a file cannot be renamed to another file system.
-    file, unfinished = tempfile.mkstemp(dir=folder, prefix=f".{os.path.basename(path)}-")
+    file, unfinished = tempfile.mkstemp(dir=folder or ".", prefix=f".{name}-")
     try:
-        with os.fdopen(file, "w", encoding="utf-8") as stream:
-            stream.write(f"{text}\n")
+        # A lone surrogate, which a name from the cloud can have, is not UTF-8.
+        with open(file, "w", encoding="utf-8", errors="backslashreplace", newline="") as stream:
+            stream.write(text)
+        os.chmod(unfinished, mode)
         os.replace(unfinished, path)
     except BaseException:
-        # Also when the run is stopped: a temporary file contains the same names.
+        # Also when the run is stopped: the file names projects and users.
         os.unlink(unfinished)
         raise
 
@@ -80,15 +82,12 @@ def read_json(path: str) -> t.Any:
     try:
         return json.loads(contents)
     except (ValueError, RecursionError) as error:
+        place = ""
+        if isinstance(error, json.JSONDecodeError):
+            place = f" (line {error.lineno}, column {error.colno})"
         raise InvalidInput(
-            f"{path} is not JSON{_name_place(error)}: check that it is the right file and complete."
+            f"{path} is not JSON{place}: check that it is the right file and complete."
         ) from error
-
-
-def _name_place(error: Exception) -> str:
-    if isinstance(error, json.JSONDecodeError):
-        return f" (line {error.lineno}, column {error.colno})"
-    return ""
 
 
 def read_or_put_aside(

@@ -246,7 +246,9 @@ class DrainReader:
         """Return the traits of the host that flavors require and no other host has."""
         flavors = self._moves.list_flavors_by_trait()
         own_roots = [root for root, host in reading.nodes.items() if host == reading.host]
-        own_traits = {trait for root in own_roots for trait in self._placement.traits(root) or ()}
+        own_traits: set[str] = set()
+        for root in own_roots:
+            own_traits.update(self._placement.get_part(root, "traits") or ())
         others = reading.other_hosts
         last = {}
         for trait in sorted(own_traits & flavors.keys()):

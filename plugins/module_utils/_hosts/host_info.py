@@ -10,8 +10,6 @@ import dataclasses as d
 import typing as t
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
-from ansible.module_utils.basic import AnsibleModule
-
 from .._common.clock import get_utc_now
 from .._common.errors import InvalidInput, UnsoundReading
 from .._common.parallel import map_parallel
@@ -19,7 +17,7 @@ from .._common.text import make_printable, suggest_names
 from .._core.clients.nova import NovaReader
 from .._core.clients.placement import PlacementReader
 from .._core.clients.provider_state import ProviderStateReader
-from .._core.clients.session import Session
+from .._core.clients.session import CloudContext, Session
 from .._core.facts.agreement import list_host_names
 from .._core.facts.index import SnapshotIndex
 from .._core.facts.services import COMPUTE, get_listed_services, require_answer
@@ -240,7 +238,8 @@ class HostReader:
         blockers: list[Blocker] = []
         for _attempt in range(_ATTEMPTS):
             allocations = self._placement.list_allocations_on_providers(uuids)
-            usages = dict(zip(uuids, map_parallel(self._placement.usages, uuids), strict=True))
+            found = map_parallel(lambda uuid: self._placement.get_part(uuid, "usages"), uuids)
+            usages = dict(zip(uuids, found, strict=True))
             blockers = list(find_hidden_usages(providers, usages, allocations))
             if not blockers:
                 break
@@ -309,12 +308,13 @@ def list_consumers(host: Host, index: SnapshotIndex, policy: Policy) -> dict[str
     return consumers
 
 
-def make_host_reader(module: AnsibleModule, session: Session) -> HostReader:
+def make_host_reader(context: CloudContext, session: Session) -> HostReader:
     """Return a reader that judges hosts as the options say."""
-    policy = parse_policy(module.params)
-    warn_ended_exclusions(module, policy)
-    part_policy = PartPolicy(**DeletionOptions.parse(module.params))
-    return HostReader(session, policy, module.params["kinds"], part_policy)
+    options = context.options
+    policy = parse_policy(options)
+    warn_ended_exclusions(context, policy)
+    part_policy = PartPolicy(**DeletionOptions.parse(options))
+    return HostReader(session, policy, options["kinds"], part_policy)
 
 
 def read_contents(session: Session, name: str) -> Contents:

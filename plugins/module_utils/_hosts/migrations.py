@@ -20,11 +20,56 @@ from .._common.errors import CloudError
 from .._common.parallel import map_parallel
 from .._common.text import make_printable, summarize_names
 from .._common.times import seconds_between
+from .._common.uuids import require_uuid
 from .._core.clients.nova import NovaReader
-from .._core.facts.services import get_listed_services, list_down_cell_hosts, require_answer
+from .._core.clients.session import CloudContext
+from .._core.facts.services import (
+    get_listed_services,
+    has_every_cell_answered,
+    list_down_cell_hosts,
+    require_answer,
+)
 from .._core.models.documents import convert_to_json
 from .._core.models.nova import Migration, Server
 from .._core.models.snapshot import Answer
+
+
+def list_migrations(context: CloudContext) -> dict[str, t.Any]:
+    """Return the migrations that the options ask for, newest first."""
+    options = context.options
+    server = require_uuid(options["server"], "server") if options["server"] else None
+    nova = NovaReader(context.connect().compute)
+    answer = _ask(nova, server, options["host"])
+    if not has_every_cell_answered(nova.list_services()):
+        # Nova leaves a dead cell out of its listings without an error.
+        context.warn("A cell is not answering: there may be more migrations than Nova lists.")
+    if answer.value is None:
+        raise CloudError(
+            f"Nova answered {answer.status} to {answer.request}, "
+            "or with more than it lists at once."
+        )
+    rows = [row for row in answer.value if _is_chosen(row, options)]
+    rows.sort(key=lambda row: row.created_at or "", reverse=True)
+    # The age counts to the time of the answer, so that only Nova's clock matters.
+    return {"changed": False, "migrations": [describe_migration(row, answer.at) for row in rows]}
+
+
+def _ask(nova: NovaReader, server: str | None, host: str | None) -> Answer[tuple[Migration, ...]]:
+    if server:
+        return nova.list_migrations_of_server(server)
+    return nova.list_migrations_of_host(host) if host else nova.list_migrations()
+
+
+def _is_chosen(row: Migration, options: Mapping[str, t.Any]) -> bool:
+    """Return whether a migration matches every option that is set."""
+    # Nova was asked for the server or for the host, and not for both. Asked for a host, it may
+    # take names for the same that differ in case, and does so when nova-compute starts, too.
+    hosts = (row.source_compute, row.dest_compute)
+    if options["server"] and options["host"] and options["host"] not in hosts:
+        return False
+    if options["status"] and row.status not in options["status"]:
+        return False
+    return options["under_way"] in (None, not row.ended)
 
 
 def describe_migration(migration: Migration, at: str) -> dict[str, t.Any]:

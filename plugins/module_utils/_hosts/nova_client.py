@@ -23,9 +23,8 @@ from .._common.errors import CloudError
 from .._common.parallel import map_parallel
 from .._common.text import summarize_names
 from .._core.clients.api import Api, Reply
-from .._core.clients.nova import NovaReader
+from .._core.clients.nova import NovaReader, parse_server
 from .._core.clients.nova_listings import MAX_PAGE, Listing, ListingReader
-from .._core.clients.nova_parsing import parse_server
 from .._core.facts.services import get_listed_services
 from .._core.models.nova import Hypervisor, Service
 from .._core.models.snapshot import Answer

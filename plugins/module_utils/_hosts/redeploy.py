@@ -12,10 +12,11 @@ from __future__ import annotations
 
 import dataclasses as d
 import functools
+import typing as t
 import urllib.parse
 from collections.abc import Callable, Collection, Iterable, Iterator
 
-from .._common.errors import CloudError
+from .._common.errors import CloudError, InvalidInput
 from .._common.text import summarize_names
 from .._core.changes.records import find_lost_aggregates, find_lost_traits
 from .._core.clients.groups import AggregateClient
@@ -23,14 +24,14 @@ from .._core.clients.nova import NovaReader
 from .._core.clients.placement import PlacementReader
 from .._core.clients.provider_state import ProviderState, ProviderStateReader
 from .._core.clients.provider_writer import ProviderWriter
-from .._core.clients.session import Session
+from .._core.clients.session import CloudContext, Session
 from .._core.facts.services import COMPUTE, get_listed_services
 from .._core.facts.trees import require_compute_nodes
 from .._core.models.nova import Aggregate, Hypervisor, Service
 from .._core.models.placement import NOVA_TRAITS, Provider
 from .emptiness import Contents, list_occupants
 from .host import Host
-from .host_record import FormerHost
+from .host_record import FormerHost, name_cloud, parse_former_host, read_host_file
 from .migrations import UnfinishedEvacuations, read_unfinished_evacuations
 
 # Nova removed this request after 2.42. It is the only one that shows a missing host mapping.
@@ -313,6 +314,11 @@ _CHECKS: dict[str, Callable[[RedeployedHost], tuple[str, str]]] = {
 AGGREGATES, TRAITS, RATIOS = "aggregates", "traits", "ratios"
 RESTORABLE = (AGGREGATES, TRAITS, RATIOS)
 
+_UNKNOWN_CLOUD = (
+    "The record was written by version 2.0.0 and does not name its cloud: make sure that it is of "
+    "this cloud, because a host of the same name in another one has other traits."
+)
+
 
 @d.dataclass(frozen=True)
 class Losses:
@@ -488,3 +494,52 @@ def _compare_service(
     if record.disabled_reason and host.service.status != "disabled":
         detail = f"The service was disabled before ({record.disabled_reason}), and is enabled now."
         yield Check("disabled reason", DIFFERS, detail)
+
+
+def restore_host(context: CloudContext) -> dict[str, t.Any]:
+    """Check a host that was deployed again, and restore what the options say."""
+    options = context.options
+    if not options["host"].strip():
+        raise InvalidInput("host must not be empty.")
+    document = read_host_file(options["record"])
+    session = context.connect()
+    reader = RedeployedHostReader(session)
+    host = reader.read(options["host"])
+    record, restored = None, []
+    if document is not None:
+        service = host.service.id if host.service else None
+        record = parse_former_host(document, host.name, service, name_cloud(session.cloud))
+    if record is not None:
+        restoration = HostRestoration(
+            AggregateClient(session.compute),
+            ProviderWriter(session.placement),
+            options["restore"],
+            context.check_mode,
+        )
+        restored = restoration.restore(host, record)
+    changed = any(check.outcome == RESTORED for check in restored)
+    # What Nova mirrors to Placement has changed with it.
+    if changed and not context.check_mode:
+        host = reader.read(options["host"])
+    host = reader.add_evacuations(host, record.names if record else ())
+    restarts = host.service is not None and host.service.state == "up"
+    restarts = restarts and host.evacuations.restart_completes
+    if restarts and context.check_mode and options["assume_restarted"]:
+        host = d.replace(host, evacuations=UnfinishedEvacuations(host.name))
+    checks = [*list_checks(host), *restored]
+    if record is not None and not record.names_cloud:
+        checks.append(Check("record", DIFFERS, _UNKNOWN_CLOUD))
+    return {
+        "changed": changed,
+        "host": host.name,
+        "checks": list(map(d.asdict, checks)),
+        "complete": not any(check.outcome in BAD_OUTCOMES for check in checks),
+        "evacuations": [entry.server for entry in host.evacuations.evacuations],
+        "busy": list(host.evacuations.busy),
+        "restart_completes": restarts,
+        "mapped": host.mapped,
+        "node": host.node.uuid if host.node else None,
+        "former_node": record.node if record else None,
+        "namesake": host.namesake.uuid if host.namesake else None,
+        "recorded": record is not None,
+    }

@@ -12,23 +12,64 @@ import typing as t
 from collections.abc import Collection
 
 from .._common.errors import InvalidInput, describe_form_error
+from .._common.json_files import read_json, read_json_option, write_json
 from .._common.parallel import map_parallel
 from .._core.clients.nova import NovaReader
-from .._core.clients.session import Session
+from .._core.clients.session import CloudContext, Session
 from .._core.facts.index import ListingsIndex, SnapshotIndex
 from .._core.facts.trees import require_compute_nodes
 from .._core.findings.document import describe_answer
-from .._core.findings.entries import FORMAT
+from .._core.findings.entries import FORMAT, MAX_RETURNED
+from .._core.findings.validation import validate_document
 from .._core.models.documents import convert_to_json
 from .._core.models.snapshot import Snapshot
 from .._core.models.verdict import ORPHANED, PROTECTED, UNDECIDED
-from .._core.options.policy import Policy
+from .._core.options.policy import Policy, parse_policy, warn_ended_exclusions
 from .._core.reading.reading import Collector
 from .guest_rules import GuestFinding, check_compute_hosts, judge_guests, list_servers_to_look_up
-from .guests import LEFTOVER_DIRECTORY, LEFTOVER_DOMAIN, RUNNING_LEFTOVER, Guest
+from .guests import (
+    LEFTOVER_DIRECTORY,
+    LEFTOVER_DOMAIN,
+    RUNNING_LEFTOVER,
+    Guest,
+    parse_guests,
+)
 
 if t.TYPE_CHECKING:  # pragma: no cover
     from .._core.models.guest_documents import GuestEntry, GuestsDocument
+
+
+def detect_guests(context: CloudContext) -> dict[str, t.Any]:
+    """Judge the guests of all hosts as the options say."""
+    options = context.options
+    answers = [read_json_option("guests", value) for value in options["guests"]]
+    if not all(isinstance(answer, dict) for answer in answers):
+        raise InvalidInput(
+            "guests must be what hypervisor_guest_info returned, a dictionary for each host."
+        )
+    guests = [each for answer in answers for each in parse_guests(answer, options["quarantined"])]
+    hosts = [answer["host"] for answer in answers]
+    # Which compute service the guests belong to would be a guess.
+    if len(set(hosts)) < len(hosts):
+        raise InvalidInput(
+            "guests has two results for one host: each needs the name of its own compute service."
+        )
+    # Read before the cloud is: a wrong path should fail at once.
+    earlier, earlier_ids = options["findings"], None
+    if earlier is not None:
+        earlier_ids = parse_leftover_ids(validate_document("guests", read_json(earlier), earlier))
+    policy = parse_policy(options)
+    warn_ended_exclusions(context, policy)
+    detector = GuestDetector(context.connect(), policy)
+    document = detector.detect(guests, hosts, earlier_ids, options["quarantined"])
+    if options["dest"]:
+        write_json(options["dest"], document)
+    return {
+        "changed": False,
+        "summary": document["summary"],
+        "findings": document["findings"][:MAX_RETURNED],
+        "dest": options["dest"],
+    }
 
 
 class GuestDetector:

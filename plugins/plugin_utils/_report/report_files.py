@@ -18,8 +18,7 @@ from ansible import constants
 from ansible.errors import AnsibleActionFail, AnsibleError
 
 from .._stage.action import FileActionModule
-from .._stage.controller import find_path, is_on_controller
-from .._stage.text_files import write_text
+from .._stage.controller import find_path, is_on_controller, write_text
 from . import csv_file, html_page, markdown, prometheus
 from .notification import NOTICE_FORMATTERS, Notice
 from .proposed_commands import Context, read_context

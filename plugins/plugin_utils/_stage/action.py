@@ -2,23 +2,27 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""What action plugins have in common: they read the files of other modules from the host."""
+"""What action plugins have in common: they do what a module does, and read files from the host."""
 
 from __future__ import annotations
 
 import base64
+import contextlib
 import json
 import typing as t
 from collections.abc import Iterable, Mapping
 
 import yaml
 from ansible.errors import AnsibleActionFail
+from ansible.module_utils.parsing.convert_bool import boolean
 from ansible.plugins.action import ActionBase
+from ansible.plugins.action.normal import ActionModule as NormalActionModule
 
 from ...module_utils._common.errors import InvalidInput
 from ...module_utils._common.json_files import read_bytes
 from ...module_utils._core.findings.validation import DocumentName, validate_document
-from .controller import find_path, is_on_controller
+from .controller import can_run_here, find_path, is_on_controller, run_here
+from .progress import show_progress
 
 # What an option has in the documentation of a module, and in an argument specification.
 _FIELDS = ("type", "required", "default", "choices", "elements")
@@ -113,6 +117,31 @@ class FileActionModule(ActionBase):
         if slurped.get("failed"):
             raise InvalidInput(f"{path} cannot be read: {slurped.get('msg')}")
         return base64.b64decode(slurped["content"])
+
+
+class StageAction(FileActionModule, NormalActionModule):
+    """An action plugin that does what the module of the same name does, wherever that is.
+
+    The module has the documentation, and the options.
+    """
+
+    _shows_progress = True
+
+    def run(
+        self, tmp: str | None = None, task_vars: dict[str, t.Any] | None = None
+    ) -> dict[str, t.Any]:
+        self._task_vars = task_vars
+        with contextlib.ExitStack() as stack:
+            if self._shows_progress:
+                stack.enter_context(show_progress(self, task_vars or {}))
+            if can_run_here(self, task_vars):
+                return run_here(self)
+            result: dict[str, t.Any] = super().run(tmp, task_vars)
+        return result
+
+    def _is_asked_to(self, option: str) -> bool:
+        """Return whether an option is set that this plugin does itself."""
+        return bool(boolean(self._task.args.get(option, False), strict=False))
 
 
 def is_plan_of_findings(plan: t.Any, findings: t.Any) -> bool:

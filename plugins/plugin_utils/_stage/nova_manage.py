@@ -2,17 +2,25 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The outcome for a server that Nova was asked to heal.
+"""What `nova-manage` says: the outcome for a server that Nova was asked to heal; hosts of cells.
 
-nova-manage only says how it ended: the allocations that the server has afterwards decide.
+Of the healing nova-manage only says how it ended: the allocations that the server has afterwards
+decide. The hosts of cells are in the table that `nova-manage cell_v2 list_hosts` prints. It reads
+the API database of Nova, so it also lists the hosts of a cell that does not answer. Its source is
+`CellV2Commands.list_hosts` in nova/cmd/manage.py, with the columns Cell Name, Cell UUID and
+Hostname.
 """
 
 from __future__ import annotations
 
 import dataclasses as d
+import re
 import typing as t
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
+from ...module_utils._common.errors import InvalidInput
+from ...module_utils._common.text import make_printable, suggest_names
+from ...module_utils._common.uuids import normalize_uuid
 from ...module_utils._core.findings.coverage import describe_unjudged_hosts
 from ...module_utils._core.models.outcomes import FAILED, SKIPPED
 
@@ -92,6 +100,17 @@ _NOT_REACHED = (
     "nova-manage was not reached: check the connection to orphan_cleanup_nova_manage_host."
 )
 
+_UUID = r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"
+# A name of a cell can have any character, but the other two columns cannot have a bar.
+_ROW = re.compile(rf"\| (.*?) *\| +({_UUID}) +\| +(\S+) +\|")
+# In the language of the host.
+_HEADER = re.compile(r"\|[^|]+\|[^|]+\|[^|]+\|")
+_RULE = re.compile(r"\+[-+]+\+")
+_ADVICE = (
+    "Set orphan_cleanup_cell_hosts to the hosts of each cell instead, or correct "
+    "orphan_cleanup_nova_manage and orphan_cleanup_nova_manage_host."
+)
+
 # The longest output of nova-manage that is shown whole.
 _MAX_OUTPUT = 2000
 
@@ -120,28 +139,37 @@ def determine_heal_outcome(
     """
     if called.get("skipped"):
         return _determine_without_call(before)
-    call = _CommandResult.from_task(called)
-    if dry and call.would_write:
-        return HealOutcome(WOULD_BE_HEALED, True, f"Nova would write its allocation: {call.output}")
+    code, output = called.get("rc"), _shorten_output(called)
+    meaning, ending = _NOT_REACHED, f"Ansible says: {output}"
+    if code is not None:
+        meaning = EXIT_CODES.get(code, _STOPPED)
+        ending = f"nova-manage ended with {code} and said: {output}"
+    if dry and code == NOTHING_WRITTEN and "[dry-run]" in output:
+        return HealOutcome(WOULD_BE_HEALED, True, f"Nova would write its allocation: {output}")
     if dry:
-        return HealOutcome(FAILED, False, f"{call.meaning} {call.ending}")
-    now = _ServerState.from_tasks(read, after)
-    outcome, changed = _determine_after_call(call, now)
-    remark = now.description
-    # Where Nova wrote nothing, the description says what keeps the server from its allocations.
-    if now.is_empty and call.code != NOTHING_WRITTEN:
-        remark = "It has no allocations."
-    return HealOutcome(outcome, changed, f"{call.meaning} {remark} {call.ending}")
+        return HealOutcome(FAILED, False, f"{meaning} {ending}")
+    now = _ServerState(read, after)
+    remark = now.describe(is_unchanged=code == NOTHING_WRITTEN)
+    return HealOutcome(*_determine_after_call(code, now), f"{meaning} {remark} {ending}")
 
 
-def _determine_after_call(call: _CommandResult, now: _ServerState) -> tuple[str, bool]:
+def _shorten_output(called: TaskResult) -> str:
+    """Return what a task said; where it failed early, only Ansible says anything."""
+    parts = (str(called.get(part) or "").split() for part in ("stdout", "stderr", "msg"))
+    output = " ".join(next(filter(None, parts), ["nothing"]))
+    if len(output) > _MAX_OUTPUT:
+        output = output[: _MAX_OUTPUT - 3].rsplit(" ", 1)[0] + "..."
+    return output
+
+
+def _determine_after_call(code: int | None, now: _ServerState) -> tuple[str, bool]:
     """Return the outcome, and whether the call changed anything."""
-    if call.code == PORTS_CHANGED:
+    if code == PORTS_CHANGED:
         return FAILED, True
-    if call.code == NOTHING_WRITTEN:
+    if code == NOTHING_WRITTEN:
         # Nova did not write the allocations that the server has.
         return (FAILED if now.may_miss_allocation else SKIPPED), False
-    return (HEALED if now.verified else FAILED), now.has_allocations
+    return (HEALED if now.is_right else FAILED), now.has_allocations
 
 
 def _determine_without_call(before: TaskResult) -> HealOutcome:
@@ -161,86 +189,32 @@ def _determine_without_call(before: TaskResult) -> HealOutcome:
     )
 
 
-@d.dataclass(frozen=True)
-class _CommandResult:
-    """The end of nova-manage. Without a code it was not reached."""
-
-    code: int | None
-    output: str
-
-    @classmethod
-    def from_task(cls, called: TaskResult) -> _CommandResult:
-        parts = (str(called.get(part) or "").split() for part in ("stdout", "stderr", "msg"))
-        # The first of these that says anything; where a task fails early only Ansible does.
-        output = " ".join(next(filter(None, parts), ["nothing"]))
-        if len(output) > _MAX_OUTPUT:
-            output = output[: _MAX_OUTPUT - 3].rsplit(" ", 1)[0] + "..."
-        return cls(called.get("rc"), output)
-
-    @property
-    def would_write(self) -> bool:
-        return self.code == NOTHING_WRITTEN and "[dry-run]" in self.output
-
-    @property
-    def meaning(self) -> str:
-        if self.code is None:
-            return _NOT_REACHED
-        return EXIT_CODES.get(self.code, _STOPPED)
-
-    @property
-    def ending(self) -> str:
-        if self.code is None:
-            return f"Ansible says: {self.output}"
-        return f"nova-manage ended with {self.code} and said: {self.output}"
-
-
-@d.dataclass(frozen=True)
 class _ServerState:
-    """The server after the call.
+    """The server after the call, by the results of two tasks.
 
     It has no entries when all its allocations are on its own host, and right.
     """
 
-    read_error: str | None
-    has_allocations: bool
-    sound: bool
-    entries: tuple[Entry, ...]
-
-    @classmethod
-    def from_tasks(cls, read: TaskResult, after: TaskResult) -> _ServerState:
+    def __init__(self, read: TaskResult, after: TaskResult) -> None:
         allocations = read.get("allocations")
-        read_error = None
-        if allocations is None:
-            read_error = str(read.get("msg", ""))
-        return cls(
-            read_error=read_error,
-            has_allocations=any(allocation["providers"] for allocation in allocations or ()),
-            sound=_is_complete(after),
-            entries=tuple(_list_entries(after)),
-        )
+        self._is_read, self._error = allocations is not None, read.get("msg", "")
+        self.has_allocations = any(each["providers"] for each in allocations or ())
+        self._entries, is_sound = _list_entries(after), _is_complete(after)
+        self.is_right = self.has_allocations and is_sound and not self._entries
+        is_missing = any(entry["kind"] == "missing_allocation" for entry in self._entries)
+        self.may_miss_allocation = is_missing or not is_sound
 
-    @property
-    def is_empty(self) -> bool:
-        return self.read_error is None and not self.has_allocations
+    def describe(self, is_unchanged: bool) -> str:
+        """Return a sentence about the allocations.
 
-    @property
-    def verified(self) -> bool:
-        return self.has_allocations and self.sound and not self.entries
-
-    @property
-    def may_miss_allocation(self) -> bool:
-        if not self.sound:
-            return True
-        return any(entry["kind"] == "missing_allocation" for entry in self.entries)
-
-    @property
-    def description(self) -> str:
-        if self.verified:
+        is_unchanged: whether Nova wrote nothing, so that something keeps the server from them.
+        """
+        if self.is_right:
             return "It now has an allocation on its own host, and no other."
-        if self.read_error is not None:
-            return f"Its allocations are not known: {self.read_error}"
-        if self.entries:
-            return str(self.entries[0]["reason"])
+        if not self._is_read:
+            return f"Its allocations are not known: {self._error}"
+        if self._entries and (self.has_allocations or is_unchanged):
+            return str(self._entries[0]["reason"])
         if self.has_allocations:
             return "It has allocations that could not be verified."
         return "It has no allocations."
@@ -265,3 +239,95 @@ def _list_entries(detected: TaskResult) -> list[Entry]:
         *detected.get("protected", ()),
         *detected.get("undecided", ()),
     ]
+
+
+@d.dataclass(frozen=True)
+class CellHost:
+    """A row of the table: a host, and the cell that it is in."""
+
+    cell: str
+    uuid: str
+    host: str
+
+
+def find_cell_hosts(listing: TaskResult, cells: Sequence[str]) -> dict[str, list[str]]:
+    """Return the hosts of the cells, by the name or uuid with which each cell is named.
+
+    listing: the result of the task that ran the command.
+    Raises InvalidInput when the command failed, when its table cannot be read to the end, and for a
+    cell that it does not list.
+    """
+    if listing.get("rc") != 0:
+        said = " ".join(str(listing.get("stderr") or listing.get("msg") or "nothing").split())
+        shown = make_printable(said, 500).rstrip(".")
+        raise InvalidInput(
+            "orphan_cleanup_cells: `nova-manage cell_v2 list_hosts` did not list the hosts of the "
+            f"cells, and said: {shown}. {_ADVICE}"
+        )
+    rows = parse_host_table(str(listing.get("stdout") or ""))
+    hosts_by_cell: dict[str, list[str]] = {}
+    names_by_uuid: dict[str, str] = {}
+    for name in cells:
+        uuid = _find_cell(name, rows)
+        if uuid in names_by_uuid:
+            raise InvalidInput(
+                f"orphan_cleanup_cells names one cell twice: {make_printable(names_by_uuid[uuid])} "
+                f"and {make_printable(name)}."
+            )
+        names_by_uuid[uuid] = name
+        hosts_by_cell[name] = sorted(row.host for row in rows if row.uuid == uuid)
+    return hosts_by_cell
+
+
+def parse_host_table(text: str) -> list[CellHost]:
+    """Return the rows of the table. Raises InvalidInput if one of its lines is not understood."""
+    rows = []
+    has_header = False
+    for line in text.splitlines():
+        # Warnings of Python and of oslo come before the table.
+        if not line.startswith(("|", "+")) or _RULE.fullmatch(line.rstrip()):
+            continue
+        row = _ROW.fullmatch(line.rstrip())
+        if row is None and not has_header and _HEADER.fullmatch(line.rstrip()):
+            has_header = True
+            continue
+        if row is None:
+            raise InvalidInput(
+                "orphan_cleanup_cells: this line of `nova-manage cell_v2 list_hosts` cannot be "
+                f"read: {make_printable(line, 200)} {_ADVICE}"
+            )
+        rows.append(CellHost(row[1].strip(), row[2], row[3]))
+    if not has_header:
+        raise InvalidInput(
+            "orphan_cleanup_cells: `nova-manage cell_v2 list_hosts` printed no table of hosts. "
+            f"{_ADVICE}"
+        )
+    return rows
+
+
+def _find_cell(name: str, rows: Iterable[CellHost]) -> str:
+    """Return the uuid of the cell that has a name or uuid."""
+    wanted = normalize_uuid(name) or name
+    uuids = {row.uuid for row in rows if wanted in (row.cell, row.uuid)}
+    shown = make_printable(name, 100)
+    if not uuids:
+        advice = suggest_names(name, [row.cell for row in rows])
+        raise InvalidInput(
+            f"orphan_cleanup_cells: Nova has no cell {shown} with hosts. {advice}".rstrip()
+        )
+    if len(uuids) > 1:
+        raise InvalidInput(
+            f"orphan_cleanup_cells: {len(uuids)} cells are named {shown}: "
+            f"{', '.join(sorted(uuids))}. Give the UUID of the one that you mean."
+        )
+    return uuids.pop()
+
+
+def describe_cell_hosts(listing: TaskResult, cells: t.Any) -> Mapping[str, t.Any]:
+    """Return the hosts of the cells, or why they are not certain: `hosts` and `fault`."""
+    # The command line gives a text for a list.
+    names = cells.split(",") if isinstance(cells, str) else [str(cell) for cell in cells]
+    try:
+        return {"hosts": find_cell_hosts(listing, names), "fault": ""}
+    except InvalidInput as error:
+        return {"hosts": {}, "fault": f"{error} Nothing was changed."}

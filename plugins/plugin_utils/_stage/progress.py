@@ -15,10 +15,10 @@ import typing as t
 from collections.abc import Callable, Iterator, Mapping
 
 from ansible import constants
-from ansible.plugins.action.normal import ActionModule as NormalActionModule
 from ansible.utils.display import Display
 
 from ...module_utils._core.options.run import ProgressOptions
+from .controller import get_module_name
 
 if t.TYPE_CHECKING:  # pragma: no cover
     from ansible.plugins.action import ActionBase
@@ -30,20 +30,6 @@ display = Display()
 _MIN_SECONDS_TO_ESTIMATE = 2
 _MIN_ITEMS_TO_ESTIMATE = 10
 _MIN_FRACTION_TO_ESTIMATE = 0.05
-
-
-class ProgressActionModule(NormalActionModule):
-    """Runs the module of the same name as Ansible does, and shows its progress meanwhile.
-
-    The module has the documentation, and validates the options.
-    """
-
-    def run(
-        self, tmp: str | None = None, task_vars: dict[str, t.Any] | None = None
-    ) -> dict[str, t.Any]:
-        with show_progress(self, task_vars or {}):
-            result: dict[str, t.Any] = super().run(tmp, task_vars)
-        return result
 
 
 @contextlib.contextmanager
@@ -60,7 +46,7 @@ def show_progress(action: ActionBase, task_vars: Mapping[str, t.Any]) -> Iterato
         yield
         return
     # Several inventory hosts may run the same task in parallel.
-    heading = f"{task.action.rpartition('.')[2]} [{task_vars['inventory_hostname']}]"
+    heading = f"{get_module_name(action)} [{task_vars['inventory_hostname']}]"
 
     def show(text: str) -> None:
         display.display(f"{heading}: {text}", stderr=True)

@@ -64,7 +64,4 @@ def _list_parents(playbook_folder: str) -> list[Path]:
     # The current directory may have been removed.
     with contextlib.suppress(OSError):
         folders.append(Path.cwd())
-    parents: list[Path] = []
-    for folder in folders:
-        parents += [folder, *folder.parents]
-    return parents
+    return [parent for folder in folders for parent in (folder, *folder.parents)]

@@ -184,8 +184,7 @@ def format_journal(
     """
     entries, rows = _map_entries(findings), []
     for step in steps[:MAX_ROWS]:
-        recorded = step.step if isinstance(step, TreeRecord) else step
-        rows.append(Row(_list_cells(recorded.as_dict(), entries.get(step.finding)), CHANGED))
+        rows.append(Row(_list_cells(step.as_dict(), entries.get(step.finding)), CHANGED))
     count = format_count(len(steps), "change", "changes")
     lines = ["", f"{count} to restore, where nothing else has changed since:", ""]
     lines += format_table(_COLUMNS, rows, width)

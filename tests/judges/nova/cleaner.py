@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""One pass of the collection in this process: the `work` functions of its modules, without Ansible.
+"""One pass of the collection in this process: the tasks of its modules, without Ansible.
 
 All kinds that can be changed are changed. At ages 0 everything is old enough at once; at the
 default ages, only what nobody has touched for an hour is.
@@ -16,10 +16,14 @@ import pathlib
 import traceback
 import typing as t
 
+from ....plugins.module_utils._common.context import Task
 from ....plugins.module_utils._common.errors import PlacementToolsError
-from ....plugins.module_utils._core.clients.session import Session
+from ....plugins.module_utils._core.clients.session import CloudContext, Session
 from ....plugins.module_utils._core.models.kinds import CHANGEABLE_KINDS
 from ....plugins.module_utils._core.run import signals
+from ....plugins.module_utils._core.stages.detect import detect
+from ....plugins.module_utils._core.stages.plan import make_plan
+from ....plugins.module_utils._core.stages.remediate import remediate
 from ....plugins.modules import orphan_detect, orphan_plan, orphan_remediate
 
 # Eventlet removes `select.poll`, and nobody stops a pass.
@@ -38,23 +42,22 @@ NO_AGES: t.Mapping[str, str] = {
 }
 
 
-class FakeModule:
-    """What the `work` functions need of an AnsibleModule."""
+class OwnContext(CloudContext):
+    """The context of a task whose cloud is given, with the defaults of all other options."""
 
-    check_mode = False
-    _diff = False
-    ansible_version = "0.0"
-
-    def __init__(self, spec: t.Mapping[str, t.Mapping[str, t.Any]], **options: t.Any) -> None:
-        unknown = options.keys() - spec.keys()
+    def __init__(
+        self, task: Task, connect: t.Callable[[], Session] | None = None, **options: t.Any
+    ) -> None:
+        unknown = options.keys() - task.spec.keys()
         if unknown:
             raise TypeError(f"no options {sorted(unknown)}")
-        self.params = {name: copy.deepcopy(option.get("default")) for name, option in spec.items()}
-        self.params.update(options)
-        self.warnings: list[str] = []
+        filled = {name: copy.deepcopy(option.get("default")) for name, option in task.spec.items()}
+        super().__init__({**filled, **options}, False, False, lambda _sentence: None)
+        self._connect = connect
 
-    def warn(self, text: str) -> None:
-        self.warnings.append(text)
+    def connect(self) -> Session:
+        assert self._connect
+        return self._connect()
 
 
 class Cleaner:
@@ -92,31 +95,21 @@ class Cleaner:
 
     def _detect(self) -> t.Any:
         dest = self._folder / "findings.json"
-        module = FakeModule(
-            orphan_detect.build_argument_spec(), kinds=_KINDS, dest=str(dest), **self._policy
-        )
-        orphan_detect.work(module, self._connect)
+        options = {"kinds": _KINDS, "dest": str(dest), **self._policy}
+        detect(OwnContext(orphan_detect.TASK, self._connect, **options))
         return json.loads(dest.read_bytes())
 
     def _remediate(self) -> list[dict[str, t.Any]]:
         plan = self._folder / "plan.json"
-        module = FakeModule(
-            orphan_plan.build_argument_spec(),
-            findings=str(self._folder / "findings.json"),
-            kinds=_KINDS,
-            dest=str(plan),
+        findings = str(self._folder / "findings.json")
+        planned = make_plan(
+            OwnContext(orphan_plan.TASK, findings=findings, kinds=_KINDS, dest=str(plan))
         )
-        planned = orphan_plan.work(module)
         if planned.get("failed"):
             self.errors.append(f"plan: {planned['msg']}")
             return []
         if not planned["changes"]:
             return []
-        module = FakeModule(
-            orphan_remediate.build_argument_spec(),
-            plan=str(plan),
-            output_dir=str(self._folder),
-            **self._policy,
-        )
-        result = orphan_remediate.work(module, self._connect)
+        options = {"plan": str(plan), "output_dir": str(self._folder), **self._policy}
+        result = remediate(OwnContext(orphan_remediate.TASK, self._connect, **options))
         return json.loads(pathlib.Path(result["remediation"]).read_bytes())["outcomes"]

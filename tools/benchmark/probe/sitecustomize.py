@@ -29,7 +29,7 @@ from pathlib import Path
 _STARTED = time.perf_counter()
 
 # Has the function that runs a module in the process of its task.
-_IN_PROCESS = "ansible_collections.osops.placement.plugins.plugin_utils._stage.cloud_module"
+_IN_PROCESS = "ansible_collections.osops.placement.plugins.plugin_utils._stage.controller"
 
 
 def _watch(module: str, folder: Path, started: float) -> t.Callable[[], None]:
@@ -83,7 +83,7 @@ def _watch_in_process(folder: Path) -> None:
         found = plain_import(name, *arguments, **options)
         # The name of a relative import says nothing.
         runner = sys.modules.get(_IN_PROCESS)
-        if hasattr(runner, "run_in_process"):
+        if hasattr(runner, "run_here"):
             builtins.__import__ = plain_import
             _replace_runner(runner, folder)
         return found
@@ -92,17 +92,20 @@ def _watch_in_process(folder: Path) -> None:
 
 
 def _replace_runner(runner: t.Any, folder: Path) -> None:
-    run_in_process = runner.run_in_process
+    run_here = runner.run_here
 
-    def run_and_watch(action: t.Any, module: t.Any) -> t.Any:
-        name = module.__name__.rpartition(".")[2]
+    def run_and_watch(action: t.Any) -> t.Any:
+        name = runner.get_module_name(action)
+        # What needs no cloud sends no request, and does not import what sends them.
+        if not runner.READERS[name]:
+            return run_here(action)
         write = _watch(name, folder, time.perf_counter())
         try:
-            return run_in_process(action, module)
+            return run_here(action)
         finally:
             write()
 
-    runner.run_in_process = run_and_watch
+    runner.run_here = run_and_watch
 
 
 def _read_peak() -> int:

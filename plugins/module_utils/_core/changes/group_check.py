@@ -83,18 +83,11 @@ EVERY_HOST = GroupCheck()
 
 def _list_touched(change: Change) -> set[str]:
     """Return the providers that a change frees or fills."""
-    touched = {*change.frees, *change.allocates}
-    if not touched:
-        # It changes the owner, and all amounts stay where they are.
-        touched.update(change.before["allocations"])
-    return touched
+    # A change of the owner leaves all amounts where they are.
+    return {*change.frees, *change.allocates} or set(change.before["allocations"])
 
 
 def _list_host_names(roots: Collection[str], listings: Listings) -> list[str]:
     hosts_by_root = {node.uuid: node.host for node in listings.hypervisors.value or ()}
-    names = set()
-    for root in roots:
-        provider = listings.providers.get(root)
-        if provider is not None and provider.is_host:
-            names.add(hosts_by_root.get(root, provider.name))
-    return sorted(names)
+    known = [listings.providers[root] for root in roots if root in listings.providers]
+    return sorted({hosts_by_root.get(one.uuid, one.name) for one in known if one.is_host})

@@ -18,7 +18,6 @@ from ..._common.clock import get_utc_now
 from ..._common.errors import (
     InvalidInput,
     JournalError,
-    Reason,
     describe_form_error,
     hide_credentials,
 )
@@ -51,24 +50,7 @@ class RecordableStep(t.Protocol):
 class RecordableOutcome(t.Protocol):
     """The outcome of a write."""
 
-    @property
-    def step(self) -> StepReference: ...
-
-    @property
-    def outcome(self) -> str: ...
-
-    @property
-    def reason(self) -> Reason: ...
-
-
-class StepReference(t.Protocol):
-    """What a write is about."""
-
-    @property
-    def finding(self) -> str: ...
-
-    @property
-    def subject(self) -> str: ...
+    def as_record(self) -> Mapping[str, object]: ...
 
 
 class Journal:
@@ -97,17 +79,7 @@ class Journal:
 
     def record_after(self, outcomes: Iterable[RecordableOutcome]) -> None:
         """Record the outcomes of the writes. Raises JournalError when it cannot be recorded."""
-        self._append(
-            _add_header(
-                AFTER,
-                finding=outcome.step.finding,
-                consumer=outcome.step.subject,
-                outcome=outcome.outcome,
-                reason=str(outcome.reason),
-                reason_id=outcome.reason.id,
-            )
-            for outcome in outcomes
-        )
+        self._append(_add_header(AFTER, **outcome.as_record()) for outcome in outcomes)
 
     def _append(self, records: Iterable[JournalRecord]) -> None:
         if self.broken:
@@ -116,16 +88,17 @@ class Journal:
                 "and without it nothing is changed."
             )
         try:
-            lines = format_records(records)
+            lines = [f"{json.dumps(record, sort_keys=True)}\n".encode() for record in records]
             if self._file is None:
                 self._file = self._create()
-            _write_all(self._file, lines)
+            _write_all(self._file, b"".join(lines))
             os.fsync(self._file)
         except (OSError, MemoryError) as error:
             # The last record may be on disk in part; the next one would become a part of its line.
             self.broken = True
+            failure = error.strerror if isinstance(error, OSError) else "no memory is left"
             raise JournalError(
-                f"The journal {self.path} cannot be written ({_describe_failure(error)}), "
+                f"The journal {self.path} cannot be written ({failure}), "
                 "and without it nothing is changed."
             ) from error
 
@@ -140,17 +113,6 @@ class Journal:
         finally:
             os.close(folder)
         return created
-
-
-def _describe_failure(error: OSError | MemoryError) -> str:
-    if isinstance(error, OSError):
-        return str(error.strerror)
-    return "no memory is left"
-
-
-def format_records(records: Iterable[JournalRecord]) -> bytes:
-    """Return the records as the lines of a journal."""
-    return "".join(json.dumps(record, sort_keys=True) + "\n" for record in records).encode()
 
 
 def build_record(event: str, step: RecordableStep, placement_endpoint: str) -> JournalRecord:
@@ -215,9 +177,7 @@ def _parse_lines(contents: bytes, name: str) -> tuple[list[JournalRecord], bool]
 
 
 def parse_record(
-    record: JournalRecord,
-    placement_endpoint: str,
-    parse: Callable[[JournalRecord], _Parsed],
+    record: JournalRecord, placement_endpoint: str, parse: Callable[[JournalRecord], _Parsed]
 ) -> _Parsed:
     """Return what `parse` makes of a record of a run that changed this Placement.
 
@@ -253,10 +213,9 @@ def _check_record(entry: t.Any, where: str) -> JournalRecord:
             f"and this version of the collection reads format {FORMAT}."
         )
     renamed = dict(entry)
-    if isinstance(entry.get("kind"), str):
-        renamed["kind"] = rename_kind(entry["kind"])
-    if isinstance(entry.get("finding"), str):
-        renamed["finding"] = rename_finding(entry["finding"])
+    for key, rename in (("kind", rename_kind), ("finding", rename_finding)):
+        if isinstance(entry.get(key), str):
+            renamed[key] = rename(entry[key])
     return renamed
 
 

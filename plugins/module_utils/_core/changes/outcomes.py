@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import dataclasses as d
 import typing as t
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from ..._common.errors import (
     NO_REASON,
@@ -21,40 +21,21 @@ from ..._common.errors import (
 )
 from ..._common.json_files import write_json
 from ..._common.progress import PROGRESS
-from ..._common.text import make_printable
+from ..._common.text import make_printable, summarize_checks
 from ..findings.entries import FORMAT, MAX_RETURNED
-from ..models.change import OUTCOME_BY_ACTION
+from ..models.change import OUTCOME_BY_ACTION, Change
 from ..models.documents import OutcomeDocument, RestoredOutcomeDocument
-from ..models.outcomes import FAILED, SKIPPED
+from ..models.outcomes import FAILED, RESTORED, SKIPPED
 from ..plan.plan import Step, TreeStep
 from .journal import Journal
-
-
-class AnyOutcome(t.Protocol):
-    """The outcome of one step of a remediation or of a restoration."""
-
-    @property
-    def outcome(self) -> str: ...
-
-    @property
-    def reason(self) -> Reason: ...
-
-    @property
-    def changed(self) -> bool:
-        """Whether Placement was changed as it should, or would be in check mode."""
-
-    @property
-    def partly(self) -> bool:
-        """Whether a part of the step was made, or may have been, before the rest failed."""
-
-    def as_dict(self) -> OutcomeDocument | RestoredOutcomeDocument: ...
-
+from .records import TreeAddition, TreeRecord
 
 # A longer message takes several lines of a terminal.
 _MAX_MESSAGE = 400
+_CHANGED = {*OUTCOME_BY_ACTION.values(), RESTORED}
 
 _Step = t.TypeVar("_Step")
-_Outcome = t.TypeVar("_Outcome", bound=AnyOutcome)
+_Outcome = t.TypeVar("_Outcome", bound="Outcome")
 
 
 @d.dataclass(frozen=True)
@@ -69,17 +50,46 @@ class Outcome:
 
     @property
     def changed(self) -> bool:
-        """Whether Placement was changed, or would be in check mode."""
-        return self.outcome in OUTCOME_BY_ACTION.values()
+        """Whether Placement was changed as it should, or would be in check mode."""
+        return self.outcome in _CHANGED
 
-    def as_dict(self) -> OutcomeDocument:
+    def as_dict(self) -> OutcomeDocument | RestoredOutcomeDocument:
+        return t.cast("OutcomeDocument", {**self.step.as_dict(), **self._describe()})
+
+    def as_record(self) -> Mapping[str, object]:
+        """Return what a journal has of the outcome."""
+        step = self.step
+        return {"finding": step.finding, "consumer": step.subject, **self._describe()}
+
+    def _describe(self) -> dict[str, str]:
+        reason = self.reason
+        return {"outcome": self.outcome, "reason": str(reason), "reason_id": reason.id}
+
+
+@d.dataclass(frozen=True)
+class Restoration(Outcome):
+    """The outcome of one change to restore.
+
+    It has the write if there was one, and else the reason why there was none.
+    """
+
+    step: Step | TreeRecord
+    write: Change | TreeAddition | None = None
+    # It cannot be restored, and no request was sent for it.
+    hopeless: bool = False
+
+    def as_dict(self) -> RestoredOutcomeDocument:
+        step = self.step
+        tree = step if isinstance(step, TreeRecord) else None
         document = {
-            **self.step.as_dict(),
-            "outcome": self.outcome,
-            "reason": str(self.reason),
-            "reason_id": self.reason.id,
+            "finding": step.finding,
+            "kind": step.kind,
+            "consumer": None if tree else step.subject,
+            "provider": {"uuid": tree.root.uuid, "name": tree.root.name} if tree else None,
+            **self._describe(),
+            "write": self.write.as_dict() if self.write else None,
         }
-        return t.cast("OutcomeDocument", document)
+        return t.cast("RestoredOutcomeDocument", document)
 
 
 def run_steps(
@@ -132,25 +142,28 @@ def describe_unexpected(error: Exception) -> Reason:
     return Reason("unexpected_error", f"An unexpected {type(error).__name__}: {error}")
 
 
-def explain_error(error: CloudError | None) -> Reason:
-    return NO_REASON if error is None else error.reason
-
-
-def choose_outcome(error: CloudError | None, done: str) -> str:
-    """Return the outcome of a write: `done`, unless it raised an error."""
+def conclude_write(error: CloudError | None, done: str) -> tuple[str, Reason]:
+    """Return the outcome of a write: `done`, unless it raised an error, which is the reason."""
     if error is None:
-        return done
+        return done, NO_REASON
     # The consumer moved on, which is not a fault of this run.
-    return SKIPPED if isinstance(error, AllocationConflict) else FAILED
+    return SKIPPED if isinstance(error, AllocationConflict) else FAILED, error.reason
 
 
-def count_outcomes(outcomes: Iterable[AnyOutcome], name: str) -> int:
+def require_no_failures(failed_checks: Sequence[Reason], consequence: str) -> None:
+    """Raise UnsoundReading, which begins with the consequence, if a check of a reading failed."""
+    if failed_checks:
+        failures = summarize_checks(failed_checks)
+        raise UnsoundReading(failed_checks[0].reword(f"{consequence} {failures}"))
+
+
+def count_outcomes(outcomes: Iterable[Outcome], name: str) -> int:
     """Return how many of `outcomes` have this name."""
     return sum(outcome.outcome == name for outcome in outcomes)
 
 
 def conclude_run(
-    outcomes: Sequence[AnyOutcome],
+    outcomes: Sequence[Outcome],
     names: Sequence[str],
     journal: Journal | None,
     why_stopped: str,
@@ -164,20 +177,20 @@ def conclude_run(
     why_stopped: why the run ended early, empty when it did not.
     verb: what was done with the changes, such as `made`.
     """
-    result: dict[str, t.Any] = {
-        "changed": any(outcome.changed or outcome.partly for outcome in outcomes),
-        "tally": {name: count_outcomes(outcomes, name) for name in names},
-        "outcomes": [outcome.as_dict() for outcome in outcomes[:MAX_RETURNED]],
-        "stopped": str(why_stopped),
-        "journal": journal.path if journal and journal.written else None,
-    }
-    # A result has the first outcomes only, the file has all of them.
-    document = {
+    document: dict[str, t.Any] = {
         "format": FORMAT,
         "check_mode": journal is None,
-        "tally": result["tally"],
-        "journal": result["journal"],
+        "tally": {name: count_outcomes(outcomes, name) for name in names},
+        "journal": journal.path if journal and journal.written else None,
         "outcomes": [outcome.as_dict() for outcome in outcomes],
+    }
+    result: dict[str, t.Any] = {
+        "changed": any(outcome.changed or outcome.partly for outcome in outcomes),
+        "tally": document["tally"],
+        # The file has all of them.
+        "outcomes": document["outcomes"][:MAX_RETURNED],
+        "stopped": str(why_stopped),
+        "journal": document["journal"],
     }
     # A file that cannot be written must not hide what the run has changed.
     errors = _list_errors(outcomes, journal, why_stopped, verb)
@@ -191,7 +204,7 @@ def conclude_run(
 
 
 def _list_errors(
-    outcomes: Sequence[AnyOutcome], journal: Journal | None, why_stopped: str, verb: str
+    outcomes: Sequence[Outcome], journal: Journal | None, why_stopped: str, verb: str
 ) -> list[str]:
     """Return a sentence for everything that went wrong."""
     errors = []

@@ -12,8 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from ..._common.clock import read_monotonic_clock
-from ..._common.errors import CloudError, InvalidInput, JournalError, Reason, UnsoundReading
-from ..._common.text import summarize_checks
+from ..._common.errors import CloudError, InvalidInput, JournalError, Reason
 from ..clients.provider_state import ProviderStateReader
 from ..clients.provider_writer import ProviderWriter
 from ..clients.session import Session
@@ -30,7 +29,7 @@ from ..plan.plan import TreeStep
 from ..reading.reading import Collector
 from .group_check import EVERY_HOST, GroupCheck
 from .journal import Journal
-from .outcomes import Outcome, count_outcomes, run_steps
+from .outcomes import Outcome, count_outcomes, require_no_failures, run_steps
 from .remediation import MAX_PROOF_AGE, TOO_OLD, add_reason
 
 
@@ -153,11 +152,7 @@ class TreeRemover:
         # A scope that names what the cloud does not have is not valid.
         except InvalidInput:
             return Reason("tree_gone", "It no longer exists.")
-        if index.failed_absence_checks:
-            reasons = summarize_checks(index.failed_absence_checks)
-            raise UnsoundReading(
-                index.failed_absence_checks[0].reword(f"Nothing may be deleted now. {reasons}")
-            )
+        require_no_failures(index.failed_absence_checks, "Nothing may be deleted now.")
         if reason := self._group_check.explain_provider(step.subject, index.snapshot):
             return reason
         judged = judge(index, self._policy)

@@ -27,16 +27,7 @@ if t.TYPE_CHECKING:  # pragma: no cover
 
 
 # What a record says of a change of allocations.
-_CHANGE_KEYS = (
-    "consumer",
-    "generation",
-    "before",
-    "after",
-    "partner",
-    "action",
-    "frees",
-    "claims",
-)
+_CHANGE_KEYS = ("consumer", "generation", "before", "after", "partner", "action", "frees", "claims")
 
 
 def read_restorable(journal: t.Any) -> tuple[list[JournalRecord], bool]:
@@ -76,9 +67,11 @@ def find_changes(
     recorded = {part.consumer for step in steps for part in step.change.parts}
     if unknown := sorted(set(consumers) - recorded):
         raise InvalidInput(f"The journal has no change of consumer {', '.join(unknown)}.")
-    if not consumers:
-        return steps[::-1]
-    return [step for step in reversed(steps) if _changes_any(step, consumers)]
+    return [
+        step
+        for step in reversed(steps)
+        if not consumers or any(part.consumer in consumers for part in step.change.parts)
+    ]
 
 
 def _parse_change(record: JournalRecord) -> Step:
@@ -96,41 +89,23 @@ def _forget_skipped(steps: list[Step], record: JournalRecord) -> None:
             return
 
 
-def _changes_any(step: Step, consumers: Collection[str]) -> bool:
-    return any(part.consumer in consumers for part in step.change.parts)
-
-
 @d.dataclass(frozen=True)
-class TreeRecord:
+class TreeRecord(TreeStep):
     """What a journal says of the deletion of a tree; the records of a plan have no states."""
 
-    step: TreeStep
     states: t.Mapping[str, ProviderState]
     # The run has seen that the whole tree was gone. Of a run that failed, or was killed, the
     # journal does not say what it deleted.
     deleted: bool = False
 
     @property
-    def finding(self) -> str:
-        return self.step.finding
-
-    @property
-    def kind(self) -> str:
-        return self.step.kind
-
-    @property
-    def subject(self) -> str:
-        """The root of the tree."""
-        return self.step.subject
-
-    @property
     def root(self) -> Provider:
-        return self.step.change.providers[-1]
+        return self.change.providers[-1]
 
     @property
     def providers(self) -> tuple[Provider, ...]:
         """The providers of the tree, each before those below it."""
-        return self.step.change.providers[::-1]
+        return self.change.providers[::-1]
 
 
 def find_deleted_trees(
@@ -169,7 +144,8 @@ def _parse_tree(record: JournalRecord) -> TreeRecord:
     step = parse_tree_step(record["finding"], record["kind"], change)
     # A journal of version 1.0 lacks those of a provider that went just before.
     details = record.get("details", {})
-    return TreeRecord(step, {uuid: parse_provider_state(state) for uuid, state in details.items()})
+    states = {uuid: parse_provider_state(state) for uuid, state in details.items()}
+    return TreeRecord(step.finding, step.kind, step.change, states)
 
 
 def select_trees(trees: Iterable[TreeRecord], names: Collection[str]) -> list[TreeRecord]:
@@ -182,17 +158,13 @@ def select_trees(trees: Iterable[TreeRecord], names: Collection[str]) -> list[Tr
     # Names are checked before anything is selected: a typo must not restore less in silence.
     every = list(trees)
     wanted = {normalize_uuid(name) or name for name in names}
-    recorded: set[str] = set()
-    for tree in every:
-        recorded |= {tree.root.uuid, tree.root.name}
+    recorded = {name for tree in every for name in (tree.root.uuid, tree.root.name)}
     if unknown := sorted(wanted - recorded):
         raise InvalidInput(
             "The journal has no deletion of provider "
             f"{', '.join(unknown)}. Name the root of a tree."
         )
-    if not wanted:
-        return every
-    return [tree for tree in every if wanted & {tree.root.uuid, tree.root.name}]
+    return [tree for tree in every if not wanted or wanted & {tree.root.uuid, tree.root.name}]
 
 
 def find_deleted_providers(
@@ -292,9 +264,10 @@ def find_lost_traits(
 
 def _is_managed(traits: AbstractSet[str]) -> bool:
     """Return whether a service replaces all traits of a provider with these."""
-    if _MANAGED_PROVIDER_TRAITS & traits:
-        return True
-    return any(trait.startswith(_NEUTRON_TRAIT_PREFIXES) for trait in traits)
+    return any(
+        trait in _MANAGED_PROVIDER_TRAITS or trait.startswith(_NEUTRON_TRAIT_PREFIXES)
+        for trait in traits
+    )
 
 
 def find_lost_aggregates(

@@ -18,7 +18,6 @@ from ..._common.clock import read_monotonic_clock
 from ..._common.errors import CloudError, JournalError, PlacementToolsError, Reason, UnsoundReading
 from ..._common.parallel import WORKERS
 from ..._common.progress import PROGRESS, Stage
-from ..._common.text import summarize_checks
 from ..clients.allocation_writer import AllocationWriter
 from ..facts.index import SnapshotIndex
 from ..facts.soundness import list_failed_checks
@@ -36,11 +35,11 @@ from .group_check import EVERY_HOST, GroupCheck
 from .journal import Journal
 from .outcomes import (
     Outcome,
-    choose_outcome,
     complete_outcomes,
+    conclude_write,
     count_outcomes,
     describe_unexpected,
-    explain_error,
+    require_no_failures,
 )
 
 OUTCOMES = (*dict.fromkeys(OUTCOME_BY_ACTION.values()), SKIPPED, FAILED)
@@ -100,9 +99,7 @@ class Remediation:
         listings = self._reading.begin_renewal(
             {step.change.consumer for step in steps}, list_providers(steps)
         )
-        if failed_checks := list_failed_checks(listings):
-            failures = summarize_checks(failed_checks)
-            raise UnsoundReading(failed_checks[0].reword(f"Nothing may be changed now. {failures}"))
+        require_no_failures(list_failed_checks(listings), "Nothing may be changed now.")
         outside = self._find_steps_outside(steps, listings)
         inside = [step for step in steps if step.finding not in outside]
         with PROGRESS.run_stage("changes", len(inside)) as stage:
@@ -113,13 +110,12 @@ class Remediation:
 
     def _find_steps_outside(self, steps: Sequence[Step], listings: Listings) -> dict[str, Outcome]:
         """Return by finding the outcomes of the steps whose hosts have left the plan's groups."""
-        outside = {}
-        changes = [step.change for step in steps]
-        reasons = self._group_check.explain_changes(changes, listings)
-        for step, reason in zip(steps, reasons, strict=True):
-            if reason:
-                outside[step.finding] = Outcome(step, SKIPPED, reason)
-        return outside
+        reasons = self._group_check.explain_changes([step.change for step in steps], listings)
+        return {
+            step.finding: Outcome(step, SKIPPED, reason)
+            for step, reason in zip(steps, reasons, strict=True)
+            if reason
+        }
 
     def _choose_batch_size(self, listings: Listings) -> int:
         """Return how many changes are proven side by side.
@@ -128,16 +124,10 @@ class Remediation:
         """
         parts = 1 + len(listings.services.value or ()) // _SERVICES_PER_PART
         size = _PART_SIZE * min(parts, _MAX_PARTS_PER_PROOF)
-        if self._journal is None:
-            return size * _PROOFS_WITHOUT_WRITES
-        return size
+        return size * _PROOFS_WITHOUT_WRITES if self._journal is None else size
 
     def _make_changes(
-        self,
-        steps: Sequence[Step],
-        batch_size: int,
-        stopped: Callable[[], Reason],
-        stage: Stage,
+        self, steps: Sequence[Step], batch_size: int, stopped: Callable[[], Reason], stage: Stage
     ) -> list[Outcome]:
         outcomes: list[Outcome] = []
 
@@ -188,30 +178,27 @@ class Remediation:
         for part in _split(batch, part_size):
             # A service that hardly answers can have kept the proof waiting for minutes.
             why = explain_end() if self._journal is not None else None
+            if not why:
+                reasons |= _expect_proof(self._explain_conflicts, part, reasons)
+            proven = [_make_proven_outcome(step, reasons) for step in part]
             if why:
-                yield [_skip_proven(_make_proven_outcome(step, reasons), why) for step in part]
-                continue
-            conflicts = _expect_proof(self._explain_conflicts, part, reasons)
-            proven = [_make_proven_outcome(step, {**reasons, **conflicts}) for step in part]
-            yield self._write_proven(part, proven, began)
+                yield [Outcome(end.step, SKIPPED, why) if end.changed else end for end in proven]
+            else:
+                yield self._write_proven(part, proven, began)
 
     def _explain_mismatches(self, batch: Sequence[Step]) -> dict[str, Reason | None]:
         """Return by finding what a new proof shows to be no longer true of a step."""
         consumers = [step.change.consumer for step in batch]
         now = self._reading.renew(consumers)
-        if failed_checks := list_failed_checks(now):
-            failures = summarize_checks(failed_checks)
-            raise UnsoundReading(
-                failed_checks[0].reword(f"Nothing more is changed in this run. {failures}")
-            )
+        require_no_failures(list_failed_checks(now), "Nothing more is changed in this run.")
         judged = judge_consumers(SnapshotIndex(now), self._policy)
         findings = {finding.consumer: finding for finding in judged}
         contradictions = self._reading.explain_contradictions(now)
-        reasons: dict[str, Reason | None] = {}
-        for step in batch:
-            mismatch = _find_mismatch(step, now, findings)
-            reasons[step.finding] = mismatch or contradictions.get(step.change.consumer)
-        return reasons
+        return {
+            step.finding: _find_mismatch(step, now, findings)
+            or contradictions.get(step.change.consumer)
+            for step in batch
+        }
 
     def _explain_conflicts(
         self, part: Sequence[Step], reasons: Mapping[str, Reason | None]
@@ -219,11 +206,11 @@ class Remediation:
         """Return by finding which proven steps do not start from the current allocations."""
         proven = [step for step in part if not reasons[step.finding]]
         conflicts = self._writer.find_conflicts([step.change for step in proven])
-        by_finding: dict[str, Reason | None] = {}
-        for step in proven:
-            if step.change.consumer in conflicts:
-                by_finding[step.finding] = conflicts[step.change.consumer].reason
-        return by_finding
+        return {
+            step.finding: conflicts[step.change.consumer].reason
+            for step in proven
+            if step.change.consumer in conflicts
+        }
 
     def _write_proven(
         self, part: Sequence[Step], proven: list[Outcome], began: float
@@ -276,12 +263,11 @@ class Remediation:
             return {step.finding: Outcome(step, FAILED, reason) for step in steps}
         if _is_too_old(began):
             return {step.finding: Outcome(step, FAILED, TOO_OLD) for step in steps}
-        overtaken = {}
-        for step in steps:
-            if step.change.consumer in conflicts:
-                conflict = conflicts[step.change.consumer]
-                overtaken[step.finding] = _make_outcome(step, conflict)
-        return overtaken
+        return {
+            step.finding: _make_outcome(step, conflicts[step.change.consumer])
+            for step in steps
+            if step.change.consumer in conflicts
+        }
 
 
 def list_providers(steps: Sequence[Step]) -> set[str] | None:
@@ -290,13 +276,10 @@ def list_providers(steps: Sequence[Step]) -> set[str] | None:
     The result is None if a step adds amounts: which compute node these have to be on, only the
     whole listing says.
     """
-    providers: set[str] = set()
-    for step in steps:
-        if step.change.allocates:
-            return None
-        for part in step.change.parts:
-            providers.update(part.before["allocations"])
-    return providers
+    if any(step.change.allocates for step in steps):
+        return None
+    parts = [part for step in steps for part in step.change.parts]
+    return {provider for part in parts for provider in part.before["allocations"]}
 
 
 def _is_too_old(began: float) -> bool:
@@ -324,13 +307,6 @@ def _expect_proof(
     except Exception as error:
         reason = describe_unexpected(error)
         raise _Unproven(reason.reword(f"It could not be verified again. {reason}")) from error
-
-
-def _skip_proven(outcome: Outcome, why: Reason) -> Outcome:
-    """Return an outcome that would have changed something as a skipped one, any other as it is."""
-    if outcome.changed:
-        return Outcome(outcome.step, SKIPPED, why)
-    return outcome
 
 
 def _make_proven_outcome(step: Step, reasons: Mapping[str, Reason | None]) -> Outcome:
@@ -378,4 +354,4 @@ def _find_mismatch(
 
 def _make_outcome(step: Step, error: CloudError | None) -> Outcome:
     done = OUTCOME_BY_ACTION[step.change.action]
-    return Outcome(step, choose_outcome(error, done), explain_error(error))
+    return Outcome(step, *conclude_write(error, done))

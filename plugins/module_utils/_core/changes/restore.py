@@ -16,10 +16,10 @@ import functools
 import typing as t
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
-from ..._common.errors import NO_REASON, CloudError, JournalError, Reason
+from ..._common.errors import CloudError, JournalError, Reason
 from ..clients.nova import NovaReader
 from ..models.change import Change, build_body, is_same_allocation
-from ..models.documents import AllocationBody, NameDocument, RestoredOutcomeDocument
+from ..models.documents import AllocationBody
 from ..models.nova import (
     COLD_MIGRATION_TYPES,
     FAILED_MIGRATION_STATUSES,
@@ -36,8 +36,8 @@ from ..options.run import FailureOptions
 from ..plan.limits import explain_abort
 from ..plan.plan import Step
 from .journal import Journal, JournalRecord
-from .outcomes import choose_outcome, explain_error, run_steps
-from .records import TreeAddition, TreeRecord, find_changes, find_deleted_trees, select_trees
+from .outcomes import Restoration, conclude_write, run_steps
+from .records import TreeRecord, find_changes, find_deleted_trees, select_trees
 
 if t.TYPE_CHECKING:  # pragma: no cover
     from ..clients.allocation_writer import AllocationWriter
@@ -46,46 +46,6 @@ if t.TYPE_CHECKING:  # pragma: no cover
 
 
 OUTCOMES = (RESTORED, SKIPPED, FAILED)
-
-
-@d.dataclass(frozen=True)
-class Restoration:
-    """The outcome of one change to restore.
-
-    It has the write if there was one, and else the reason why there was none.
-    """
-
-    step: Step | TreeRecord
-    outcome: str
-    reason: Reason = NO_REASON
-    write: Change | TreeAddition | None = None
-    # A part of a tree was written, or may have been, before the rest failed.
-    partly: bool = False
-    # It cannot be restored, and no request was sent for it.
-    hopeless: bool = False
-
-    @property
-    def changed(self) -> bool:
-        """Whether Placement was changed, or would be in check mode."""
-        return self.outcome == RESTORED
-
-    def as_dict(self) -> RestoredOutcomeDocument:
-        consumer: str | None = self.step.subject
-        provider: NameDocument | None = None
-        if isinstance(self.step, TreeRecord):
-            root = self.step.root
-            consumer = None
-            provider = {"uuid": root.uuid, "name": root.name}
-        return {
-            "finding": self.step.finding,
-            "kind": self.step.kind,
-            "consumer": consumer,
-            "provider": provider,
-            "outcome": self.outcome,
-            "reason": str(self.reason),
-            "reason_id": self.reason.id,
-            "write": self.write.as_dict() if self.write else None,
-        }
 
 
 def find_restore_steps(
@@ -112,173 +72,137 @@ def find_restore_steps(
     return [*trees, *changes]
 
 
-def restore(
-    steps: Sequence[Step | TreeRecord],
-    reader: PlacementReader,
-    writer: AllocationWriter,
-    check: RestoreCheck,
-    trees: TreeRestorer,
-    deleted: Mapping[str, str],
-    journal: Journal | None,
-    stopped: Callable[[], Reason],
-    max_failures: int = FailureOptions.max_failures.default,
-) -> list[Restoration]:
-    """Restore each of `steps` whose consumers have exactly what it left them, if Nova agrees.
-
-    A step that cannot be restored does not keep the others from being restored. The run ends early
-    for a journal that cannot be written, too many failed requests, and anything that `stopped`
-    returns.
+@d.dataclass(frozen=True)
+class Restorer:
+    """Restores each step whose consumers have exactly what it left them, if Nova agrees.
 
     deleted: the names of the providers that the journal says were deleted, by uuid.
     journal: None in check mode, where nothing is written.
     """
-    providers = reader.list_providers() if steps else {}
 
-    def restore_step(step: Step | TreeRecord) -> Restoration:
+    reader: PlacementReader
+    writer: AllocationWriter
+    check: RestoreCheck
+    trees: TreeRestorer
+    deleted: Mapping[str, str]
+    journal: Journal | None
+    max_failures: int = FailureOptions.max_failures.default
+
+    def restore(
+        self, steps: Sequence[Step | TreeRecord], stopped: Callable[[], Reason]
+    ) -> list[Restoration]:
+        """Restore `steps`, and return the outcome of each.
+
+        A step that cannot be restored does not keep the others from being restored. The run ends
+        early for a journal that cannot be written, too many failed requests, and anything that
+        `stopped` returns.
+        """
+        providers = self.reader.list_providers() if steps else {}
+
+        def explain_end(done: list[Restoration]) -> Reason | None:
+            # A provider that is gone is no failure: the other changes do not depend on it.
+            failed = sum(entry.outcome == FAILED and not entry.hopeless for entry in done)
+            return stopped() or explain_abort(failed, self.max_failures)
+
+        def restore_step(step: Step | TreeRecord) -> Restoration:
+            return self._restore_step(step, providers)
+
+        return run_steps(steps, restore_step, Restoration, explain_end)
+
+    def _restore_step(
+        self, step: Step | TreeRecord, providers: Mapping[str, Provider]
+    ) -> Restoration:
         if isinstance(step, TreeRecord):
-            named = [known for entry in step.providers for known in (entry.uuid, entry.name)]
-            if why := check.explain_exclusion(providers, (), named):
-                return Restoration(step, SKIPPED, why)
-            return _restore_tree(step, providers, trees, journal)
-        return _restore_step(step, providers, deleted, reader, writer, check, journal)
-
-    def explain_end(done: list[Restoration]) -> Reason | None:
-        return stopped() or explain_abort(sum(map(_has_failed, done)), max_failures)
-
-    return run_steps(steps, restore_step, Restoration, explain_end)
-
-
-def _restore_tree(
-    tree: TreeRecord,
-    providers: Mapping[str, Provider],
-    trees: TreeRestorer,
-    journal: Journal | None,
-) -> Restoration:
-    became = trees.restore_tree(tree, providers)
-    restoration = Restoration(tree, became.outcome, became.reason, became.write, became.partly)
-    if journal is not None and became.write:
-        with contextlib.suppress(JournalError):
-            # What was restored must be reported as restored: the module reports a broken journal.
-            journal.record_after([restoration])
-    return restoration
-
-
-def _has_failed(restoration: Restoration) -> bool:
-    """Return whether a request failed.
-
-    A provider that is gone is not counted: the other changes do not depend on it.
-    """
-    return restoration.outcome == FAILED and not restoration.hopeless
-
-
-def _restore_step(
-    step: Step,
-    providers: Mapping[str, Provider],
-    deleted: Mapping[str, str],
-    reader: PlacementReader,
-    writer: AllocationWriter,
-    check: RestoreCheck,
-    journal: Journal | None,
-) -> Restoration:
-    inverse, why = invert_change(step.change, _read_current(step, reader))
-    if inverse is None:
-        return Restoration(step, SKIPPED, why)
-    # Sent all the same, the write would leave an empty record of the consumer in Placement, which
-    # prevents every later allocation.
-    if missing := sorted(set(inverse.allocates) - set(providers)):
-        return _refuse_without_providers(step, missing, providers, deleted)
-    written = [part.consumer for part in inverse.parts]
-    touched = [uuid for part in inverse.parts for uuid in part.after["allocations"]]
-    refusal = check.explain_exclusion(
-        providers, written, [*touched, *inverse.before["allocations"]]
-    )
-    # Last, so that the least time passes between Nova's answer and the write.
-    if refusal := refusal or check.explain_refusal(step.kind, inverse, providers):
-        return Restoration(step, SKIPPED, refusal)
-    if journal is None:
-        return Restoration(step, RESTORED, write=inverse)
-    journal.record_before([Step(step.finding, step.kind, inverse)])
-    error: CloudError | None = None
-    try:
-        # It reads the allocations once more: the journal may have taken long.
-        writer.replace(inverse)
-    except CloudError as raised:
-        error = raised
-    restoration = Restoration(step, choose_outcome(error, RESTORED), explain_error(error), inverse)
-    with contextlib.suppress(JournalError):
-        # What was restored must be reported as restored: the module reports a broken journal.
-        journal.record_after([restoration])
-    return restoration
-
-
-def _read_current(step: Step, reader: PlacementReader) -> dict[str, AllocationBody]:
-    """Return the documents that the consumers of `step` have now."""
-    current = {}
-    for part in step.change.parts:
-        allocation = reader.get_allocation(part.consumer).value
-        if allocation:
-            current[part.consumer] = build_body(allocation)
-    return current
-
-
-def _refuse_without_providers(
-    step: Step,
-    missing: Sequence[str],
-    providers: Mapping[str, Provider],
-    deleted: Mapping[str, str],
-) -> Restoration:
-    """Return the restoration of a step whose providers are `missing` in Placement.
-
-    Those that the journal says were deleted may be created again, and then it can be restored.
-    """
-    if set(missing) <= set(deleted):
-        reason = _explain_missing_providers(missing, providers, deleted)
-        return Restoration(step, SKIPPED, reason)
-    reason = Reason(
-        "provider_gone",
-        f"Provider {', '.join(missing)}, on which it had an allocation, no longer exists.",
-    )
-    return Restoration(step, FAILED, reason, hopeless=True)
-
-
-def _explain_missing_providers(
-    missing: Iterable[str], providers: Mapping[str, Provider], deleted: Mapping[str, str]
-) -> Reason:
-    """Return why nothing is allocated from providers that the journal says were deleted."""
-    by_name = {provider.name: provider.uuid for provider in providers.values()}
-    reasons = []
-    for uuid in missing:
-        name = deleted[uuid]
-        if name in by_name:
-            reasons.append(
-                Reason(
-                    "provider_replaced",
-                    f"Provider {name} ({uuid}), on which it had an allocation, was deleted. "
-                    f"The provider with that name is now {by_name[name]}, "
-                    "and an allocation on the old provider is not moved to the new one.",
-                )
-            )
+            restoration = self._restore_tree(step, providers)
         else:
-            reasons.append(
-                Reason(
-                    "provider_not_recreated",
-                    f"Provider {name} ({uuid}), on which it had an allocation, was deleted "
-                    "and does not exist: nova-compute creates it again when it "
-                    "starts; restore again after that.",
-                )
-            )
-    return reasons[0].extend(*reasons[1:])
+            restoration = self._restore_change(step, providers)
+        if self.journal is not None and restoration.write:
+            with contextlib.suppress(JournalError):
+                # What was restored must be reported as restored: the module reports a broken
+                # journal.
+                self.journal.record_after([restoration])
+        return restoration
+
+    def _restore_tree(self, tree: TreeRecord, providers: Mapping[str, Provider]) -> Restoration:
+        named = [known for entry in tree.providers for known in (entry.uuid, entry.name)]
+        if why := self.check.explain_exclusion(providers, (), named):
+            return Restoration(tree, SKIPPED, why)
+        return self.trees.restore_tree(tree, providers)
+
+    def _restore_change(self, step: Step, providers: Mapping[str, Provider]) -> Restoration:
+        inverse = invert_change(step.change, self._read_current(step))
+        if isinstance(inverse, Reason):
+            return Restoration(step, SKIPPED, inverse)
+        # Sent all the same, the write would leave an empty record of the consumer in Placement,
+        # which prevents every later allocation.
+        if missing := sorted(set(inverse.allocates) - set(providers)):
+            return self._refuse_without_providers(step, missing, providers)
+        written = [part.consumer for part in inverse.parts]
+        touched = [uuid for part in inverse.parts for uuid in part.after["allocations"]]
+        refusal = self.check.explain_exclusion(
+            providers, written, [*touched, *inverse.before["allocations"]]
+        )
+        # Last, so that the least time passes between Nova's answer and the write.
+        if refusal := refusal or self.check.explain_refusal(step.kind, inverse, providers):
+            return Restoration(step, SKIPPED, refusal)
+        if self.journal is None:
+            return Restoration(step, RESTORED, write=inverse)
+        self.journal.record_before([Step(step.finding, step.kind, inverse)])
+        error: CloudError | None = None
+        try:
+            # It reads the allocations once more: the journal may have taken long.
+            self.writer.replace(inverse)
+        except CloudError as raised:
+            error = raised
+        return Restoration(step, *conclude_write(error, RESTORED), write=inverse)
+
+    def _read_current(self, step: Step) -> dict[str, AllocationBody]:
+        """Return the documents that the consumers of `step` have now."""
+        consumers = [part.consumer for part in step.change.parts]
+        read = {consumer: self.reader.get_allocation(consumer).value for consumer in consumers}
+        return {consumer: build_body(held) for consumer, held in read.items() if held}
+
+    def _refuse_without_providers(
+        self, step: Step, missing: Sequence[str], providers: Mapping[str, Provider]
+    ) -> Restoration:
+        """Return the restoration of a step whose providers are `missing` in Placement.
+
+        Those that the journal says were deleted may be created again, and then it can be restored.
+        """
+        if set(missing) <= set(self.deleted):
+            by_name = {provider.name: provider.uuid for provider in providers.values()}
+            reasons = [_explain_deletion(uuid, self.deleted[uuid], by_name) for uuid in missing]
+            return Restoration(step, SKIPPED, reasons[0].extend(*reasons[1:]))
+        reason = Reason(
+            "provider_gone",
+            f"Provider {', '.join(missing)}, on which it had an allocation, no longer exists.",
+        )
+        return Restoration(step, FAILED, reason, hopeless=True)
 
 
-def invert_change(
-    change: Change, current: Mapping[str, AllocationBody]
-) -> tuple[Change | None, Reason]:
-    """Return the write that restores what was before `change`, or None and why there is none.
+def _explain_deletion(uuid: str, name: str, by_name: Mapping[str, str]) -> Reason:
+    """Return why nothing is allocated from a provider that the journal says was deleted."""
+    if name in by_name:
+        return Reason(
+            "provider_replaced",
+            f"Provider {name} ({uuid}), on which it had an allocation, was deleted. "
+            f"The provider with that name is now {by_name[name]}, "
+            "and an allocation on the old provider is not moved to the new one.",
+        )
+    return Reason(
+        "provider_not_recreated",
+        f"Provider {name} ({uuid}), on which it had an allocation, was deleted and does not exist: "
+        "nova-compute creates it again when it starts; restore again after that.",
+    )
+
+
+def invert_change(change: Change, current: Mapping[str, AllocationBody]) -> Change | Reason:
+    """Return the write that restores what was before `change`, or why there is none.
 
     What a server got is not taken from it, for it may need it by now. A pair is restored as a
     whole: what the server then loses its migration has again, as before, and both are in one
     request. A server that was moved away and back has the same allocation for another reason, which
-    `changes.nova_check` finds out.
+    `RestoreCheck` finds out.
 
     current: the documents that the consumers have now, by uuid.
     """
@@ -286,16 +210,14 @@ def invert_change(
     for part in reversed(change.parts):
         now = current[part.consumer]
         if is_same_allocation(now, part.before):
-            return None, (
-                Reason(
-                    "nothing_to_restore",
-                    f"{part.consumer} has the allocations that it had before: "
-                    "there is nothing to restore.",
-                )
+            return Reason(
+                "nothing_to_restore",
+                f"{part.consumer} has the allocations that it had before: "
+                "there is nothing to restore.",
             )
         if not is_same_allocation(now, part.after):
             providers = ", ".join(sorted(now["allocations"])) or "no provider"
-            return None, Reason(
+            return Reason(
                 "other_allocations_now",
                 f"{part.consumer} now has other allocations, on {providers}.",
             )
@@ -306,15 +228,12 @@ def invert_change(
         inverse = d.replace(inverse, partner=inverses.pop())
     if inverse.frees:
         freed = ", ".join(sorted(inverse.frees))
-        return None, (
-            Reason(
-                "would_take_allocation",
-                f"To restore it, {change.consumer} would lose its allocations on {freed}, "
-                "which its server may need: "
-                "change them with placement_allocation if you have to.",
-            )
+        return Reason(
+            "would_take_allocation",
+            f"To restore it, {change.consumer} would lose its allocations on {freed}, which its "
+            "server may need: change them with placement_allocation if you have to.",
         )
-    return inverse, NO_REASON
+    return inverse
 
 
 def _invert_part(part: Change, now: AllocationBody) -> Change:
@@ -361,10 +280,10 @@ class RestoreCheck:
         names = set(named)
         # Excluding one provider of a tree excludes the whole tree.
         trees = {known.root for known in providers.values() if {known.uuid, known.name} & names}
-        for known in providers.values():
-            if known.root in trees:
-                names |= {known.uuid, known.name}
-        return self._policy.explain_exclusion(names)
+        parts = [known for known in providers.values() if known.root in trees]
+        return self._policy.explain_exclusion(
+            names.union(*((known.uuid, known.name) for known in parts))
+        )
 
     @functools.cached_property
     def _excluded_consumers(self) -> set[str]:
@@ -418,9 +337,8 @@ class RestoreCheck:
             "server_changing",
             f"Nova is changing server {server.uuid}: restore again when it has finished.",
         )
-        if server.task_state or not server.task_known:
-            return (), why
-        if server.status in (*MOVING_STATUSES, "BUILD", "UNKNOWN"):
+        has_task = server.task_state or not server.task_known
+        if has_task or server.status in (*MOVING_STATUSES, "BUILD", "UNKNOWN"):
             return (), why
         answer = self._nova.list_migrations_of_server(server.uuid)
         if answer.value is None:
@@ -492,7 +410,7 @@ class RestoreCheck:
         # An unshelve claims anew, and is no migration.
         answer = self._nova.list_instance_actions(server.uuid)
         if answer.value is None:
-            return f"{_describe_answer(answer)}"
+            return _describe_answer(answer)
         for action in answer.value:
             if action.action == "unshelve" and str(action.start_time) >= str(move.created_at):
                 return "unshelve"

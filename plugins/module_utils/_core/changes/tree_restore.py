@@ -13,7 +13,6 @@ written, and no provider is created.
 
 from __future__ import annotations
 
-import dataclasses as d
 import functools
 from collections.abc import Mapping
 
@@ -27,6 +26,7 @@ from ..models.nova import Aggregate, Hypervisor
 from ..models.outcomes import FAILED, RESTORED, SKIPPED
 from ..models.placement import Provider
 from .journal import Journal
+from .outcomes import Restoration
 from .records import (
     HOST_RESOURCE_CLASSES,
     ProviderAddition,
@@ -38,17 +38,6 @@ from .records import (
 )
 
 _RECREATE_HINT = "nova-compute creates it again when it starts; restore again after that"
-
-
-@d.dataclass(frozen=True)
-class TreeOutcome:
-    """The outcome of one tree, the remarks on it, and the write if there was one."""
-
-    outcome: str
-    reason: Reason
-    write: TreeAddition | None = None
-    # Some providers of the tree were changed, or may have been, before another failed.
-    partly: bool = False
 
 
 class TreeRestorer:
@@ -63,7 +52,7 @@ class TreeRestorer:
         self._nova = NovaReader(compute)
         self._journal = journal
 
-    def restore_tree(self, tree: TreeRecord, providers: Mapping[str, Provider]) -> TreeOutcome:
+    def restore_tree(self, tree: TreeRecord, providers: Mapping[str, Provider]) -> Restoration:
         """Add what the providers of `tree` lack, if nova-compute has created it again.
 
         Raises CloudError when the providers cannot be read, JournalError when the write cannot be
@@ -78,13 +67,10 @@ class TreeRestorer:
                 f"These are records of a plan, which do not contain what {tree.root.name} had: "
                 "use the journal of the run that deleted it.",
             )
-            return TreeOutcome(
-                SKIPPED,
-                reason,
-            )
+            return Restoration(tree, SKIPPED, reason)
         root = self._find_root(tree, providers)
         if isinstance(root, Reason):
-            return TreeOutcome(SKIPPED, root)
+            return Restoration(tree, SKIPPED, root)
         state = self._states.read(root.uuid)
         if state is None or not state.inventories:
             reason = Reason(
@@ -92,19 +78,16 @@ class TreeRestorer:
                 f"{root.name} has no inventory yet: nova-compute reports it soon; "
                 "restore again after that.",
             )
-            return TreeOutcome(
-                SKIPPED,
-                reason,
-            )
+            return Restoration(tree, SKIPPED, reason)
         additions, notes = self._find_additions(tree, root, providers)
         if not additions:
             reason = Reason("nothing_to_add", f"There is nothing to add to {root.name}.")
-            return TreeOutcome(SKIPPED, reason.extend(*notes))
+            return Restoration(tree, SKIPPED, reason.extend(*notes))
         write = TreeAddition(tree.finding, tree.kind, tuple(additions))
         if self._journal is None:
-            return TreeOutcome(RESTORED, NO_REASON.extend(*notes), write)
+            return Restoration(tree, RESTORED, NO_REASON.extend(*notes), write=write)
         self._journal.record_before([write])
-        return self._write_additions(write, notes)
+        return self._write_additions(tree, write, notes)
 
     def _find_root(self, tree: TreeRecord, providers: Mapping[str, Provider]) -> Provider | Reason:
         """Return the root that nova-compute has created again, or why there is none.
@@ -182,9 +165,8 @@ class TreeRestorer:
         if reported:
             names = ", ".join(sorted(reported))
             notes.append(f"{now.name}: left to the service that reports these traits: {names}.")
-        nova_aggregates: Mapping[str, Aggregate] = {}
-        if then.aggregates - state.aggregates:
-            nova_aggregates = self._aggregates
+        is_missing = bool(then.aggregates - state.aggregates)
+        nova_aggregates: Mapping[str, Aggregate] = self._aggregates if is_missing else {}
         aggregates, left = find_lost_aggregates(then, state, host, nova_aggregates)
         for uuid in sorted(left):
             notes.append(
@@ -198,19 +180,16 @@ class TreeRestorer:
             )
         return ProviderAddition(now, state, tuple(sorted(traits)), tuple(sorted(aggregates))), notes
 
-    def _write_additions(self, write: TreeAddition, notes: list[str]) -> TreeOutcome:
-        outcomes: set[str] = set()
-        reasons: list[Reason] = []
-        partly = False
-        for addition in write.additions:
-            outcome, reason, written = self._add_to_provider(addition)
-            outcomes.add(outcome)
-            partly = partly or written
-            if reason:
-                reasons.append(reason)
-        combined = next((name for name in (FAILED, RESTORED) if name in outcomes), SKIPPED)
+    def _write_additions(
+        self, tree: TreeRecord, write: TreeAddition, notes: list[str]
+    ) -> Restoration:
+        made = [self._add_to_provider(addition) for addition in write.additions]
+        outcomes = [outcome for outcome, _reason, _written in made]
+        combined = next(name for name in (FAILED, RESTORED, SKIPPED) if name in outcomes)
+        reasons = [reason for _outcome, reason, _written in made if reason]
         reason = next(iter(reasons), NO_REASON).extend(*reasons[1:], *notes)
-        return TreeOutcome(combined, reason, write, partly)
+        partly = any(written for _outcome, _reason, written in made)
+        return Restoration(tree, combined, reason, partly, write)
 
     def _add_to_provider(self, addition: ProviderAddition) -> tuple[str, Reason, bool]:
         """Add to one provider what it lacks.
@@ -231,8 +210,7 @@ class TreeRestorer:
             "write_not_shown",
             f"Placement accepted the change of {addition.provider.name}, but does not show it.",
         )
-        if refusal:
-            reason = refusal.reason
+        reason = refusal.reason if refusal else reason
         unchanged = lacking == wanted
         if unchanged and isinstance(refusal, ProviderConflict):
             return SKIPPED, reason, False

@@ -252,10 +252,10 @@ class AllocationWriter:
             return False
 
     def _is_made(self, change: Change) -> bool:
-        for part in change.parts:
-            if not is_same_allocation(self._get_document(part.consumer), part.after):
-                return False
-        return True
+        return all(
+            is_same_allocation(self._get_document(part.consumer), part.after)
+            for part in change.parts
+        )
 
     def _get_document(self, consumer: str) -> AllocationBody:
         allocation = self._reader.get_allocation(consumer).value
@@ -281,9 +281,7 @@ def _choose_microversion(change: Change) -> str:
 
     A consumer that has the type already keeps it without being asked.
     """
-    if any(_sets_type(part) for part in change.parts):
-        return _SETTING_TYPES
-    return _KEEPING_TYPES
+    return _SETTING_TYPES if any(map(_sets_type, change.parts)) else _KEEPING_TYPES
 
 
 def _sets_type(part: Change) -> bool:

@@ -106,18 +106,13 @@ class Reply:
     @property
     def code(self) -> str | None:
         """Placement's error code, such as `placement.concurrent_update`."""
-        if not self._errors:
-            return None
-        return self._errors[0].get("code")
+        return self._errors[0].get("code") if self._errors else None
 
     @property
     def _errors(self) -> list[dict[str, t.Any]]:
-        if not isinstance(self.body, dict):
-            return []
-        errors = self.body.get("errors")
-        if not isinstance(errors, list):
-            return []
-        return [error for error in errors if isinstance(error, dict)]
+        errors = self.body.get("errors") if isinstance(self.body, dict) else None
+        listed = errors if isinstance(errors, list) else []
+        return [error for error in listed if isinstance(error, dict)]
 
 
 class Api:
@@ -165,9 +160,8 @@ class Api:
             self.expect(self.get(self.endpoint, None), "for its versions", 200, 300)
             with translate_sdk_errors(name):
                 data = adapter.get_endpoint_data()
-        self.newest: tuple[int, int] = (1, 0)
-        if data and data.max_microversion:
-            self.newest = data.max_microversion
+        found = data and data.max_microversion
+        self.newest: tuple[int, int] = found or (1, 0)
         self.require_microversion(*minimum)
 
     def require_microversion(self, major: int, minor: int) -> str:
@@ -217,12 +211,22 @@ class Api:
         own_connection: whether to open a connection for this request alone, which may reach another
             worker of the service.
         """
-        headers = {}
-        if own_connection:
-            headers["Connection"] = "close"
+
+        def attempt() -> tuple[Reply, T | None]:
+            reply = self._request(
+                "GET",
+                path,
+                microversion,
+                headers={"Connection": "close"} if own_connection else {},
+                params=params,
+                connect_retries=2,
+                status_code_retries=3,
+            )
+            return reply, self.parse(read, reply, path) if reply.status == 200 else None
+
         for pause in _RETRY_PAUSES:
             try:
-                reply, value = self._try_to_read(path, microversion, read, headers, params)
+                reply, value = attempt()
             except MalformedResponse:
                 pass
             else:
@@ -231,28 +235,7 @@ class Api:
             # A list, because threads may add to it at the same time.
             self._retried.append(pause)
             time.sleep(pause)
-        return self._try_to_read(path, microversion, read, headers, params)
-
-    def _try_to_read(
-        self,
-        path: str,
-        microversion: str | None,
-        read: t.Callable[[Reply], T],
-        headers: t.Mapping[str, str],
-        params: t.Mapping[str, t.Any],
-    ) -> tuple[Reply, T | None]:
-        reply = self._request(
-            "GET",
-            path,
-            microversion,
-            headers=headers,
-            params=params,
-            connect_retries=2,
-            status_code_retries=3,
-        )
-        if reply.status != 200:
-            return reply, None
-        return reply, self.parse(read, reply, path)
+        return attempt()
 
     def write(
         self,
@@ -376,7 +359,7 @@ class Api:
 
     def _reject(self, method: str, path: str, what: str) -> MalformedResponse:
         """Return the error for an answer that is not that of the service itself."""
-        """Return a path as a sentence has it, which names the endpoint already."""
+        # The sentence names the endpoint already.
         asked = "/" if path == self.endpoint else path
         return MalformedResponse(
             f"{self.name} at {self.endpoint} answered {method} {asked} with {what}: is a proxy in "
@@ -393,10 +376,7 @@ class Api:
             return reply
         asked = make_printable(what)
         message = f"{self.name} at {self.endpoint} answered {reply.status} when asked {asked}"
-        if reply.detail:
-            message += f": {reply.detail}"
-        else:
-            message += "."
+        message += f": {reply.detail}" if reply.detail else "."
         advice = STATUS_ADVICE.get(reply.status, "")
         # Without it, a service that says much would take several lines of a terminal.
         if len(message) + len(advice) < _MAX_MESSAGE:
@@ -412,9 +392,8 @@ class Api:
         **kwargs: t.Any,
     ) -> Reply:
         # With the path alone, keystoneauth copies and searches the catalogue for each request.
-        url = self._address
-        if path != self.endpoint:
-            url = f"{self._address.rstrip('/')}{path}"
+        is_root = path == self.endpoint
+        url = self._address if is_root else f"{self._address.rstrip('/')}{path}"
         with translate_sdk_errors(f"{self.name} at {self.endpoint}"):
             send = functools.partial(
                 self._adapter.request,
@@ -560,6 +539,11 @@ def find_next_marker(body: t.Any, key: str) -> str:
     if href is None:
         return ""
     return urllib.parse.parse_qs(urllib.parse.urlsplit(href).query)["marker"][0]
+
+
+def parse_rows(key: str, parse: t.Callable[[t.Any], T]) -> t.Callable[[Reply], tuple[T, ...]]:
+    """Return a function that parses each of the rows that a reply has under a key."""
+    return lambda reply: tuple(map(parse, reply.body[key]))
 
 
 def format_microversion(version: tuple[int, int]) -> str:

@@ -20,7 +20,7 @@ from ..._common.errors import CloudError
 from ..models.nova import Aggregate
 from ..models.placement import ProviderAggregates
 from ..models.snapshot import NOT_ASKED, Answer
-from .api import Api, Reply
+from .api import Api, Reply, format_microversion, parse_rows
 from .nova import NovaReader
 
 _PATH = "/resource_providers"
@@ -56,12 +56,8 @@ class ProviderGroupReader:
     def _list_uuids(self, needed: tuple[int, int], **filters: t.Any) -> Answer[tuple[str, ...]]:
         if self._api.newest < needed:
             return NOT_ASKED
-        microversion = f"{needed[0]}.{needed[1]}"
-        return self._api.ask(_PATH, microversion, _parse_uuids, **filters)
-
-
-def _parse_uuids(reply: Reply) -> tuple[str, ...]:
-    return tuple(row["uuid"] for row in reply.body["resource_providers"])
+        parse_uuids = parse_rows("resource_providers", operator.itemgetter("uuid"))
+        return self._api.ask(_PATH, format_microversion(needed), parse_uuids, **filters)
 
 
 def _parse_aggregates(reply: Reply) -> ProviderAggregates:

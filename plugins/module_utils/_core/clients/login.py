@@ -31,7 +31,7 @@ from .login_errors import (
     translate_sdk_errors,
 )
 
-# `clients.argspec` checks whether it is there; without it nothing here is called.
+# `clients.session` checks whether it is there; without it nothing here is called.
 with contextlib.suppress(ImportError):
     import keystoneauth1.exceptions as ksa
     from keystoneauth1.identity.generic import BaseGenericPlugin
@@ -89,25 +89,29 @@ class Login:
     def _log_in(self, session: t.Any) -> str | None:
         """Return the project of the token; None if it is for the system."""
         try:
-            with translate_sdk_errors(self.where):
-                project: str | None = session.get_project_id()
-                return project
-        except _MALFORMED as error:
-            raise CloudError(
-                f"{self.where} gave a token that cannot be read. {NOT_THE_API}"
-            ) from error
+            with self._translate_errors():
+                return t.cast("str | None", session.get_project_id())
         except CloudError as error:
             sentence = self._explain_refusal(error.__cause__)
             if not sentence:
                 raise
             raise CloudError(f"{self.where} {sentence}") from error
 
+    @contextlib.contextmanager
+    def _translate_errors(self) -> t.Iterator[None]:
+        """Turn what Keystone and its token raise into CloudError."""
+        try:
+            with translate_sdk_errors(self.where):
+                yield
+        except _MALFORMED as error:
+            raise CloudError(
+                f"{self.where} gave a token that cannot be read. {NOT_THE_API}"
+            ) from error
+
     def _explain_refusal(self, cause: BaseException | None) -> str:
         """Return why there is no token, after the name of Keystone; empty if that is said well."""
         if isinstance(cause, ksa.HttpError):
             return self._explain_status(cause)
-        if cause is None:
-            return ""
         if isinstance(cause, ksa.InvalidResponse | ksa.DiscoveryFailure | ksa.CatalogException):
             return self._explain_wrong_service(cause)
         return ""
@@ -118,9 +122,9 @@ class Login:
             return f"refused the credentials{self._name_user()}. {self._advise_credentials()}"
         # A page in place of a message is not Keystone's.
         if error.response is None or not message:
-            if status in (403, 404):
-                return f"answered {status} when asked for a token. {NOT_THE_API} {_WRONG_PATH}"
             advice = STATUS_ADVICE.get(status, NOT_THE_API)
+            if status in (403, 404):
+                advice = f"{NOT_THE_API} {_WRONG_PATH}"
             return f"answered {status} when asked for a token. {advice}"
         if status == 403:
             return (
@@ -150,14 +154,10 @@ class Login:
 
     def _name_user(self) -> str:
         """Return the names in the credentials, which are no secrets."""
-        names = ""
         user = self._auth.get("username") or self._auth.get("user_id")
         project = self._auth.get("project_name") or self._auth.get("project_id")
-        if user:
-            names += f" of user {user}"
-        if project:
-            names += f" for project {project}"
-        return names
+        of_user = f" of user {user}" if user else ""
+        return f"{of_user} for project {project}" if project else of_user
 
     def _advise_credentials(self) -> str:
         if self._auth.get("application_credential_id") or self._auth.get("token"):
@@ -172,16 +172,11 @@ class Login:
                 "Nova and Placement are: use one that does, such as password or "
                 "v3applicationcredential."
             )
-        try:
-            with translate_sdk_errors(self.where):
-                access = plugin.get_access(session)
+        with self._translate_errors():
+            access = plugin.get_access(session)
             catalog = t.cast("Catalog", access.service_catalog.catalog)
             self._is_scoped = bool(access.scoped or access.system_scoped)
             _check_catalog(catalog)
-        except _MALFORMED as error:
-            raise CloudError(
-                f"{self.where} gave a token that cannot be read. {NOT_THE_API}"
-            ) from error
         return catalog
 
     def explain_missing_endpoint(
@@ -196,26 +191,29 @@ class Login:
                 f"{self.where} gave a token without a project, which has no service catalogue. "
                 "Set project_name and project_domain_name in auth."
             )
-        endpoints = []
-        for entry in self.catalog:
-            if entry.get("type") == service:
-                endpoints += entry.get("endpoints", [])
+        endpoints = [
+            endpoint
+            for entry in self.catalog
+            if entry["type"] == service
+            for endpoint in entry["endpoints"]
+        ]
         if not endpoints:
-            types = {str(entry.get("type")) for entry in self.catalog}
+            types = ", ".join(sorted({str(entry["type"]) for entry in self.catalog})[:6])
             return (
-                f"{name} is not in the service catalogue of {self.where}. "
-                f"Check that this cloud has it, and use the right cloud. {_list(types)}"
-            ).rstrip()
+                f"{name} is not in the service catalogue of {self.where}. Check that this cloud "
+                f"has it, and use the right cloud. It lists {types or 'no service at all'}."
+            )
         regions = {str(endpoint.get("region")) for endpoint in endpoints}
         if region and region not in regions:
             return (
                 f"{name} is not in region {region} by the service catalogue of {self.where}. "
                 f"Set region_name to a region of {name}. {suggest_names(region, regions)}"
             )
-        interfaces = set()
-        for endpoint in endpoints:
-            if not region or endpoint.get("region") == region:
-                interfaces.add(str(endpoint.get("interface")))
+        interfaces = {
+            str(endpoint.get("interface"))
+            for endpoint in endpoints
+            if not region or endpoint["region"] == region
+        }
         if interface in interfaces:
             return (
                 f"{name} has an address that is not valid in the service catalogue of "
@@ -307,18 +305,11 @@ def _require_texts(part: t.Mapping[str, t.Any], *keys: str) -> None:
             raise TypeError(key)
 
 
-def _list(names: t.Collection[str]) -> str:
-    if not names:
-        return "It lists no service at all."
-    return f"It lists {', '.join(sorted(names)[:6])}."
-
-
 def _check_auth_url(url: t.Any) -> str:
     """Return the address of Keystone; empty for a plugin that has none of its own."""
-    if not url:
-        return ""
-    text = str(url).strip()
-    _check_address("auth_url", text, "https://HOST:5000/v3")
+    text = str(url or "").strip()
+    if url:
+        _check_address("auth_url", text, "https://HOST:5000/v3")
     return text
 
 

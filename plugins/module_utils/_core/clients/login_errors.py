@@ -71,8 +71,7 @@ def explain_connection_error(error: BaseException) -> str:
         _explain_time,
         _explain_closed_connection,
     ):
-        sentence = explain(causes)
-        if sentence:
+        if sentence := explain(causes):
             return sentence
     return ""
 
@@ -101,22 +100,16 @@ def _explain_proxy(causes: t.Sequence[BaseException]) -> str:
 
 def _name_pool(causes: t.Sequence[BaseException]) -> str:
     """Return to which host the connection was, without the credentials in the proxy's address."""
-    for cause in causes:
-        pool = getattr(cause, "pool", None)
-        proxy = getattr(pool, "proxy", None)
-        if proxy is not None:
-            return f" {proxy.host}:{proxy.port}"
-    return ""
+    proxies = (getattr(getattr(cause, "pool", None), "proxy", None) for cause in causes)
+    return next((f" {proxy.host}:{proxy.port}" for proxy in proxies if proxy is not None), "")
 
 
 def _explain_certificate(causes: t.Sequence[BaseException]) -> str:
     cause = _find(causes, ssl.SSLCertVerificationError)
     if cause is None:
         return ""
-    known = _CERTIFICATE_PROBLEMS.get(getattr(cause, "verify_code", 0))
-    if known:
-        what, advice = known
-        return f"has a certificate that {what}. {advice}"
+    if known := _CERTIFICATE_PROBLEMS.get(getattr(cause, "verify_code", 0)):
+        return "has a certificate that {}. {}".format(*known)
     reason = getattr(cause, "verify_message", "") or "no trusted CA signed it"
     return f"has a certificate that cannot be verified ({reason}). {_CHECK_CA}"
 
@@ -149,12 +142,11 @@ def _explain_files(causes: t.Sequence[BaseException]) -> str:
         # Nearly every error of requests is an OSError too.
         if cause.__class__ is not OSError:
             continue
+        missing = f"{_UNREACHABLE}: there is no file {str(cause).rpartition(': ')[2]}"
         if "CA certificate bundle" in str(cause):
-            path = str(cause).rpartition(": ")[2]
-            return f"{_UNREACHABLE}: there is no file {path} of a CA. Correct ca_cert."
+            return f"{missing} of a CA. Correct ca_cert."
         if "TLS" in str(cause) and "invalid path" in str(cause):
-            path = str(cause).rpartition(": ")[2]
-            return f"{_UNREACHABLE}: there is no file {path}. Correct client_cert and client_key."
+            return f"{missing}. Correct client_cert and client_key."
     return ""
 
 
@@ -169,12 +161,11 @@ def _explain_socket(causes: t.Sequence[BaseException]) -> str:
             f"{_UNREACHABLE}: nothing listens on that port. "
             "Check the address and its port, and that the service runs."
         )
-    for cause in causes:
-        if isinstance(cause, OSError) and cause.errno in _NO_ROUTE:
-            return (
-                f"{_UNREACHABLE}: there is no route to its network. "
-                "Check the network of this machine, and a VPN if one is needed."
-            )
+    if any(isinstance(cause, OSError) and cause.errno in _NO_ROUTE for cause in causes):
+        return (
+            f"{_UNREACHABLE}: there is no route to its network. "
+            "Check the network of this machine, and a VPN if one is needed."
+        )
     return ""
 
 
@@ -274,13 +265,10 @@ def _describe_status(error: t.Any) -> str:
 
 def read_error_message(response: t.Any) -> str:
     """Return the message in an error of Keystone; empty for any other answer."""
-    if response is None:
-        return ""
-    try:
-        error = response.json()["error"]
-        return shorten_message(error["message"])
-    except (ValueError, KeyError, TypeError):
-        return ""
+    with contextlib.suppress(ValueError, KeyError, TypeError):
+        if response is not None:
+            return shorten_message(response.json()["error"]["message"])
+    return ""
 
 
 def is_page(response: t.Any) -> bool:

@@ -62,11 +62,12 @@ class NeutronReader:
 
 def shows_other_projects(reply: Reply, own: str | None) -> bool:
     """Return whether a port of another project than `own`, with its host, is among those listed."""
-    for row in reply.body["ports"]:
-        owner = row.get("project_id") or row.get("tenant_id")
-        if "binding:host_id" in row and owner and owner != own:
-            return True
-    return False
+    owners = {
+        row.get("project_id") or row.get("tenant_id")
+        for row in reply.body["ports"]
+        if "binding:host_id" in row
+    }
+    return any(owner and owner != own for owner in owners)
 
 
 def parse_port(row: Mapping[str, t.Any]) -> ServerPort:

@@ -246,11 +246,7 @@ class ListingReader:
         if marker:
             params["marker"] = marker
         return self._api.read(
-            listing.path,
-            listing.microversion,
-            listing.list_rows,
-            listing.own_connection,
-            **params,
+            listing.path, listing.microversion, listing.list_rows, listing.own_connection, **params
         )
 
     def require_access(self, answer: Answer[T]) -> Answer[T]:

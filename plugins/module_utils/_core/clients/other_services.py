@@ -27,7 +27,7 @@ from ..._common.text import make_printable
 from ..models.resource_request import AcceleratorRequest, DeviceProfile, RootVolume
 from ..models.snapshot import NOT_ASKED, Answer
 from ..models.surroundings import BLOCK_STORAGE_API, BareMetalNode, OtherService, Project
-from .api import Api, Reply, format_microversion
+from .api import Api, Reply, format_microversion, parse_rows
 
 
 class NotPermitted(CloudError):
@@ -140,27 +140,25 @@ def _parse_profile(reply: Reply, name: str) -> DeviceProfile | None:
     named = [row for row in reply.body["device_profiles"] if row["name"] == name]
     if len(named) != 1:
         return None
-    groups: list[Mapping[str, str]] = []
-    for group in named[0]["groups"]:
-        groups.append({str(key): str(value) for key, value in group.items()})
-    return DeviceProfile(name, tuple(groups))
+    return DeviceProfile(name, tuple(map(_parse_texts, named[0]["groups"])))
+
+
+def _parse_texts(mapping: Mapping[t.Any, t.Any]) -> dict[str, str]:
+    return {str(key): str(value) for key, value in mapping.items()}
 
 
 def _parse_requests(reply: Reply, server: str) -> tuple[AcceleratorRequest, ...]:
-    requests = []
-    for row in reply.body["arqs"]:
-        # A proxy or an older Cyborg may ignore the filter.
-        if row.get("instance_uuid", server) != server:
-            continue
-        requests.append(
-            AcceleratorRequest(
-                uuid=row["uuid"],
-                device_profile=row["device_profile_name"],
-                group=int(row["device_profile_group_id"]),
-                provider=row.get("device_rp_uuid"),
-            )
+    return tuple(
+        AcceleratorRequest(
+            uuid=row["uuid"],
+            device_profile=row["device_profile_name"],
+            group=int(row["device_profile_group_id"]),
+            provider=row.get("device_rp_uuid"),
         )
-    return tuple(requests)
+        for row in reply.body["arqs"]
+        # A proxy or an older Cyborg may ignore the filter.
+        if row.get("instance_uuid", server) == server
+    )
 
 
 class VolumeReader:
@@ -181,18 +179,14 @@ def _parse_root_volume(reply: Reply) -> RootVolume | None:
     properties = row.get("volume_image_metadata")
     if properties is None and row.get("bootable") != "true":
         return None
-    return RootVolume(row["id"], {str(key): str(text) for key, text in (properties or {}).items()})
+    return RootVolume(row["id"], _parse_texts(properties or {}))
 
 
 def list_cinder_services(api: Api) -> tuple[OtherService, ...]:
     """Return all services of Cinder. Raises CloudError when it does not list them."""
-    reply, services = api.read("/os-services", None, _parse_services)
+    reply, services = api.read("/os-services", None, parse_rows("services", _parse_service))
     api.expect(reply, "for its services")
     return services or ()
-
-
-def _parse_services(reply: Reply) -> tuple[OtherService, ...]:
-    return tuple(map(_parse_service, reply.body["services"]))
 
 
 def _parse_service(row: Mapping[str, t.Any]) -> OtherService:
@@ -211,13 +205,8 @@ _PAGE = 1000
 # The first microversion that has each field of a listing; 1.1 stands for any Ironic.
 # A listing of single fields cannot have `updated_at`, and one with all fields takes far longer.
 _FIELDS = {
-    "uuid": (1, 1),
-    "provision_state": (1, 1),
-    "maintenance": (1, 1),
-    "power_state": (1, 1),
-    "instance_uuid": (1, 1),
-    "provision_updated_at": (1, 1),
-    "last_error": (1, 1),
+    **dict.fromkeys(("uuid", "provision_state", "maintenance", "power_state"), (1, 1)),
+    **dict.fromkeys(("instance_uuid", "provision_updated_at", "last_error"), (1, 1)),
     "resource_class": (1, 21),
     "owner": (1, 50),
     "lessee": (1, 65),
@@ -245,7 +234,8 @@ class BareMetalReader:
         query = {"fields": ",".join(fields), "limit": str(_PAGE)}
         nodes: dict[str, BareMetalNode] = {}
         while True:
-            answer = self._api.ask("/nodes", microversion, _parse_nodes, False, **query)
+            parse_nodes = parse_rows("nodes", _parse_node)
+            answer = self._api.ask("/nodes", microversion, parse_nodes, False, **query)
             if answer.value is None:
                 return answer
             page = [node for node in answer.value if node.uuid not in nodes]
@@ -276,10 +266,6 @@ def _parse_newest_microversion(reply: Reply) -> tuple[int, int]:
     return int(major), int(minor)
 
 
-def _parse_nodes(reply: Reply) -> tuple[BareMetalNode, ...]:
-    return tuple(map(_parse_node, reply.body["nodes"]))
-
-
 def _parse_node(row: Mapping[str, t.Any]) -> BareMetalNode:
     return BareMetalNode(
         uuid=row["uuid"],
@@ -298,9 +284,7 @@ def _parse_node(row: Mapping[str, t.Any]) -> BareMetalNode:
 
 def _strip_zone(moment: str | None) -> str | None:
     """Return a time in UTC without its zone, as Nova writes times."""
-    if moment is None:
-        return None
-    return moment.removesuffix("+00:00")
+    return None if moment is None else moment.removesuffix("+00:00")
 
 
 T = t.TypeVar("T")

@@ -14,8 +14,10 @@ import itertools
 import typing as t
 import urllib.parse
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from operator import itemgetter
 
 from ..._common.parallel import Pace, map_parallel
+from ..._common.times import read_http_clock
 from ..._common.uuids import normalize_uuid
 from ..models.placement import (
     Allocation,
@@ -24,19 +26,12 @@ from ..models.placement import (
     Inventory,
     Provider,
     ProviderDetails,
+    ProviderSummary,
     Resources,
 )
 from ..models.resource_request import HostTree, TreeProvider
 from ..models.snapshot import Answer
-from .api import Api, Reply
-from .placement_parsing import (
-    parse_allocation,
-    parse_candidates,
-    parse_inventories,
-    parse_providers,
-    parse_resources,
-    read_provider_entries,
-)
+from .api import Api, Reply, parse_rows
 
 # 1.20 gives providers their generation in every answer that lists them, after 1.14 (trees) and 1.18
 # (required traits). The parts of one provider are the same at every version from 1.6 (traits) and
@@ -55,11 +50,17 @@ _SHARING_TRAIT = "MISC_SHARES_VIA_AGGREGATE"
 # A host has a provider for each of its devices and NUMA cells.
 MAX_TREE_PROVIDERS = 200
 
-# The parts of a provider's details: each is a method of the reader, a field of ProviderDetails and
-# a request of its own.
+# The parts of a provider's details: each is a field of ProviderDetails and a request of its own.
 PARTS = ("inventories", "usages", "traits", "aggregates")
 
-T = t.TypeVar("T")
+# The type of a consumer that has none (from 1.38 on).
+_NO_TYPE = "unknown"
+# The year of the first release of Placement, in seconds since the epoch: no allocation is older.
+_FIRST_RELEASE = 1451606400
+_PROVIDER_KEYS = frozenset(
+    {"uuid", "name", "generation", "root_provider_uuid", "parent_provider_uuid"}
+)
+_INVENTORY_FIELDS = [field.name for field in d.fields(Inventory)]
 
 
 class PlacementReader:
@@ -89,7 +90,7 @@ class PlacementReader:
         Those that share their inventory through an aggregate are marked as `sharing`.
         """
         sharing = self._list_sharing_uuids()
-        return parse_providers(self._list_provider_entries(), sharing)
+        return _parse_providers(self._list_provider_entries(), sharing)
 
     def list_providers_in_trees(self, wanted: Iterable[str]) -> dict[str, Provider]:
         """Return by uuid the providers of every tree that has one of the `wanted` names or uuids.
@@ -98,7 +99,7 @@ class PlacementReader:
         """
         sharing = self._list_sharing_uuids()
         trees = map_parallel(self._list_tree_entries, list(wanted), self.workers)
-        return parse_providers(itertools.chain.from_iterable(trees), sharing)
+        return _parse_providers(itertools.chain.from_iterable(trees), sharing)
 
     def get_details(
         self, providers: Iterable[str], parts: Sequence[str] = PARTS
@@ -109,7 +110,9 @@ class PlacementReader:
         """
         uuids = list(dict.fromkeys(providers))
         requests = list(itertools.product(uuids, parts))
-        answers = map_parallel(self._read_part, requests, self.workers, stage="provider details")
+        answers = map_parallel(
+            lambda request: self.get_part(*request), requests, self.workers, "provider details"
+        )
         values = dict(zip(requests, answers, strict=True))
         details = {}
         for uuid in uuids:
@@ -118,9 +121,15 @@ class PlacementReader:
                 details[uuid] = ProviderDetails(**fields)
         return details
 
-    def inventories(self, provider: str) -> dict[str, Inventory] | None:
-        """Return the inventories of `provider` by class, or None if it no longer exists."""
-        return self._get_from_provider(provider, "inventories", parse_inventories)
+    def get_part(self, provider: str, part: str, microversion: str = "") -> t.Any:
+        """Return a part of `provider`, such as its traits, or None if it no longer exists."""
+        reply, value = self._api.read(
+            f"/resource_providers/{provider}/{part}",
+            microversion or _PROVIDER_MICROVERSION,
+            lambda reply: _PARSERS[part](reply.body[part]),
+        )
+        self._api.expect(reply, f"for the {part} of provider {provider}", 200, 404)
+        return value
 
     def query_host_tree(self, root: str) -> Answer[HostTree]:
         """Return the tree of a host as evidence, with the providers that share with it.
@@ -137,29 +146,24 @@ class PlacementReader:
         answer = self._api.build_answer(path, _PROVIDER_MICROVERSION, query, reply, None)
         if reply.status != 200:
             return answer
-        entries = self._api.parse(read_provider_entries, reply, path)
-        providers = parse_providers(entries, set())
+        entries = self._api.parse(_read_provider_entries, reply, path)
+        providers = _parse_providers(entries, set())
         if root not in providers or len(entries) > MAX_TREE_PROVIDERS:
             return answer
         details: dict[str, ProviderDetails] = {}
         failed = self._add_tree_details(providers, details)
         if failed is not None:
             return failed
-        aggregates: set[str] = set()
-        for parts in details.values():
-            aggregates |= parts.aggregates
-        shared = {}
-        for uuid, provider in self.list_sharing_providers(aggregates).items():
-            if uuid not in providers:
-                shared[uuid] = provider
+        aggregates = {uuid for parts in details.values() for uuid in parts.aggregates}
+        sharing = self.list_sharing_providers(aggregates)
+        shared = {uuid: sharing[uuid] for uuid in sharing if uuid not in providers}
         if len(shared) > MAX_TREE_PROVIDERS:
             return answer
         failed = self._add_tree_details(shared, details)
         if failed is not None:
             return failed
-        tree = {}
-        for uuid, provider in {**providers, **shared}.items():
-            tree[uuid] = TreeProvider(
+        tree = {
+            uuid: TreeProvider(
                 uuid=uuid,
                 name=provider.name,
                 parent=provider.parent,
@@ -167,6 +171,8 @@ class PlacementReader:
                 inventories=details[uuid].inventories,
                 traits=details[uuid].traits,
             )
+            for uuid, provider in {**providers, **shared}.items()
+        }
         return d.replace(answer, value=HostTree(root, tree))
 
     def _add_tree_details(
@@ -175,21 +181,23 @@ class PlacementReader:
         """Add what the providers have to `details`, and return the first answer that fails."""
         for uuid in providers:
             parts: dict[str, t.Any] = {}
-            for part, parse in _TREE_PARTS.items():
-                path = f"/resource_providers/{uuid}/{part}"
-                reply, value = self._api.read(path, _PROVIDER_MICROVERSION, parse)
-                if value is None:
-                    return self._api.build_answer(path, _PROVIDER_MICROVERSION, {}, reply, None)
-                parts[part] = value
+            for part in ("inventories", "traits", "aggregates"):
+                answer = self._query_part(uuid, part)
+                if answer.value is None:
+                    return answer
+                parts[part] = answer.value
             details[uuid] = ProviderDetails(**parts)
         return None
 
     def query_usages(self, provider: str) -> Answer[Resources]:
         """Return the usages of `provider` as evidence; any status is an answer."""
+        return self._query_part(provider, "usages")
+
+    def _query_part(self, provider: str, part: str, microversion: str = "") -> Answer[t.Any]:
         return self._api.ask(
-            f"/resource_providers/{provider}/usages",
-            _PROVIDER_MICROVERSION,
-            lambda reply: dict(reply.body["usages"]),
+            f"/resource_providers/{provider}/{part}",
+            microversion or _PROVIDER_MICROVERSION,
+            lambda reply: _PARSERS[part](reply.body[part]),
         )
 
     def query_tree_allocations(
@@ -202,28 +210,12 @@ class PlacementReader:
         allocations: dict[str, dict[str, Resources]] = {}
         ordered = [*(provider for provider in sorted(providers) if provider != root), root]
         for provider in ordered:
-            answer: Answer[t.Any] = self._api.ask(
-                f"/resource_providers/{provider}/allocations",
-                self._listing,
-                lambda reply: parse_resources(reply.body["allocations"]),
-            )
+            answer = self._query_part(provider, "allocations", self._listing)
             if answer.value is None:
                 return answer
             for consumer, amounts in answer.value.items():
                 allocations.setdefault(consumer, {})[provider] = amounts
         return d.replace(answer, value=allocations)
-
-    def usages(self, provider: str) -> dict[str, int] | None:
-        """Return the usages of `provider` by resource class, or None if it no longer exists."""
-        return self._get_from_provider(provider, "usages", dict)
-
-    def traits(self, provider: str) -> frozenset[str] | None:
-        """Return the traits of `provider`, or None if it no longer exists."""
-        return self._get_from_provider(provider, "traits", frozenset)
-
-    def aggregates(self, provider: str) -> frozenset[str] | None:
-        """Return the UUIDs of the aggregates of `provider`, or None if it no longer exists."""
-        return self._get_from_provider(provider, "aggregates", frozenset)
 
     def list_sharing_providers(self, aggregates: Iterable[str]) -> dict[str, Provider]:
         """Return the providers that share their inventory with all trees in one of `aggregates`."""
@@ -231,7 +223,7 @@ class PlacementReader:
         if not uuids:
             return {}
         entries = self._list_provider_entries(required=_SHARING_TRAIT, member_of=f"in:{uuids}")
-        return parse_providers(entries, {entry["uuid"] for entry in entries})
+        return _parse_providers(entries, {entry["uuid"] for entry in entries})
 
     def list_roots_with_trait(self, trait: str) -> set[str]:
         """Return the UUIDs of the roots of all providers with a trait."""
@@ -246,7 +238,7 @@ class PlacementReader:
         return self._api.ask(
             "/resource_providers",
             _PROVIDER_MICROVERSION,
-            lambda reply: tuple(row["uuid"] for row in reply.body["resource_providers"]),
+            parse_rows("resource_providers", itemgetter("uuid")),
             resources=f"{resource_class}:1",
         )
 
@@ -259,7 +251,7 @@ class PlacementReader:
         microversion = self._api.require_microversion(*_CANDIDATES_MICROVERSION)
         reply = self._api.get(path, microversion, **query)
         self._api.expect(reply, "for allocation candidates")
-        return self._api.parse(lambda reply: parse_candidates(reply.body), reply, path)
+        return self._api.parse(_parse_candidates, reply, path)
 
     def list_allocations_on_providers(self, providers: Iterable[str]) -> dict[str, Allocations]:
         """Return the allocations of each consumer on `providers`.
@@ -269,7 +261,10 @@ class PlacementReader:
         """
         uuids = list(providers)
         listings = self._pace.map(
-            self._list_allocations_on_provider, uuids, stage="allocations", unit="providers"
+            lambda provider: self.get_part(provider, "allocations", self._listing) or {},
+            uuids,
+            stage="allocations",
+            unit="providers",
         )
         allocations: dict[str, dict[str, Resources]] = {}
         # Most servers of a cloud have one of a few flavors: equal amounts are kept once.
@@ -295,7 +290,7 @@ class PlacementReader:
         has_generation = self._api.newest >= (1, 28)
         now = self._api.tell_time(reply)
         allocation = self._api.parse(
-            lambda reply: parse_allocation(consumer, reply, now, has_generation), reply, path
+            lambda reply: _parse_allocation(consumer, reply, now, has_generation), reply, path
         )
         return self._api.build_answer(path, self._allocation, {}, reply, allocation)
 
@@ -311,28 +306,6 @@ class PlacementReader:
         self._api.expect(reply, f"for the usages of project {project}")
         usages = self._api.parse(lambda reply: dict(reply.body["usages"]), reply, path)
         return any(usages.values())
-
-    def _list_allocations_on_provider(self, provider: str) -> dict[str, Resources]:
-        return (
-            self._get_from_provider(provider, "allocations", parse_resources, self._listing) or {}
-        )
-
-    def _read_part(self, request: tuple[str, str]) -> t.Any:
-        provider, part = request
-        return getattr(self, part)(provider)
-
-    def _get_from_provider(
-        self,
-        provider: str,
-        part: str,
-        read: Callable[[t.Any], T],
-        microversion: str = _PROVIDER_MICROVERSION,
-    ) -> T | None:
-        """Return what `read` makes of a part of `provider`, or None when the provider is gone."""
-        path = f"/resource_providers/{provider}/{part}"
-        reply, value = self._api.read(path, microversion, lambda reply: read(reply.body[part]))
-        self._api.expect(reply, f"for the {part} of provider {provider}", 200, 404)
-        return value
 
     def _list_sharing_uuids(self) -> set[str]:
         return {entry["uuid"] for entry in self._list_provider_entries(required=_SHARING_TRAIT)}
@@ -358,9 +331,7 @@ class PlacementReader:
         )
 
     def _list_provider_entries(
-        self,
-        is_answer: Callable[[list[dict[str, t.Any]]], bool] | None = None,
-        **filters: str,
+        self, is_answer: Callable[[list[dict[str, t.Any]]], bool] | None = None, **filters: str
     ) -> list[dict[str, t.Any]]:
         """Return the entries of a listing of providers.
 
@@ -368,7 +339,7 @@ class PlacementReader:
         """
 
         def read(reply: Reply) -> list[dict[str, t.Any]]:
-            entries = read_provider_entries(reply)
+            entries = _read_provider_entries(reply)
             if is_answer is not None and not is_answer(entries):
                 raise ValueError("the answer is about other providers")
             return entries
@@ -379,9 +350,108 @@ class PlacementReader:
         return self._api.parse(read, reply, path)
 
 
-# What is read of each provider of a host's tree.
-_TREE_PARTS: dict[str, Callable[[Reply], t.Any]] = {
-    "inventories": lambda reply: parse_inventories(reply.body["inventories"]),
-    "traits": lambda reply: frozenset(reply.body["traits"]),
-    "aggregates": lambda reply: frozenset(reply.body["aggregates"]),
+def _read_provider_entries(reply: Reply) -> list[dict[str, t.Any]]:
+    """Return the entries of a listing of providers; ValueError if one is not a provider's."""
+    entries: list[dict[str, t.Any]] = reply.body["resource_providers"]
+    for entry in entries:
+        if _PROVIDER_KEYS - entry.keys() or normalize_uuid(entry["uuid"]) is None:
+            raise ValueError("an entry is not that of a provider")
+    return entries
+
+
+def _parse_providers(
+    entries: Iterable[Mapping[str, t.Any]], sharing: set[str]
+) -> dict[str, Provider]:
+    """Return providers by uuid; `sharing` are the uuids of those that share their inventory."""
+    return {
+        entry["uuid"]: Provider(
+            uuid=entry["uuid"],
+            name=entry["name"],
+            generation=entry["generation"],
+            root=entry["root_provider_uuid"],
+            parent=entry["parent_provider_uuid"],
+            sharing=entry["uuid"] in sharing,
+        )
+        for entry in entries
+    }
+
+
+def parse_inventories(entries: Mapping[str, Mapping[str, t.Any]]) -> dict[str, Inventory]:
+    """Return inventories by resource class; fields of newer versions of Placement are left out."""
+    return {
+        resource_class: Inventory(**{field: entry[field] for field in _INVENTORY_FIELDS})
+        for resource_class, entry in entries.items()
+    }
+
+
+def _parse_candidates(reply: Reply) -> AllocationCandidates:
+    """Return the allocation candidates in a reply, with the providers that they name."""
+    requests = reply.body["allocation_requests"]
+    summaries = reply.body["provider_summaries"]
+    return AllocationCandidates(
+        allocations=tuple(_parse_resources(request["allocations"]) for request in requests),
+        summaries={uuid: _parse_summary(summary) for uuid, summary in summaries.items()},
+    )
+
+
+def _parse_summary(summary: Mapping[str, t.Any]) -> ProviderSummary:
+    resources = summary["resources"]
+    return ProviderSummary(
+        root=summary["root_provider_uuid"],
+        traits=frozenset(summary["traits"]),
+        capacity={cls: amounts["capacity"] for cls, amounts in resources.items()},
+        used={cls: amounts["used"] for cls, amounts in resources.items()},
+    )
+
+
+def _parse_allocation(
+    consumer: str, reply: Reply, now: float | None, has_generation: bool = True
+) -> Allocation:
+    """Return the allocation of a consumer in a reply, with its age by the clock of the service.
+
+    now: the time in seconds since the epoch; None if it is unknown.
+    has_generation: whether Placement shows the generations of consumers, as it does from 1.28 on.
+    """
+    body = reply.body
+    consumer_type = body.get("consumer_type")
+    if consumer_type == _NO_TYPE:
+        consumer_type = None
+    resources = _parse_resources(body["allocations"])
+    generation = age_seconds = None
+    if resources:
+        # The listing of a provider has allocations too, and no generation beside them.
+        generation = int(body["consumer_generation"]) if has_generation else None
+        age_seconds = _compute_age(reply.headers, now)
+    return Allocation(
+        consumer=consumer,
+        generation=generation,
+        project=body.get("project_id"),
+        user=body.get("user_id"),
+        type=consumer_type,
+        resources=resources,
+        age_seconds=age_seconds,
+    )
+
+
+def _parse_resources(allocations: Mapping[str, t.Any]) -> dict[str, Resources]:
+    """Return amounts by resource class, by the provider or the consumer of the entry."""
+    return {provider: entry["resources"] for provider, entry in allocations.items()}
+
+
+def _compute_age(headers: Mapping[str, str], now: float | None) -> int | None:
+    # Each write inserts the allocations as new rows, so Last-Modified is the newest write.
+    modified = read_http_clock(headers.get("Last-Modified"))
+    # Some proxies write a time of their own, such as that of 1970.
+    if modified is None or now is None or modified < _FIRST_RELEASE:
+        return None
+    return max(0, int(now - modified))
+
+
+# What belongs to a provider, by the key under which Placement returns it.
+_PARSERS: Mapping[str, Callable[[t.Any], t.Any]] = {
+    "inventories": parse_inventories,
+    "usages": dict,
+    "traits": frozenset,
+    "aggregates": frozenset,
+    "allocations": _parse_resources,
 }

@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from ..._common.errors import CloudError
 from ..._common.uuids import normalize_uuid
 from ..models.placement import Inventory
-from .placement_parsing import parse_inventories
+from .placement import parse_inventories
 
 if t.TYPE_CHECKING:  # pragma: no cover
     from .api import Api
@@ -26,6 +26,7 @@ _GENERATION = "resource_provider_generation"
 # A nova-compute that has just started writes several times in a second.
 _ATTEMPTS = 5
 
+_PARTS = (("inventories", parse_inventories), ("traits", frozenset), ("aggregates", frozenset))
 _TRAIT = re.compile("[A-Z0-9_]{1,255}")
 
 
@@ -51,14 +52,6 @@ class ProviderState:
         }
 
 
-@d.dataclass(frozen=True)
-class _Part:
-    """The inventories, traits or aggregates of a provider, and the generation they were read at."""
-
-    value: t.Any
-    generation: int
-
-
 class ProviderStateReader:
     """Reads providers whole."""
 
@@ -71,28 +64,29 @@ class ProviderStateReader:
         Raises CloudError when it changes all the time.
         """
         for _attempt in range(_ATTEMPTS):
-            inventories = self._read_part(provider, "inventories", parse_inventories)
-            traits = self._read_part(provider, "traits", frozenset)
-            aggregates = self._read_part(provider, "aggregates", frozenset)
-            if inventories is None or traits is None or aggregates is None:
+            read = [self._read_part(provider, *part) for part in _PARTS]
+            found = [part for part in read if part is not None]
+            if len(found) < len(read):
                 return None
-            generation = inventories.generation
-            if generation == traits.generation == aggregates.generation:
-                return ProviderState(inventories.value, traits.value, aggregates.value, generation)
+            inventories, traits, aggregates = (value for value, _generation in found)
+            generations = {generation for _value, generation in found}
+            if len(generations) == 1:
+                return ProviderState(inventories, traits, aggregates, generations.pop())
         raise CloudError(
             f"Provider {provider} changed {_ATTEMPTS} times while it was read: run again."
         )
 
     def _read_part(
         self, provider: str, part: str, parse: t.Callable[[t.Any], t.Any]
-    ) -> _Part | None:
+    ) -> tuple[t.Any, int] | None:
+        """Return a part of a provider, and the generation it was read at; None without it."""
         path = f"/resource_providers/{provider}/{part}"
         reply = self._api.get(path, _PROVIDER_MICROVERSION)
         self._api.expect(reply, f"for the {part} of provider {provider}", 200, 404)
         if reply.status == 404:
             return None
         return self._api.parse(
-            lambda reply: _Part(parse(reply.body[part]), int(reply.body[_GENERATION])), reply, path
+            lambda reply: (parse(reply.body[part]), int(reply.body[_GENERATION])), reply, path
         )
 
 
@@ -111,6 +105,5 @@ def parse_provider_state(entry: Mapping[str, t.Any]) -> ProviderState:
             raise ValueError(f"{aggregate!r} is not the UUID of an aggregate")
     inventories = parse_inventories(entry["inventories"])
     generation = entry.get("generation")
-    if generation is not None:
-        generation = int(generation)
-    return ProviderState(inventories, traits, aggregates, generation)
+    known = None if generation is None else int(generation)
+    return ProviderState(inventories, traits, aggregates, known)

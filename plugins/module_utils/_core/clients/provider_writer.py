@@ -124,11 +124,7 @@ class ProviderWriter:
                 raise CloudError(f"Provider {provider.name} no longer has {resource_class}.")
             if inventory.allocation_ratio == ratio:
                 return
-            body = {
-                **d.asdict(inventory),
-                "allocation_ratio": ratio,
-                _GENERATION: state.generation,
-            }
+            body = {**d.asdict(inventory), "allocation_ratio": ratio, _GENERATION: state.generation}
             path = f"/resource_providers/{provider.uuid}/inventories/{resource_class}"
             reply = self._api.write("PUT", path, _PROVIDER_MICROVERSION, body)
             # 409: another client has changed the provider since it was read.

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Connect to the services of a cloud by the connection options of a module."""
+"""The connection to the services of a cloud, and the tasks that need one."""
 
 from __future__ import annotations
 
@@ -13,15 +13,22 @@ import os
 import re
 import sys
 import typing as t
+from itertools import chain
 
+from ansible.module_utils.basic import AnsibleModule, missing_required_lib
+
+from ..._common.context import Context, Task
 from ..._common.errors import CloudError, InvalidInput, hide_credentials
+from ..._common.options import Spec
+from ..._common.progress import PROGRESS
 from ..models.snapshot import Cloud
+from ..options.connection import ConnectionOptions
 from ..options.policy import ALLOCATORS
 from .api import IRONIC_ERROR_KEYS, KEYSTONE_ERROR_KEYS, Api, ServiceClock
 from .login import Login, check_cloud_files, translate_option_errors
-from .login_errors import NOT_THE_API, has_cause, translate_sdk_errors
+from .login_errors import NOT_THE_API, OPENSTACKSDK_IMPORT_ERROR, has_cause, translate_sdk_errors
 
-# `clients.api` checks whether it is there; without it nothing here is called.
+# `run` checks whether it is there; without it nothing else here is called.
 with contextlib.suppress(ImportError):
     import keystoneauth1.exceptions as ksa
     import openstack
@@ -37,6 +44,20 @@ _MALFORMED = (AttributeError, IndexError, KeyError, TypeError, ValueError)
 
 # In seconds.
 _TIME_TO_CONNECT = 10.0
+
+# Our options that the SDK calls otherwise.
+_SDK_NAMES = {
+    "validate_certs": "verify",
+    "ca_cert": "cacert",
+    "client_cert": "cert",
+    "client_key": "key",
+}
+# Options that are not secrets, by name, in `cloud` and `auth`.
+_PUBLIC_OPTIONS = re.compile(
+    r"cloud|auth_url|auth_type|username|user_id|project_(name|id)|\w*domain_(name|id)"
+    r"|system_scope|region_name|interface|\w+_version"
+)
+_OPENSTACKSDK_URL = "https://docs.openstack.org/openstacksdk/"
 
 
 @d.dataclass(frozen=True)
@@ -88,12 +109,68 @@ class Session:
         )
 
 
+class CloudContext(Context):
+    """The context of a task that needs a cloud."""
+
+    def connect(self) -> Session:
+        """Connect to the cloud of the options. To be called after all options were checked."""
+        return connect(self.options)
+
+
+class CloudTask(Task):
+    """A task that needs a cloud: it also has the options of the connection."""
+
+    context = CloudContext
+
+    def __init__(
+        self, work: t.Callable[[CloudContext], dict[str, t.Any]], spec: Spec, **rules: t.Any
+    ) -> None:
+        super().__init__(work, {**ConnectionOptions.build_spec(), **spec}, **rules)
+
+    def run(self, context: Context) -> dict[str, t.Any]:
+        PROGRESS.keep_in(context.options.get("progress_path"))
+        return super().run(context)
+
+    def prepare(self, module: AnsibleModule) -> None:
+        module.no_log_values -= _list_public_values(module.params)
+        if OPENSTACKSDK_IMPORT_ERROR is not None:
+            module.fail_json(
+                msg=missing_required_lib("openstacksdk", url=_OPENSTACKSDK_URL),
+                exception=OPENSTACKSDK_IMPORT_ERROR,
+            )
+
+
+def _list_public_values(params: t.Mapping[str, t.Any]) -> set[str]:
+    """Return the values in the connection options `cloud` and `auth` that are not secrets.
+
+    These options are hidden in logs. Hidden in results too, a project named `ops` would spoil every
+    path with `ops` in it.
+    """
+    public, secret = set(), set()
+    for option in ("cloud", "auth"):
+        for name, value in _walk_option(option, params[option]):
+            if _PUBLIC_OPTIONS.fullmatch(name):
+                public.add(value)
+            else:
+                secret.add(value)
+    # A value that is also a secret stays hidden.
+    return public - secret
+
+
+def _walk_option(name: str, option: t.Any) -> t.Iterator[tuple[str, str]]:
+    """Yield each value in a nested option with its own name."""
+    if isinstance(option, dict):
+        for key, value in option.items():
+            yield from _walk_option(str(key), value)
+    elif option is not None:
+        yield name, str(option)
+
+
 def get_sdk_version() -> str:
     """Return the version of openstacksdk, empty where its package does not name it."""
-    try:
+    with contextlib.suppress(importlib.metadata.PackageNotFoundError):
         return importlib.metadata.version("openstacksdk")
-    except importlib.metadata.PackageNotFoundError:
-        return ""
+    return ""
 
 
 def _check_sdk_version(version: str) -> None:
@@ -266,17 +343,15 @@ def find_other_novas(
     services = list(catalogue)
     compute_urls = _collect_urls(services, "compute")
     own_regions = _find_own_regions(compute_urls, compute, region)
-    placements = {}
-    for name, urls in _collect_urls(services, "placement").items():
-        placements[name] = set(map(_strip_version, urls))
-    own_placements = {_strip_version(placement)}
-    for name in own_regions:
-        own_placements |= placements.get(name, set())
-    others = []
-    for name in compute_urls.keys() - own_regions:
-        if placements.get(name, set()) & own_placements:
-            others.append(name)
-    return tuple(sorted(others))
+    placements = {
+        name: set(map(_strip_version, urls))
+        for name, urls in _collect_urls(services, "placement").items()
+    }
+    own_placements = {_strip_version(placement)}.union(
+        *(placements.get(name, ()) for name in own_regions)
+    )
+    others = sorted(compute_urls.keys() - own_regions)
+    return tuple(name for name in others if placements.get(name, set()) & own_placements)
 
 
 def _collect_urls(
@@ -284,12 +359,10 @@ def _collect_urls(
 ) -> dict[str, set[str]]:
     """Return the URLs of the services of one type, by region."""
     urls: dict[str, set[str]] = {}
-    for service in services:
-        if service["type"] != service_type:
-            continue
-        for endpoint in service["endpoints"]:
-            url = hide_credentials(endpoint["url"])
-            urls.setdefault(endpoint["region"] or "", set()).add(url)
+    wanted = [service for service in services if service["type"] == service_type]
+    for endpoint in chain.from_iterable(service["endpoints"] for service in wanted):
+        url = hide_credentials(endpoint["url"])
+        urls.setdefault(endpoint["region"] or "", set()).add(url)
     return urls
 
 
@@ -297,18 +370,17 @@ def _find_own_regions(
     compute_urls: t.Mapping[str, set[str]], compute: str, region: str | None
 ) -> set[str]:
     """Return the regions of the catalogue that have the Nova at `compute`."""
-    own_regions = set()
-    for name, urls in compute_urls.items():
-        if any(_is_same_endpoint(compute, url) for url in urls):
-            own_regions.add(name)
+    own_regions = {
+        name
+        for name, urls in compute_urls.items()
+        if any(_is_same_endpoint(compute, url) for url in urls)
+    }
     if own_regions:
         return own_regions
     if region:
         return {region}
     # With several regions, this Nova may be in any of them, so each counts as another Nova's.
-    if len(compute_urls) == 1:
-        return set(compute_urls)
-    return set()
+    return set(compute_urls) if len(compute_urls) == 1 else set()
 
 
 def _is_same_endpoint(endpoint: str, url: str) -> bool:
@@ -327,19 +399,9 @@ def _strip_version(url: str) -> str:
 
 
 def _build_sdk_arguments(options: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
-    named = {
-        "auth_type": options["auth_type"],
-        "auth": options["auth"],
-        "region_name": options["region_name"],
-        "interface": options["interface"],
-        "verify": options["validate_certs"],
-        "cacert": options["ca_cert"],
-        "cert": options["client_cert"],
-        "key": options["client_key"],
-        "api_timeout": options["api_timeout"],
-    }
+    named = {_SDK_NAMES.get(name, name): options[name] for name in ConnectionOptions.list_options()}
+    cloud = named.pop("cloud")
     arguments = {key: value for key, value in named.items() if value is not None}
-    cloud = options["cloud"]
     if not isinstance(cloud, dict):
         return {"cloud": cloud, **arguments}
     # api_timeout has a default, so it is always there.
@@ -380,13 +442,9 @@ def _check_option_types(options: t.Mapping[str, t.Any]) -> None:
 
 
 def _check_timeout(value: t.Any) -> None:
-    if value is None:
-        return
-    try:
-        is_valid = float(value) > 0
-    except (TypeError, ValueError):
-        is_valid = False
-    if not is_valid:
-        raise InvalidInput(
-            f"api_timeout is {value!r}: give the seconds to wait for an answer, more than 0."
-        )
+    with contextlib.suppress(TypeError, ValueError):
+        if value is None or float(value) > 0:
+            return
+    raise InvalidInput(
+        f"api_timeout is {value!r}: give the seconds to wait for an answer, more than 0."
+    )

@@ -11,6 +11,7 @@ import typing as t
 from collections.abc import Collection, Iterable, Mapping
 
 from ..._common.clock import get_utc_now
+from ..._common.context import Context
 from ..._common.errors import InvalidInput, Reason
 from ..._common.options import Age, List, Options
 from ..._common.uuids import normalize_uuid, require_uuid
@@ -20,8 +21,6 @@ from .exclusions import Exclusion, Exclusions, parse_exclusions
 from .pci_aliases import parse_pci_aliases
 
 if t.TYPE_CHECKING:  # pragma: no cover
-    from ansible.module_utils.basic import AnsibleModule
-
     from ..models.guest_devices import HostGuests
 
 
@@ -250,7 +249,7 @@ def find_absent_allocators(policy: Policy, cloud: Cloud) -> list[str]:
     return sorted(policy.ignore_allocators - set(cloud.allocators))
 
 
-def warn_ended_exclusions(module: AnsibleModule, policy: Policy) -> None:
+def warn_ended_exclusions(context: Context, policy: Policy) -> None:
     """Warn of the exclusions that have ended. Ansible shows a warning of several tasks once."""
     for sentence in policy.ended_exclusions:
-        module.warn(sentence)
+        context.warn(sentence)

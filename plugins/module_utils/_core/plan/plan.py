@@ -276,18 +276,15 @@ def list_servers_to_heal(findings: t.Any, limits: Limits) -> list[str]:
     `Plan.check_limits` does.
     """
     with _validate_findings(findings) as document:
-        entries = _select_entries(document, [HEALED_KIND])
         servers = []
-        for entry in entries:
+        for entry in _select_entries(document, [HEALED_KIND]):
             # It becomes an argument of nova-manage: nothing but a UUID may.
             server = entry["consumer"]
             if server is None or normalize_uuid(server) != server:
                 raise InvalidInput(f"The findings name the server {server!r}, which is not a UUID.")
             servers.append(server)
-        consumers = _count_consumers(document)
-        shard = _parse_shard(document["scope"]["shard"])
-        groups = get_groups(document["scope"])
-    limits.check_count(len(servers), consumers, shard, describe_plan_groups(groups))
+    read = Plan.from_findings(findings, ())
+    limits.check_count(len(servers), read.consumers, read.shard, describe_plan_groups(read.groups))
     return sorted(servers)
 
 
@@ -368,10 +365,8 @@ def _check_format(document: t.Any, what: str, writer: str) -> None:
 
 def _check_unique(steps: list[Step]) -> tuple[Step, ...]:
     """Return the steps. Raises InvalidInput when two of them change the same consumer."""
-    counts: collections.Counter[str] = collections.Counter()
-    for step in steps:
-        counts.update(part.consumer for part in step.change.parts)
-    for consumer, count in sorted(counts.items()):
+    consumers = [part.consumer for step in steps for part in step.change.parts]
+    for consumer, count in sorted(collections.Counter(consumers).items()):
         if count > 1:
             raise InvalidInput(f"The plan changes consumer {consumer} twice.")
     return tuple(steps)
@@ -558,10 +553,9 @@ def _is_children_first(entries: Sequence[Unchecked], uuids: list[str]) -> bool:
     """Return whether the last provider has no parent, and each other one has its parent later."""
     if not entries or entries[-1]["parent"] is not None:
         return False
-    for position, entry in enumerate(entries[:-1], 1):
-        if entry["parent"] not in uuids[position:]:
-            return False
-    return True
+    return all(
+        entry["parent"] in uuids[position:] for position, entry in enumerate(entries[:-1], 1)
+    )
 
 
 def _parse_provider(entry: Unchecked, root: str) -> Provider:

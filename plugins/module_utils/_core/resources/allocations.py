@@ -2,38 +2,37 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Allocations as the allocation modules take and return them.
+"""Allocations and providers as the modules take and return them.
 
-From the module options to the whole allocation of a consumer that is to be written.
+Allocations from the module options to the whole allocation of a consumer that is to be written,
+providers tree by tree, each with its details.
 """
 
 from __future__ import annotations
 
 import dataclasses as d
 import typing as t
-from collections.abc import Mapping
+from collections.abc import Collection, Iterable, Mapping
 
 from ..._common.errors import AllocationConflict, InvalidInput
 from ..._common.uuids import normalize_uuid
-from ..models.placement import Allocation, Provider, Resources
+from ..models.placement import Allocation, Provider, ProviderDetails, Resources
 
 
 def describe_allocation(
     allocation: Allocation, providers: Mapping[str, Provider]
 ) -> dict[str, t.Any]:
     """Return `allocation` as the modules return it, its providers sorted by uuid."""
-    described = []
-    for uuid, amounts in sorted(allocation.resources.items()):
-        # A provider that was deleted meanwhile is not listed.
-        provider = providers.get(uuid)
-        described.append(
-            {
-                "uuid": uuid,
-                "name": provider.name if provider else None,
-                "root": provider.root if provider else None,
-                "resources": dict(amounts),
-            }
-        )
+    described = [
+        {
+            "uuid": uuid,
+            # A provider that was deleted meanwhile is not listed.
+            "name": providers[uuid].name if uuid in providers else None,
+            "root": providers[uuid].root if uuid in providers else None,
+            "resources": dict(amounts),
+        }
+        for uuid, amounts in sorted(allocation.resources.items())
+    ]
     return {
         "consumer": allocation.consumer,
         "generation": allocation.generation,
@@ -97,10 +96,10 @@ def _parse_resources(
             f"Placement has no resource provider with the UUID {', '.join(missing)}: check "
             "resources and the region."
         )
-    parsed: dict[str, Resources] = {}
-    for name, amounts in resources.items():
-        parsed[uuids[name]] = parse_amounts(f"resources of {name}", amounts)
-    return parsed
+    return {
+        uuids[name]: parse_amounts(f"resources of {name}", amounts)
+        for name, amounts in resources.items()
+    }
 
 
 def remove_resources(
@@ -133,9 +132,9 @@ def check_generation(current: Allocation, generation: int | None) -> None:
     """
     if generation is None or generation == current.generation:
         return
-    now: int | str = "none, because it has no allocation"
+    now = "none, because it has no allocation"
     if current.generation is not None:
-        now = current.generation
+        now = str(current.generation)
     raise AllocationConflict(
         f"Consumer {current.consumer} has changed: generation {generation} was expected, but it "
         f"has {now}. Read the consumer again and check whether the change is still right."
@@ -176,3 +175,53 @@ def parse_amounts(what: str, resources: Mapping[str, t.Any]) -> Resources:
                 f"{what} has {amount} {cls}: an amount must be 1 or more, so leave the class out."
             )
     return amounts
+
+
+def describe_providers(
+    providers: Mapping[str, Provider],
+    details: Mapping[str, ProviderDetails],
+    parts: Collection[str],
+) -> list[dict[str, t.Any]]:
+    """Return the `providers` that have details, as the modules return them.
+
+    Roots are sorted by name, and each provider comes before the providers below it. parts: which
+    details to return: `inventories`, `usages`, `traits`, `aggregates`.
+    """
+    detailed = [provider for uuid, provider in providers.items() if uuid in details]
+    detailed.sort(key=lambda provider: _build_path(provider, providers))
+    return [
+        {**d.asdict(provider), **_describe_details(details[provider.uuid], parts)}
+        for provider in detailed
+    ]
+
+
+def find_unknown_names(names: Iterable[str], providers: Mapping[str, Provider]) -> list[str]:
+    """Return those of the requested `names` and UUIDs that no provider has."""
+    existing = {*providers, *(provider.name for provider in providers.values())}
+    return [name for name in names if (normalize_uuid(name) or name) not in existing]
+
+
+def _build_path(provider: Provider, providers: Mapping[str, Provider]) -> tuple[str, ...]:
+    """Return the names from the root down to `provider`; no two providers have the same name."""
+    path_of_parent: tuple[str, ...] = ()
+    # A parent that is not listed ends the path, as a root does.
+    if provider.parent and provider.parent in providers:
+        path_of_parent = _build_path(providers[provider.parent], providers)
+    return (*path_of_parent, provider.name)
+
+
+def _describe_details(details: ProviderDetails, parts: Collection[str]) -> dict[str, t.Any]:
+    described: dict[str, t.Any] = {
+        "inventories": {
+            cls: {**d.asdict(inventory), "capacity": inventory.capacity}
+            for cls, inventory in sorted(details.inventories.items())
+        },
+        "usages": dict(sorted(details.usages.items())),
+        "traits": sorted(details.traits),
+        "aggregates": sorted(details.aggregates),
+    }
+    shown = {part: value for part, value in described.items() if part in parts}
+    # The free amounts follow from inventories and usages together.
+    if "inventories" in parts and "usages" in parts:
+        shown["free"] = dict(sorted(details.free.items()))
+    return shown

@@ -50,18 +50,12 @@ def parse_request(options: Mapping[str, t.Any]) -> ResourceRequest:
         raise InvalidInput("resources is empty: name at least one resource class, such as VCPU: 2.")
     if options["limit"] is not None and options["limit"] < 1:
         raise InvalidInput(f"limit must be 1 or more, but is {options['limit']}.")
-    required: set[str] = set()
-    forbidden: set[str] = set()
-    for trait in options["required"] or ():
-        if trait.startswith("!"):
-            forbidden.add(trait.removeprefix("!"))
-        else:
-            required.add(trait)
+    traits = options["required"] or ()
     aggregates = options["member_of"] or ()
     return ResourceRequest(
         resources=resources,
-        required=frozenset(required),
-        forbidden=frozenset(forbidden),
+        required=frozenset(trait for trait in traits if not trait.startswith("!")),
+        forbidden=frozenset(trait[1:] for trait in traits if trait.startswith("!")),
         member_of=frozenset(require_uuid(aggregate, "member_of") for aggregate in aggregates),
         limit=options["limit"],
     )
@@ -77,10 +71,7 @@ def build_query(
     of the tree.
     """
     groups = groups or {}
-    own: dict[str, int] = {}
-    for cls, amount in request.resources.items():
-        if cls not in groups:
-            own[cls] = amount
+    own = {cls: amount for cls, amount in request.resources.items() if cls not in groups}
     query = _build_group("", own, request.required.difference(*groups.values()), request)
     for number, (cls, traits) in enumerate(sorted(groups.items()), 1):
         query |= _build_group(str(number), {cls: request.resources[cls]}, traits, request)
@@ -96,26 +87,28 @@ def build_query(
 
 
 def list_groupings(
-    request: ResourceRequest,
-    own: Collection[ProviderDetails],
-    shared: Collection[ProviderDetails],
+    request: ResourceRequest, own: Collection[ProviderDetails], shared: Collection[ProviderDetails]
 ) -> list[RequestGroups]:
     """Return the request groups to try, one after the other, for a tree with sharing providers.
 
     own: the details of the providers in the tree. shared: those of its sharing providers.
     """
-    shared_classes: dict[str, frozenset[str]] = {}
-    for cls in request.resources:
-        traits = _collect_traits(cls, shared)
-        if traits is not None:
-            shared_classes[cls] = traits
+    shared_classes = {
+        cls: traits
+        for cls in request.resources
+        if (traits := _collect_traits(cls, shared)) is not None
+    }
     only_shared = request.required.difference(*(details.traits for details in own))
     groupings: list[RequestGroups] = []
     for kept_class in _list_kept_classes(request, shared_classes, own):
         # A trait that only sharing providers have must come from them. A trait that the tree also
         # has is tried both ways.
         for required_traits in (only_shared, request.required):
-            groups = _build_groups(shared_classes, kept_class, required_traits)
+            groups = {
+                cls: required_traits & traits
+                for cls, traits in shared_classes.items()
+                if cls != kept_class
+            }
             if groups and groups not in groupings:
                 groupings.append(groups)
     return groupings
@@ -131,39 +124,25 @@ def _list_kept_classes(
     return [cls for cls in shared_classes if _collect_traits(cls, own) is not None]
 
 
-def _build_groups(
-    shared_classes: Mapping[str, frozenset[str]], kept_class: str | None, required: frozenset[str]
-) -> RequestGroups:
-    return {cls: required & traits for cls, traits in shared_classes.items() if cls != kept_class}
-
-
 def _collect_traits(cls: str, details: Collection[ProviderDetails]) -> frozenset[str] | None:
     """Return the traits of all providers that have the class, or None if no provider has it."""
     having = [entry.traits for entry in details if cls in entry.inventories]
-    if not having:
-        return None
-    return frozenset[str]().union(*having)
+    return frozenset[str]().union(*having) if having else None
 
 
 def _build_group(
     suffix: str, resources: Resources, traits: frozenset[str], request: ResourceRequest
 ) -> dict[str, str]:
     """Return the parameters of one request group, those without a value left out."""
-    required = sorted(traits)
-    for trait in sorted(request.forbidden):
-        required.append(f"!{trait}")
+    required = [*sorted(traits), *(f"!{trait}" for trait in sorted(request.forbidden))]
     parameters = {
         "resources": ",".join(f"{cls}:{amount}" for cls, amount in resources.items()),
         "required": ",".join(required),
     }
     if request.member_of:
         parameters["member_of"] = f"in:{','.join(sorted(request.member_of))}"
-    group: dict[str, str] = {}
-    for name, value in parameters.items():
-        # Placement refuses a parameter without a value.
-        if value:
-            group[f"{name}{suffix}"] = value
-    return group
+    # Placement refuses a parameter without a value.
+    return {f"{name}{suffix}": value for name, value in parameters.items() if value}
 
 
 def format_resources(resources: Resources) -> str:

@@ -4,21 +4,25 @@
 
 """Where Placement would make an allocation, as `allocation_candidate_info` returns it.
 
-Placement decides whether an allocation fits. Why it does not fit a host is worked out in
-`host_obstacles`.
+Placement decides whether an allocation fits. Why it does not fit a host, which amounts, traits and
+aggregates are in the way, is worked out here.
 """
 
 from __future__ import annotations
 
+import dataclasses as d
 import typing as t
-from collections.abc import Mapping
+from collections.abc import Collection, Iterator, Mapping
 
 from ..._common.errors import InvalidInput
+from ..._common.text import format_count
 from ..clients.placement import PlacementReader
 from ..models.placement import (
     AllocationCandidates,
     Allocations,
+    Inventory,
     Provider,
+    ProviderDetails,
     ProviderSummary,
     Resources,
 )
@@ -29,7 +33,8 @@ from .candidate_requests import (
     format_resources,
     list_groupings,
 )
-from .host_obstacles import HostTree, describe_unfit_host
+
+_INVENTORY_FIELDS = (*(field.name for field in d.fields(Inventory)), "capacity", "used", "free")
 
 
 def find_candidates(
@@ -64,10 +69,9 @@ def _find_candidates_with_sharing(
 ) -> dict[str, t.Any]:
     """Return Placement's answer for a host that may need its sharing providers."""
     details = placement.get_details(tree)
-    aggregates: set[str] = set()
-    for provider_details in details.values():
-        aggregates.update(provider_details.aggregates)
-    sharing = placement.list_sharing_providers(aggregates)
+    sharing = placement.list_sharing_providers(
+        {uuid for known in details.values() for uuid in known.aggregates}
+    )
     shared = placement.get_details(sorted(sharing.keys() - tree.keys()))
     providers = {**sharing, **tree}
     groupings = list_groupings(request, details.values(), shared.values())
@@ -87,7 +91,7 @@ def describe_all_hosts(
     """Return the answer for all hosts."""
     described = _describe_candidates(candidates, providers)
     disabled = sum(candidate["disabled"] for candidate in described)
-    offered = "1 candidate" if len(described) == 1 else f"{len(described)} candidates"
+    offered = format_count(len(described), "candidate", "candidates")
     reason = f"Placement offers {offered} for {format_resources(request.resources)}"
     if not described:
         reason = (
@@ -137,19 +141,20 @@ def describe_fitting_host(
 
 def _collect_sharing_names(candidate: Mapping[str, t.Any], root: Provider) -> set[str]:
     """Return the names of the providers of a candidate that are not in the tree of `root`."""
-    sharing_names: set[str] = set()
-    for provider in candidate["providers"]:
-        if provider["root"] != root.uuid:
-            sharing_names.add(provider["name"] or provider["uuid"])
-    return sharing_names
+    return {
+        provider["name"] or provider["uuid"]
+        for provider in candidate["providers"]
+        if provider["root"] != root.uuid
+    }
 
 
 def _describe_candidates(
     candidates: AllocationCandidates, providers: Mapping[str, Provider]
 ) -> list[dict[str, t.Any]]:
-    described = []
-    for allocations in candidates.allocations:
-        described.append(_describe_candidate(allocations, candidates, providers))
+    described = [
+        _describe_candidate(allocations, candidates, providers)
+        for allocations in candidates.allocations
+    ]
     return sorted(described, key=_get_sort_key)
 
 
@@ -163,18 +168,14 @@ def _describe_candidate(
     allocations: Allocations, candidates: AllocationCandidates, providers: Mapping[str, Provider]
 ) -> dict[str, t.Any]:
     root = _find_own_root(allocations, candidates, providers)
-    root_name = None
-    if root in providers:
-        root_name = providers[root].name
-    described = []
-    for uuid, amounts in sorted(allocations.items()):
-        entry = _describe_provider(uuid, amounts, candidates.summaries[uuid], providers.get(uuid))
-        described.append(entry)
     return {
         "root": root,
-        "root_name": root_name,
+        "root_name": providers[root].name if root in providers else None,
         "disabled": DISABLED_TRAIT in candidates.summaries[root].traits,
-        "providers": described,
+        "providers": [
+            _describe_provider(uuid, amounts, candidates.summaries[uuid], providers.get(uuid))
+            for uuid, amounts in sorted(allocations.items())
+        ],
     }
 
 
@@ -184,25 +185,193 @@ def _find_own_root(
     """Return the root of the tree to which a candidate belongs."""
     # All allocations are on one tree, except those on its sharing providers.
     roots = sorted({candidates.summaries[uuid].root for uuid in allocations})
-    for root in roots:
-        if root not in providers or not providers[root].sharing:
-            return root
-    return roots[0]
+    own = (root for root in roots if root not in providers or not providers[root].sharing)
+    return next(own, roots[0])
 
 
 def _describe_provider(
     uuid: str, amounts: Resources, summary: ProviderSummary, provider: Provider | None
 ) -> dict[str, t.Any]:
-    capacity: dict[str, int] = {}
-    used: dict[str, int] = {}
-    for cls in amounts:
-        capacity[cls] = summary.capacity[cls]
-        used[cls] = summary.used[cls]
     return {
         "uuid": uuid,
         "name": provider.name if provider else None,
         "root": summary.root,
         "resources": dict(amounts),
-        "capacity": capacity,
+        "capacity": {cls: summary.capacity[cls] for cls in amounts},
+        "used": {cls: summary.used[cls] for cls in amounts},
+    }
+
+
+@d.dataclass(frozen=True)
+class HostTree:
+    """The tree of a host by its root, with the sharing providers that it can use.
+
+    details: the inventories, usages, traits and aggregates of all these providers.
+    """
+
+    root: Provider
+    providers: Mapping[str, Provider]
+    details: Mapping[str, ProviderDetails]
+
+
+@d.dataclass
+class _Obstacles:
+    """What is in the way of an allocation on a host, collected class by class.
+
+    judged: the providers whose traits count.
+    is_outside: whether no such provider of some class is in a requested aggregate.
+    """
+
+    shortages: list[dict[str, t.Any]] = d.field(default_factory=list)
+    judged: set[str] = d.field(default_factory=set)
+    forbidden: set[str] = d.field(default_factory=set)
+    is_outside: bool = False
+
+
+def describe_unfit_host(request: ResourceRequest, host: HostTree) -> dict[str, t.Any]:
+    """Return the answer for a host that Placement does not offer, with every reason.
+
+    Each amount, trait and aggregate that is in the way of the allocation is a reason.
+    """
+    obstacles = _collect_obstacles(request, host)
+    missing = request.required.difference(*(host.details[uuid].traits for uuid in obstacles.judged))
+    disabled = DISABLED_TRAIT in host.details.get(host.root.uuid, ProviderDetails()).traits
+    reasons = [
+        *_explain_shortages(obstacles.shortages, host.root),
+        *(f"trait {trait} is missing" for trait in sorted(missing)),
+        *(f"trait {trait} is forbidden, but set" for trait in sorted(obstacles.forbidden)),
+    ]
+    if obstacles.is_outside:
+        reasons.append("it is in none of the requested aggregates")
+    if not reasons:
+        reasons.append(
+            "it has each amount, trait and aggregate, but not together in any combination of its "
+            "providers, or it has changed meanwhile"
+        )
+    if disabled and DISABLED_TRAIT not in obstacles.forbidden:
+        reasons.append("Nova would not select it anyway, because its compute service is disabled")
+    amounts = format_resources(request.resources)
+    return {
+        "fits": False,
+        "reason": f"{host.root.name} has no room for {amounts}: {'; '.join(reasons)}.",
+        "candidates": [],
+        "disabled": disabled,
+        "lacking": obstacles.shortages,
+        "missing_traits": sorted(missing),
+        "forbidden_traits": sorted(obstacles.forbidden),
+    }
+
+
+def _collect_obstacles(request: ResourceRequest, host: HostTree) -> _Obstacles:
+    obstacles = _Obstacles()
+    for cls, amount in request.resources.items():
+        inventories = _describe_inventories(cls, amount, host)
+        able = [entry["uuid"] for entry in inventories if not entry["violates"]]
+        if not able:
+            obstacles.shortages += inventories
+        # The traits and aggregates of providers without room count as well, so that an operator
+        # sees all reasons at once.
+        judged = able or _list_providers_with(cls, host)
+        obstacles.judged.update(judged)
+        allowed = [uuid for uuid in judged if not host.details[uuid].traits & request.forbidden]
+        if not allowed:
+            for uuid in judged:
+                obstacles.forbidden.update(host.details[uuid].traits & request.forbidden)
+        if judged and not _has_member(allowed or judged, request, host):
+            obstacles.is_outside = True
+    return obstacles
+
+
+def _list_providers_with(cls: str, host: HostTree) -> list[str]:
+    return [uuid for uuid, details in host.details.items() if cls in details.inventories]
+
+
+def _describe_inventories(cls: str, amount: int, host: HostTree) -> list[dict[str, t.Any]]:
+    """Return an entry for each inventory of the class, or one entry for a missing inventory."""
+    return [
+        _describe_inventory(cls, amount, host.providers[uuid], host.details[uuid])
+        for uuid in _list_providers_with(cls, host)
+    ] or [_describe_inventory(cls, amount)]
+
+
+def _describe_inventory(
+    cls: str, amount: int, provider: Provider | None = None, details: ProviderDetails | None = None
+) -> dict[str, t.Any]:
+    """Return the inventory of a class, with the limits that the requested amount violates."""
+    entry: dict[str, t.Any] = {
+        "resource_class": cls,
+        "asked": amount,
+        "uuid": None,
+        "name": None,
+        "violates": ["inventory"],
+    }
+    if provider is None or details is None:
+        # Every entry has the same fields, so that users can make a table of them.
+        return {**entry, **dict.fromkeys(_INVENTORY_FIELDS)}
+    inventory, used = details.inventories[cls], details.usages.get(cls, 0)
+    free = inventory.capacity - used
+    return {
+        **entry,
+        "uuid": provider.uuid,
+        "name": provider.name,
+        "violates": _list_violations(amount, free, inventory),
+        **d.asdict(inventory),
+        "capacity": inventory.capacity,
         "used": used,
+        "free": free,
+    }
+
+
+def _list_violations(amount: int, free: int, inventory: Inventory) -> list[str]:
+    violated = {
+        "free": amount > free,
+        "min_unit": amount < inventory.min_unit,
+        "max_unit": amount > inventory.max_unit,
+        "step_size": amount % inventory.step_size != 0,
+    }
+    return [name for name in violated if violated[name]]
+
+
+def _has_member(uuids: Collection[str], request: ResourceRequest, host: HostTree) -> bool:
+    """Return whether one of the providers is in a requested aggregate, or none is requested."""
+    if not request.member_of:
+        return True
+    # Placement counts the aggregates of a root for its whole tree.
+    counted = {*uuids, *(host.providers[uuid].root for uuid in uuids)}
+    return any(
+        details.aggregates & request.member_of
+        for uuid, details in host.details.items()
+        if uuid in counted
+    )
+
+
+def _explain_shortages(shortages: list[dict[str, t.Any]], root: Provider) -> Iterator[str]:
+    """Yield why the host cannot supply each class."""
+    by_class: dict[str, list[dict[str, t.Any]]] = {}
+    for entry in shortages:
+        by_class.setdefault(entry["resource_class"], []).append(entry)
+    for cls, entries in by_class.items():
+        # The provider that comes closest to the amount is enough to say why.
+        best = max(entries, key=lambda entry: entry["free"] or 0)
+        sentences = _build_sentences(cls, best, len(entries), root)
+        for violation in best["violates"]:
+            yield sentences[violation]
+
+
+def _build_sentences(
+    cls: str, entry: Mapping[str, t.Any], count: int, root: Provider
+) -> dict[str, str]:
+    """Return the sentence for each violation of an entry, the best of `count` for its class."""
+    where = "" if entry["uuid"] in (root.uuid, None) else f" on {entry['name']}"
+    among = f", the most on any of {count} providers" if count > 1 else ""
+    # More can be allocated than the capacity, and a negative number would only confuse.
+    free = max(entry["free"] or 0, 0)
+    return {
+        "inventory": f"it has no {cls}",
+        "free": f"{free} of {entry['capacity']} {cls} are free{where}{among}",
+        "min_unit": f"an allocation must have at least {entry['min_unit']} {cls}{where} (min_unit)",
+        "max_unit": f"an allocation must have at most {entry['max_unit']} {cls}{where} (max_unit)",
+        "step_size": (
+            f"an allocation must be a multiple of {entry['step_size']} {cls}{where} (step_size)"
+        ),
     }

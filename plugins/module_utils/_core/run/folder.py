@@ -18,6 +18,7 @@ import typing as t
 from collections.abc import Callable, Iterable, Mapping
 
 from ..._common.clock import get_utc_now
+from ..._common.context import Context
 from ..._common.errors import InvalidInput, PlacementToolsError
 from ..._common.json_files import read_json, write_json
 from ..models.documents import Unchecked
@@ -67,12 +68,6 @@ class Run(t.TypedDict):
     detects: bool
     remediates: bool
     continues: bool
-
-
-class AnyModule(t.Protocol):
-    """What a stage needs of its AnsibleModule."""
-
-    params: dict[str, t.Any]
 
 
 _Work = t.TypeVar("_Work", bound=Callable[..., dict[str, t.Any]])
@@ -158,7 +153,7 @@ def has_failed(state: State, stages: Iterable[str] = STAGES) -> bool:
 
 
 def stage_of_run(name: str) -> Callable[[_Work], _Work]:
-    """Return a decorator for the function of a module that is a stage of a run.
+    """Return a decorator for the function of a task that is a stage of a run.
 
     With the option `run`, the function is called only if nothing before it has failed. Its failure
     is recorded for the last task of the run, and does not fail this one: Ansible prints everything
@@ -167,14 +162,14 @@ def stage_of_run(name: str) -> Callable[[_Work], _Work]:
 
     def decorate(work: _Work) -> _Work:
         @functools.wraps(work)
-        def run_stage(module: AnyModule, *rest: t.Any) -> dict[str, t.Any]:
-            if not module.params.get("run"):
-                return work(module, *rest)
-            folder = RunFolder(module.params["run"])
+        def run_stage(context: Context) -> dict[str, t.Any]:
+            if not context.options.get("run"):
+                return work(context)
+            folder = RunFolder(context.options["run"])
             if not folder.begin(name):
                 return {"changed": False, "skipped": True}
             try:
-                result = work(module, *rest)
+                result = work(context)
             except PlacementToolsError as error:
                 result = {"changed": False, "failed": True, "msg": str(error)}
             return folder.end(name, result)
@@ -237,25 +232,25 @@ class RunFolder:
         return {**result, "failed": False}
 
 
-def note(module: AnyModule, stage: str, **facts: t.Any) -> None:
-    """Record what is known of a stage before it ends, if its module runs in a stage."""
-    if module.params.get("run"):
-        RunFolder(module.params["run"]).note(stage, facts)
+def note(context: Context, stage: str, **facts: t.Any) -> None:
+    """Record what is known of a stage before it ends, if its task is a stage."""
+    if context.options.get("run"):
+        RunFolder(context.options["run"]).note(stage, facts)
 
 
-def find_plan(module: AnyModule) -> str:
+def find_plan(context: Context) -> str:
     """Return the path of the plan of the run, which a stage before has made."""
-    path: str = RunFolder(module.params["run"]).read()[PLANNED]["plan"]
+    path: str = RunFolder(context.options["run"]).read()[PLANNED]["plan"]
     return path
 
 
-def require_detection(module: AnyModule, findings: t.Any) -> None:
+def require_detection(context: Context, findings: t.Any) -> None:
     """Raise InvalidInput if findings are not those of the detection that the run goes on from."""
-    if not module.params.get("run") or not isinstance(findings, dict):
+    if not context.options.get("run") or not isinstance(findings, dict):
         return
-    detected = RunFolder(module.params["run"]).read().get(DETECTED, {})
+    detected = RunFolder(context.options["run"]).read().get(DETECTED, {})
     if "finished_at" in detected and detected["finished_at"] != findings.get("finished_at"):
         raise InvalidInput(
-            f"{module.params['findings']} is not of the detection that the run in its folder has "
+            f"{context.options['findings']} is not of the detection that the run in its folder has "
             "recorded: detect again."
         )

@@ -10,10 +10,14 @@ This runs on hypervisors, with any Python from 3.9 on.
 
 from __future__ import annotations
 
+import dataclasses as d
 import functools
+import socket
 import typing as t
 from collections.abc import Callable
 
+from ..._common.clock import get_utc_now
+from ..._common.context import Context
 from ..._common.errors import HostError, InvalidInput, PlacementToolsError
 from ..._common.times import parse_duration, seconds_between, shift_time
 from ..._common.uuids import normalize_uuid
@@ -26,9 +30,7 @@ from .instance_dirs import (
 )
 from .virsh import REFUSED_UNLESS_REMOVED, Virsh, find_newest_xml, read_xml, save_xml
 
-if t.TYPE_CHECKING:  # pragma: no cover
-    from ansible.module_utils.basic import AnsibleModule
-
+PARTS = ["domains", "directories"]
 
 _EPOCH = "1970-01-01T00:00:00Z"
 _DISPLAY_NAMES = {"managed_save": "a managed save", "snapshots": "snapshots"}
@@ -46,7 +48,35 @@ def require_canonical_uuid(uuid: str, option: str) -> str:
     return uuid
 
 
-def ensure_guest_state(module: AnsibleModule) -> dict[str, t.Any]:
+def read_guests(context: Context) -> dict[str, t.Any]:
+    """Return the parts of the guests that the options request."""
+    options = context.options
+    uuids = options["uuids"]
+    if uuids is not None:
+        uuids = [require_canonical_uuid(uuid, "uuids") for uuid in uuids]
+    instances = InstanceDirectories.from_options(options)
+    result: dict[str, t.Any] = {
+        "changed": False,
+        "host": socket.gethostname(),
+        "read_at": get_utc_now(),
+        "compute_id": instances.compute_id(),
+        "domains": None,
+        "directories": None,
+        "quarantined": None,
+    }
+    # The directories come first: a guest that starts meanwhile is seen as a domain.
+    if "directories" in options["parts"]:
+        directories = instances.list_directories(uuids)
+        quarantined = instances.list_quarantined(uuids)
+        result["directories"] = [directory.as_dict() for directory in directories]
+        result["quarantined"] = [d.asdict(entry) for entry in quarantined]
+    if "domains" in options["parts"]:
+        domains = Virsh(context).list_domains(uuids)
+        result["domains"] = [domain.as_dict() for domain in domains]
+    return result
+
+
+def ensure_guest_state(context: Context) -> dict[str, t.Any]:
     """Bring a guest into the state that the options request, and return the result of the module.
 
     In check mode the result says what would be done. When a step fails, the result has `failed` in
@@ -54,7 +84,7 @@ def ensure_guest_state(module: AnsibleModule) -> dict[str, t.Any]:
 
     Raises PlacementToolsError, with nothing done, when any of the steps is refused.
     """
-    task = _Task(module)
+    task = _Task(context)
     # Everything is checked before the first step, so that a refusal leaves nothing half done.
     steps = task.plan_steps()
     before = task.describe_state()
@@ -69,14 +99,14 @@ def ensure_guest_state(module: AnsibleModule) -> dict[str, t.Any]:
 class _Task:
     """A guest, as it was last read, and what was done with it."""
 
-    def __init__(self, module: AnsibleModule) -> None:
-        self._options = options = module.params
-        self._check = module.check_mode
+    def __init__(self, context: Context) -> None:
+        self._options = options = context.options
+        self._check = context.check_mode
         self._uuid: str | None = None
         if options["uuid"] is not None:
             self._uuid = require_canonical_uuid(options["uuid"], "uuid")
         self._now = shift_time(options["now"], 0) if options["now"] else None
-        self._virsh = Virsh(module)
+        self._virsh = Virsh(context)
         self._instances = InstanceDirectories.from_options(options)
         self._domain: Domain | None = None
         self._path: str | None = None

@@ -16,6 +16,7 @@ import gzip
 import json
 import os
 import re
+import socket
 import stat
 import subprocess
 import tempfile
@@ -23,7 +24,9 @@ import typing as t
 import zlib
 from collections.abc import Iterable, Iterator, Mapping
 
-from ..._common.times import UTC, format_time
+from ..._common.context import Context
+from ..._common.errors import InvalidInput
+from ..._common.times import UTC, format_time, parse_duration
 
 if t.TYPE_CHECKING:  # pragma: no cover
     _Stream = t.Union[t.IO[bytes], gzip.GzipFile]
@@ -217,6 +220,53 @@ class Complaints:
         record["first_seen"] = min(at, record["first_seen"] or at)
         if at >= (record["last_seen"] or at):
             record["last_seen"], record["source"] = at, source
+
+
+def read_complaints(context: Context) -> dict[str, t.Any]:
+    """Read the logs that the options name."""
+    options = context.options
+    if options["max_records"] < 1:
+        raise InvalidInput("max_records must be 1 or more.")
+    complaints = Complaints(
+        options["host"],
+        socket.gethostname(),
+        options["max_records"],
+        _parse_since(options["since"]),
+        UTC if options["utc"] else None,
+    )
+    sources = read_files(options["paths"], complaints)
+    journalctl = context.module.get_bin_path("journalctl")
+    sources += [read_unit(journalctl, unit, complaints) for unit in options["units"]]
+    unread = [source.error for source in sources if source.error]
+    for sentence in unread:
+        context.warn(sentence)
+    if len(unread) == len(sources):
+        names = ", ".join([*options["paths"], *options["units"]]) or "no path and no unit"
+        context.warn(
+            f"No log was read, because nothing can be read at {names}: check paths and units, and "
+            "use become."
+        )
+    if complaints.truncated:
+        context.warn(
+            f"There are more complaints than max_records ({options['max_records']}): "
+            "the others are left out."
+        )
+    return {
+        "changed": False,
+        "records": complaints.records(),
+        "truncated": complaints.truncated,
+        "sources": [d.asdict(source) for source in sources],
+    }
+
+
+def _parse_since(age: str | None) -> datetime.datetime | None:
+    """Return the time from which on lines are read; None for all of them."""
+    if not age:
+        return None
+    try:
+        return datetime.datetime.now(UTC) - datetime.timedelta(seconds=parse_duration(age, "since"))
+    except OverflowError:
+        raise InvalidInput(f"since {age!r} is longer ago than any log.") from None
 
 
 def read_files(patterns: Iterable[str], complaints: Complaints) -> list[Source]:

@@ -14,16 +14,13 @@ import re
 import shlex
 import typing as t
 
+from ..._common.context import Context
 from ..._common.errors import HostError, InvalidInput
 from ..._common.folders import belongs_to_others
 from ..._common.uuids import normalize_uuid
 from .domain_xml import MAX_XML_BYTES, Domain, parse_domain
 from .files import TIMESTAMP_PATTERN, describe_os_error, find_free_name
 from .options import HypervisorOptions
-
-if t.TYPE_CHECKING:  # pragma: no cover
-    from ansible.module_utils.basic import AnsibleModule
-
 
 # What belongs to a domain and may be lost with it: libvirt can keep the first two when it undefines
 # the domain.
@@ -38,8 +35,8 @@ _TIMEOUT_STATUSES = (124, 137)
 class Virsh:
     """`virsh`, run without a shell; each call ends after `virsh_timeout` seconds at most."""
 
-    def __init__(self, module: AnsibleModule) -> None:
-        command = module.params["virsh"]
+    def __init__(self, context: Context) -> None:
+        command = context.options["virsh"]
         try:
             self._command = shlex.split(command)
         except ValueError as error:
@@ -48,9 +45,9 @@ class Virsh:
             ) from error
         if not self._command:
             raise InvalidInput("virsh is empty: set it to a command, such as virsh.")
-        self._timeout = HypervisorOptions.virsh_timeout.parse(module.params["virsh_timeout"])
-        self._module = module
-        self._uri = module.params["uri"]
+        self._timeout = HypervisorOptions.virsh_timeout.parse(context.options["virsh_timeout"])
+        self._module = context.module
+        self._uri = context.options["uri"]
 
     def list_uuids(self, *which: str) -> list[str]:
         """Return the uuids of all domains, or of those that the options `which` select."""

@@ -11,12 +11,12 @@ tests check every result of a module.
 from __future__ import annotations
 
 import json
-import types
 import typing as t
 from pathlib import Path
 
 import pytest
 
+from .....plugins.module_utils._common.context import Context
 from .....plugins.module_utils._core.facts.services import describe_services
 from .....plugins.module_utils._core.findings.entries import ENTRY_LISTS
 from .....plugins.module_utils._core.models.nova import Aggregate, Hypervisor, Migration, Service
@@ -28,8 +28,11 @@ from .....plugins.module_utils._core.models.placement import (
 )
 from .....plugins.module_utils._core.models.surroundings import OtherService
 from .....plugins.module_utils._core.options.policy import Policy
-from .....plugins.module_utils._core.resources.allocations import describe_allocation
-from .....plugins.module_utils._core.resources.providers import describe_providers
+from .....plugins.module_utils._core.resources.allocations import (
+    describe_allocation,
+    describe_providers,
+)
+from .....plugins.module_utils._core.stages.plan import make_plan
 from .....plugins.module_utils._hosts.blockers import PartPolicy
 from .....plugins.module_utils._hosts.deletion import Deleted
 from .....plugins.module_utils._hosts.emptiness import Blocker, Contents
@@ -38,7 +41,6 @@ from .....plugins.module_utils._hosts.host_record import HostRecords
 from .....plugins.module_utils._hosts.host_report import HostReport, describe_removal
 from .....plugins.module_utils._hosts.migrations import describe_migration
 from .....plugins.module_utils._hosts.parts import Agent, BoundPort, HostParts, NetworkParts
-from .....plugins.modules import orphan_plan
 from ..module_utils.judging import build_findings
 from ..module_utils.world import World
 from .returned import MODULES, find_undocumented, read_documentation
@@ -83,8 +85,7 @@ def _plan(**options: t.Any) -> dict[str, t.Any]:
         "max_changes": 100,
         "max_share": 1.0,
     }
-    module = types.SimpleNamespace(params={**defaults, **options}, check_mode=False, _diff=True)
-    return orphan_plan.work(t.cast("t.Any", module))
+    return make_plan(Context({**defaults, **options}, False, True, print))
 
 
 @pytest.mark.parametrize("name", ["findings.json", "closed.json"])

@@ -12,7 +12,7 @@ import typing as t
 import pytest
 
 from ......plugins.module_utils._core.clients.api import Reply
-from ......plugins.module_utils._core.clients.nova_parsing import parse_aggregate
+from ......plugins.module_utils._core.clients.nova import parse_aggregate
 from ......plugins.module_utils._hosts.nova_client import (
     MoveReply,
     ServerMover,

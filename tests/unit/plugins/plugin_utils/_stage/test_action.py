@@ -46,7 +46,7 @@ def run_action(action: t.Any, folder: Path, **options: t.Any) -> dict[str, t.Any
         if name in options:
             options[name] = str(folder / options[name])
     task = types.SimpleNamespace(
-        action="osops.placement.test",
+        action=f"osops.placement.{action.__name__.rpartition('.')[2]}",
         args=options,
         async_val=0,
         check_mode=True,

@@ -15,12 +15,15 @@ from pathlib import Path
 
 import pytest
 
+from ......plugins.module_utils._common.context import Task
 from ......plugins.module_utils._common.errors import InvalidInput
-from ......plugins.plugin_utils._stage.cloud_module import can_run_in_process
+from ......plugins.plugin_utils._stage import controller
 from ......plugins.plugin_utils._stage.controller import (
+    can_run_here,
     find_path,
     is_on_controller,
-    run_module_function,
+    run_here,
+    write_text,
 )
 
 SAME_PYTHON = {"ansible_python_interpreter": sys.executable}
@@ -33,10 +36,16 @@ def _action(
     async_val: int = 0,
     environment: t.Any = None,
     basedir: str = "/plays",
+    name: str = "orphan_detect",
 ) -> t.Any:
     """Return what the functions use of an action plugin."""
     task = types.SimpleNamespace(
-        args=args or {}, async_val=async_val, environment=environment, check_mode=True, diff=False
+        action=f"osops.placement.{name}",
+        args=args or {},
+        async_val=async_val,
+        environment=environment,
+        check_mode=True,
+        diff=False,
     )
     return types.SimpleNamespace(
         _task=task,
@@ -44,6 +53,7 @@ def _action(
         _play_context=types.SimpleNamespace(become=become),
         _loader=types.SimpleNamespace(get_basedir=lambda: basedir),
         _templar=types.SimpleNamespace(template=lambda value: value),
+        validate_argument_spec=lambda argument_spec: (None, args or {}),
     )
 
 
@@ -86,7 +96,7 @@ def test_a_module_runs_for_secrets_and_for_another_python(
 ) -> None:
     monkeypatch.setattr(sys, "platform", "linux")
 
-    assert can_run_in_process(_action(args), variables) is expected
+    assert can_run_here(_action(args), variables) is expected
 
 
 def test_a_module_runs_where_a_fork_cannot_use_the_network(
@@ -94,11 +104,30 @@ def test_a_module_runs_where_a_fork_cannot_use_the_network(
 ) -> None:
     monkeypatch.setattr(sys, "platform", "darwin")
 
-    assert not can_run_in_process(_action(), SAME_PYTHON)
+    assert not can_run_here(_action(), SAME_PYTHON)
+
+
+@pytest.mark.parametrize(
+    ("name", "args", "expected"),
+    [
+        ("orphan_plan", {"plan": "plan.json"}, True),
+        # Ansible converts it on its way to a module.
+        ("orphan_plan", {"plan": {"changes": []}}, False),
+        ("compute_host", {}, False),
+        ("orphan_remediate", {}, False),
+        ("orphan_restore", {}, False),
+        ("host_drain", {}, False),
+    ],
+)
+def test_only_what_changes_nothing_does_without_a_module(
+    name: str, args: dict[str, t.Any], expected: bool
+) -> None:
+    """A plan needs no cloud, and so no Python that has openstacksdk."""
+    assert can_run_here(_action(args, name=name), {}) is expected
 
 
 def test_a_host_elsewhere_is_sent_the_module() -> None:
-    assert not can_run_in_process(_action(transport="ssh"), SAME_PYTHON)
+    assert not can_run_here(_action(transport="ssh"), SAME_PYTHON)
 
 
 def test_paths_begin_where_those_of_a_module_do(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -109,15 +138,26 @@ def test_paths_begin_where_those_of_a_module_do(monkeypatch: pytest.MonkeyPatch)
     assert find_path(_action(), "~/findings.json") == "/home/me/findings.json"
 
 
-def test_function_runs_in_the_directory_of_a_module_with_its_warnings(tmp_path: Path) -> None:
+def _run_here(
+    work: t.Callable[[t.Any], dict[str, t.Any]], folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> dict[str, t.Any]:
+    monkeypatch.setattr(controller, "import_task", lambda _name: Task(work, {}))
+    return run_here(_action({"a": 1}, basedir=str(folder)))
+
+
+def test_work_is_done_in_the_directory_of_a_module_with_its_warnings(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     before = os.getcwd()
 
-    def work(module: t.Any) -> dict[str, t.Any]:
-        module.warn("Look out.")
-        return {"params": module.params, "check": module.check_mode, "cwd": os.getcwd()}
+    def work(context: t.Any) -> dict[str, t.Any]:
+        context.warn("Look out.")
+        result = {"options": context.options, "check": context.check_mode, "cwd": os.getcwd()}
+        return {**result, "diff": {}}
 
-    assert run_module_function(_action(basedir=str(tmp_path)), {"a": 1}, work) == {
-        "params": {"a": 1},
+    # Nobody asked for the difference.
+    assert _run_here(work, tmp_path, monkeypatch) == {
+        "options": {"a": 1},
         "check": True,
         "cwd": str(tmp_path),
         "warnings": ["Look out."],
@@ -125,17 +165,77 @@ def test_function_runs_in_the_directory_of_a_module_with_its_warnings(tmp_path: 
     assert os.getcwd() == before
 
 
-def test_error_becomes_a_failure_that_keeps_the_warnings(tmp_path: Path) -> None:
-    def work(module: t.Any) -> dict[str, t.Any]:
-        module.warn("Look out.")
+def test_error_becomes_a_failure_that_keeps_the_warnings(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def work(context: t.Any) -> dict[str, t.Any]:
+        context.warn("Look out.")
         raise InvalidInput("No.")
 
-    assert run_module_function(_action(basedir=str(tmp_path)), {}, work) == {
+    assert _run_here(work, tmp_path, monkeypatch) == {
         "failed": True,
         "msg": "No.",
         "reason_id": "invalid_input",
         "warnings": ["Look out."],
     }
+
+
+@pytest.mark.parametrize(("mode", "of_folder"), [(0o600, 0o700), (0o644, 0o755)])
+@pytest.mark.parametrize("mask", [0o022, 0o077])
+def test_new_folder_can_be_entered_by_readers_of_the_file(
+    tmp_path: Path, mode: int, of_folder: int, mask: int
+) -> None:
+    path = tmp_path / "one" / "two" / "report.txt"
+    before = os.umask(mask)
+    try:
+        write_text(str(path), "text\r\n", mode)
+        assert os.umask(mask) == mask
+    finally:
+        os.umask(before)
+
+    assert path.read_bytes() == b"text\r\n"
+    assert path.stat().st_mode & 0o777 == mode
+    assert path.parent.stat().st_mode & 0o777 == of_folder
+    assert path.parent.parent.stat().st_mode & 0o777 == of_folder
+
+
+def test_existing_file_is_replaced_with_its_mode(tmp_path: Path) -> None:
+    path = tmp_path / "report.txt"
+    path.write_text("old")
+    path.chmod(0o644)
+
+    write_text(str(path), "new", 0o600)
+
+    assert (path.read_text(), path.stat().st_mode & 0o777) == ("new", 0o600)
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_link_is_replaced_and_not_followed(tmp_path: Path) -> None:
+    target, link = tmp_path / "target", tmp_path / "link"
+    target.write_text("untouched")
+    link.symlink_to(target)
+
+    write_text(str(link), "new", 0o600)
+
+    assert (target.read_text(), link.read_text(), link.is_symlink()) == ("untouched", "new", False)
+
+
+def test_failure_leaves_the_old_file_and_nothing_else(tmp_path: Path) -> None:
+    path = tmp_path / "report.txt"
+    path.mkdir()
+
+    with pytest.raises(OSError):
+        write_text(str(path), "new", 0o600)
+
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_lone_surrogate_is_escaped(tmp_path: Path) -> None:
+    path = tmp_path / "report.txt"
+
+    write_text(str(path), "a\ud800b", 0o600)
+
+    assert path.read_text() == "a\\ud800b"
 
 
 # Run in a process of their own, because this one has imported everything.

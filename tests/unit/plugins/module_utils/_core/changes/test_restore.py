@@ -21,7 +21,7 @@ import hypothesis
 import hypothesis.strategies as st
 import pytest
 
-from .......plugins.module_utils._common.errors import NO_REASON, InvalidInput, Reason
+from .......plugins.module_utils._common.errors import InvalidInput, Reason
 from .......plugins.module_utils._core.changes.journal import (
     BEFORE,
     PLANNED,
@@ -29,20 +29,18 @@ from .......plugins.module_utils._core.changes.journal import (
     build_record,
     read_journal,
 )
-from .......plugins.module_utils._core.changes.outcomes import Outcome
+from .......plugins.module_utils._core.changes.outcomes import Outcome, Restoration
 from .......plugins.module_utils._core.changes.records import (
     TreeAddition,
     find_changes,
     find_deleted_providers,
 )
 from .......plugins.module_utils._core.changes.restore import (
-    Restoration,
     RestoreCheck,
+    Restorer,
     find_restore_steps,
     invert_change,
-    restore,
 )
-from .......plugins.module_utils._core.changes.tree_restore import TreeOutcome
 from .......plugins.module_utils._core.clients.allocation_writer import AllocationWriter
 from .......plugins.module_utils._core.clients.nova import NovaReader
 from .......plugins.module_utils._core.clients.placement import PlacementReader
@@ -131,8 +129,8 @@ def _of(part: Change, side: t.Mapping[str, t.Any], generation: int) -> Allocatio
 
 
 def _inverse(change: Change, held: t.Mapping[str, t.Mapping[str, t.Any]]) -> Change:
-    inverse, why = invert_change(change, held)
-    assert inverse is not None and why == ""
+    inverse = invert_change(change, held)
+    assert isinstance(inverse, Change)
     return inverse
 
 
@@ -173,9 +171,9 @@ def test_corrected_owner_is_reverted() -> None:
 
 @pytest.mark.parametrize("change", [MOVED, CREATED, _change(_held(a={"VCPU": 1}), a={"VCPU": 2})])
 def test_allocation_given_to_a_server_is_not_taken_back(change: Change) -> None:
-    inverse, why = invert_change(change, _left(change))
+    why = invert_change(change, _left(change))
 
-    assert inverse is None
+    assert isinstance(why, Reason)
     assert why.id == "would_take_allocation" and SERVER in why
 
 
@@ -195,11 +193,11 @@ def test_pair_of_an_unreverted_allocation_is_restored_as_a_whole(change: Change)
 @pytest.mark.parametrize("moved", [SERVER, MIGRATION])
 def test_pair_of_an_unreverted_allocation_with_a_changed_consumer_is_left_alone(moved: str) -> None:
     held = _left(SWAPPED)
-    inverse, why = invert_change(
+    why = invert_change(
         SWAPPED, {**held, moved: {**held[moved], "allocations": {C: {"resources": dict(VCPU)}}}}
     )
 
-    assert inverse is None and why.id == "other_allocations_now" and moved in why
+    assert isinstance(why, Reason) and why.id == "other_allocations_now" and moved in why
 
 
 @pytest.mark.parametrize(
@@ -215,56 +213,53 @@ def test_pair_of_an_unreverted_allocation_with_a_changed_consumer_is_left_alone(
     ids=lambda held: str(held.resources),
 )
 def test_reduced_consumer_with_other_allocations_is_left_alone(held: Allocation) -> None:
-    inverse, why = invert_change(REDUCED, _now(held))
+    why = invert_change(REDUCED, _now(held))
 
-    assert inverse is None and why.id == "other_allocations_now" and SERVER in why
+    assert isinstance(why, Reason) and why.id == "other_allocations_now" and SERVER in why
 
 
 @pytest.mark.parametrize(
     "held", [_held(b=VCPU), _held(a={"VCPU": 1})], ids=lambda held: str(held.resources)
 )
 def test_removed_consumer_with_new_allocations_is_left_alone(held: Allocation) -> None:
-    inverse, why = invert_change(REMOVED, _now(held))
+    why = invert_change(REMOVED, _now(held))
 
-    assert inverse is None and why.id == "other_allocations_now" and SERVER in why
+    assert isinstance(why, Reason) and why.id == "other_allocations_now" and SERVER in why
 
 
 @pytest.mark.parametrize("field", ["project_id", "user_id", "consumer_type"])
 def test_reduced_consumer_with_another_owner_is_left_alone(field: str) -> None:
     held = {SERVER: {**_left(REDUCED)[SERVER], field: "ANOTHER"}}
 
-    assert invert_change(REDUCED, held)[0] is None
+    assert isinstance(invert_change(REDUCED, held), Reason)
 
 
 def test_pair_with_a_changed_consumer_is_left_alone() -> None:
     held = _left(SWAPPED) | _now(_held(MIGRATION, c=VCPU))
 
-    assert invert_change(SWAPPED, held) == (
-        None,
-        f"{MIGRATION} now has other allocations, on {C}.",
-    )
+    assert invert_change(SWAPPED, held) == f"{MIGRATION} now has other allocations, on {C}."
 
 
 @pytest.mark.parametrize("change", [REMOVED, REDUCED, MOVED, SWAPPED])
 def test_consumer_with_its_old_allocations_needs_nothing(change: Change) -> None:
     """The change was never made, or was restored already."""
     held = _now(*(_of(part, part.before, 9) for part in change.parts))
-    inverse, why = invert_change(change, held)
+    why = invert_change(change, held)
 
-    assert inverse is None and why.id == "nothing_to_restore"
+    assert isinstance(why, Reason) and why.id == "nothing_to_restore"
 
 
 def test_restored_change_is_not_restored_twice() -> None:
     inverse = _inverse(REDUCED, _left(REDUCED))
     held = _now(_of(inverse, inverse.after, 8))
 
-    assert invert_change(REDUCED, held)[0] is None
+    assert isinstance(invert_change(REDUCED, held), Reason)
 
 
 def test_restoration_is_not_restored_itself() -> None:
     inverse = _inverse(REMOVED, _left(REMOVED))
 
-    assert invert_change(inverse, _left(inverse))[0] is None
+    assert isinstance(invert_change(inverse, _left(inverse)), Reason)
 
 
 AMOUNTS = st.dictionaries(st.sampled_from(["VCPU", "DISK_GB"]), st.integers(1, 3), min_size=1)
@@ -298,12 +293,12 @@ def test_no_consumer_loses_anything_in_any_combination(
 ) -> None:
     change, held = view
     untouched = copy.deepcopy(held)
-    inverse, why = invert_change(change, held)
-    hypothesis.event("taken back" if inverse else why.partition(" ")[2][:20])
+    inverse = invert_change(change, held)
+    hypothesis.event(inverse.id if isinstance(inverse, Reason) else "taken back")
 
     assert held == untouched
-    assert (inverse is None) == bool(why)
-    if inverse is None:
+    if isinstance(inverse, Reason):
+        assert inverse.id
         return
     for part in inverse.parts:
         assert (
@@ -491,7 +486,7 @@ def test_restoration_in_a_file_has_its_write() -> None:
     shown = {"finding": inverse.finding, "kind": inverse.kind, "consumer": SERVER, "provider": None}
 
     for outcome, write, is_change in (("restored", inverse.change, True), ("failed", None, False)):
-        done = Restoration(inverse, outcome, Reason("told", "Why."), write)
+        done = Restoration(inverse, outcome, Reason("told", "Why."), write=write)
         assert done.as_dict() == {
             **shown,
             "outcome": outcome,
@@ -541,23 +536,23 @@ class Site:
         stopped: t.Callable[[], str] = str,
         deleted: t.Mapping[str, str] | None = None,
         max_failures: int = 5,
-        became: TreeOutcome | None = None,
+        became: t.Mapping[str, t.Any] = types.MappingProxyType({}),
     ) -> list[Restoration]:
         """Restore the steps; each tree has become what `became` says."""
         api, journal = self.placement.api(), None if check_mode else self.journal
-        trees: t.Any = types.SimpleNamespace(restore_tree=lambda *_arguments: became)
+        trees: t.Any = types.SimpleNamespace(
+            restore_tree=lambda tree, _providers: Restoration(tree, **became)
+        )
         nova = NovaReader(self.nova.open("Nova", (2, 53)))
-        return restore(
-            self.steps,
+        return Restorer(
             PlacementReader(api),
             AllocationWriter(api),
             RestoreCheck(nova, parse_policy(self.excluded)),
             trees,
             deleted or {},
             journal,
-            stopped,
             max_failures,
-        )
+        ).restore(self.steps, stopped)
 
 
 @pytest.fixture(name="site")
@@ -1070,7 +1065,8 @@ def test_the_tree_of_an_excluded_provider_is_excluded(
 
 
 ADDITION = TreeAddition(TREE.finding, TREE.kind, ())
-RESTORED = TreeOutcome("restored", NO_REASON, ADDITION)
+RESTORED = {"outcome": "restored", "write": ADDITION}
+REFUSED, GONE = Reason("told", "no"), Reason("told", "It is gone.")
 
 
 @pytest.mark.parametrize(
@@ -1078,19 +1074,18 @@ RESTORED = TreeOutcome("restored", NO_REASON, ADDITION)
     [
         (RESTORED, False, ["restored"]),
         (RESTORED, True, []),
-        (TreeOutcome("failed", Reason("told", "no"), ADDITION, partly=True), False, ["failed"]),
-        (TreeOutcome("skipped", Reason("told", "It is gone.")), False, []),
+        ({**RESTORED, "outcome": "failed", "reason": REFUSED, "partly": True}, False, ["failed"]),
+        ({"outcome": "skipped", "reason": GONE}, False, []),
     ],
 )
 def test_outcome_of_a_tree_is_recorded_if_something_was_written(
-    site: Site, became: TreeOutcome, check_mode: bool, recorded: list[str]
+    site: Site, became: dict[str, t.Any], check_mode: bool, recorded: list[str]
 ) -> None:
     site.steps = find_restore_steps(_records(TREE), ENDPOINT, [], [])
 
     (done,) = site.restored(check_mode, became=became)
 
-    assert (done.outcome, done.reason) == (became.outcome, became.reason)
-    assert (done.write, done.partly) == (became.write, became.partly)
+    assert done == Restoration(site.steps[0], **became)
     records = read_journal(site.journal.path)[0] if site.journal.written else []
     assert [(entry["event"], entry["outcome"]) for entry in records] == [
         ("after", outcome) for outcome in recorded

@@ -32,6 +32,7 @@ from .......plugins.module_utils._core.changes.journal import (
     build_record,
     read_journal,
 )
+from .......plugins.module_utils._core.changes.outcomes import Restoration
 from .......plugins.module_utils._core.changes.records import (
     describe_inventory_changes,
     find_changes,
@@ -40,8 +41,7 @@ from .......plugins.module_utils._core.changes.records import (
     find_lost_traits,
     select_trees,
 )
-from .......plugins.module_utils._core.changes.restore import Restoration
-from .......plugins.module_utils._core.changes.tree_restore import TreeOutcome, TreeRestorer
+from .......plugins.module_utils._core.changes.tree_restore import TreeRestorer
 from .......plugins.module_utils._core.clients import provider_writer
 from .......plugins.module_utils._core.clients.placement import PlacementReader
 from .......plugins.module_utils._core.clients.provider_state import (
@@ -94,7 +94,7 @@ def _records(
 def test_written_tree_is_read_back_unchanged() -> None:
     (tree,) = find_deleted_trees(_records(), ENDPOINT)
 
-    assert (tree.step, tree.states, tree.root.name) == (TREE, HAD, "compute-9")
+    assert (tree.as_dict(), tree.states, tree.root.name) == (TREE.as_dict(), HAD, "compute-9")
     assert [provider.uuid for provider in tree.providers] == [ROOT, CHILD]
 
 
@@ -163,7 +163,7 @@ def test_each_tree_is_deleted_and_chosen_alone(step: TreeStep) -> None:
     }
     name = step.change.providers[-1].name
     for names in ([name], [step.subject.upper()], [name, step.subject]):
-        assert [tree.step for tree in select_trees(trees, names)] == [step]
+        assert [tree.as_dict() for tree in select_trees(trees, names)] == [step.as_dict()]
     assert select_trees(iter(trees), []) == trees
 
 
@@ -490,7 +490,7 @@ def _restored(
     states: t.Mapping[str, ProviderState] | None = None,
     outcome: str = "removed",
     step: TreeStep = TREE,
-) -> TreeOutcome:
+) -> Restoration:
     """Restore a tree with this outcome in the journal; None when the run was killed."""
     after = (
         [{"format": 1, "event": "after", "finding": TREE.finding, "outcome": outcome}]

@@ -15,10 +15,10 @@ from collections.abc import Sequence
 import hypothesis
 import pytest
 
-from .......plugins.module_utils._common.errors import NO_REASON, Reason
+from .......plugins.module_utils._common.errors import Reason
 from .......plugins.module_utils._core.changes import remediation, restore
 from .......plugins.module_utils._core.changes.journal import Journal
-from .......plugins.module_utils._core.changes.outcomes import AnyOutcome, Outcome, conclude_run
+from .......plugins.module_utils._core.changes.outcomes import Outcome, Restoration, conclude_run
 from .......plugins.module_utils._core.changes.records import (
     ProviderAddition,
     TreeAddition,
@@ -120,7 +120,7 @@ def test_a_plan_is_what_is_declared(plan: Plan) -> None:
 
 
 def _conclude(
-    outcomes: Sequence[AnyOutcome], names: Sequence[str], folder: pathlib.Path, why: str = ""
+    outcomes: Sequence[Outcome], names: Sequence[str], folder: pathlib.Path, why: str = ""
 ) -> tuple[dict[str, t.Any], t.Any]:
     """Return the result of the module, and the contents of its file."""
     path = folder / "outcomes.json"
@@ -140,14 +140,13 @@ def test_a_remediation_is_what_is_declared(plan: Plan, tmp_path: pathlib.Path) -
 
 
 def test_a_restoration_is_what_is_declared(plan: Plan, tmp_path: pathlib.Path) -> None:
-    tree = TreeRecord(plan.removals[0], {})
+    removal = plan.removals[0]
+    tree = TreeRecord(removal.finding, removal.kind, removal.change, {})
     added = ProviderAddition(tree.root, ProviderState(generation=4), ("CUSTOM_A",), ())
     write = TreeAddition(tree.finding, tree.kind, (added,))
-    outcomes = [
-        restore.Restoration(step, "restored", NO_REASON, step.change) for step in plan.steps
-    ]
-    outcomes.append(restore.Restoration(tree, "restored", NO_REASON, write))
-    outcomes.append(restore.Restoration(tree, "skipped", Reason("told", "Why.")))
+    outcomes = [Restoration(step, "restored", write=step.change) for step in plan.steps]
+    outcomes.append(Restoration(tree, "restored", write=write))
+    outcomes.append(Restoration(tree, "skipped", Reason("told", "Why.")))
     _result, document = _conclude(outcomes, restore.OUTCOMES, tmp_path)
 
     assert list_mismatches(document, documents.RestorationDocument) == []

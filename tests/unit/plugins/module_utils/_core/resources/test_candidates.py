@@ -29,10 +29,11 @@ from .......plugins.module_utils._core.resources.candidate_requests import (
     parse_request,
 )
 from .......plugins.module_utils._core.resources.candidates import (
+    HostTree,
     describe_all_hosts,
     describe_fitting_host,
+    describe_unfit_host,
 )
-from .......plugins.module_utils._core.resources.host_obstacles import HostTree, describe_unfit_host
 
 HOST = "0a000000-0000-4000-8000-000000000001"
 CHILD = "0b000000-0000-4000-8000-000000000002"

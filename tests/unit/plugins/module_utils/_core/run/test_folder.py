@@ -57,7 +57,7 @@ def _do(run: Run | None, stage: str, result: t.Any) -> dict[str, t.Any]:
             raise result
         return dict(result)
 
-    return stage_of_run(stage)(work)(types.SimpleNamespace(params={"run": run}))
+    return stage_of_run(stage)(work)(types.SimpleNamespace(options={"run": run}))
 
 
 def _state(folder: Path) -> dict[str, t.Any]:
@@ -72,13 +72,13 @@ def test_a_module_outside_of_a_run_records_nothing(tmp_path: Path) -> None:
     assert _do(None, DETECTED, SUMMARY) == SUMMARY
     with pytest.raises(InvalidInput):
         _do(None, DETECTED, InvalidInput("No."))
-    note(types.SimpleNamespace(params={}), DETECTED, journal="/j")
+    note(types.SimpleNamespace(options={}), DETECTED, journal="/j")
     assert list(tmp_path.iterdir()) == []
 
 
 def test_each_stage_adds_what_later_ones_use(tmp_path: Path) -> None:
     run = _run(tmp_path / "new")
-    module = types.SimpleNamespace(params={"run": run})
+    module = types.SimpleNamespace(options={"run": run})
 
     assert _do(run, DETECTED, SUMMARY) == {**SUMMARY, "failed": False}
     assert _do(run, PLANNED, PLAN) == {**PLAN, "failed": False}
@@ -205,7 +205,7 @@ def test_what_was_changed_is_returned_although_it_cannot_be_recorded(tmp_path: P
         (tmp_path / FILE).write_text("{")
         return {**DONE, "failed": True, "msg": "1 failed."}
 
-    result = stage_of_run(REMEDIATED)(work)(types.SimpleNamespace(params={"run": run}))
+    result = stage_of_run(REMEDIATED)(work)(types.SimpleNamespace(options={"run": run}))
 
     assert result["failed"] and result["tally"] == DONE["tally"]
     assert result["msg"].startswith("1 failed. ") and "is not JSON" in result["msg"]
@@ -216,7 +216,7 @@ import os, signal, sys, types
 from ansible_collections.osops.placement.plugins.module_utils._core.run import folder
 import json
 run = json.loads(sys.argv[1])
-module = types.SimpleNamespace(params={"run": run})
+module = types.SimpleNamespace(options={"run": run})
 @folder.stage_of_run(sys.argv[2])
 def work(module):
     folder.note(module, sys.argv[2], journal="/j")
@@ -323,13 +323,13 @@ def test_a_run_goes_on_only_with_the_findings_of_its_detection(
     expected = pytest.raises(InvalidInput) if is_refused else contextlib.nullcontext()
 
     with expected:
-        require_detection(types.SimpleNamespace(params=params), findings)
+        require_detection(types.SimpleNamespace(options=params), findings)
 
 
 def test_a_stage_keeps_everything_that_it_notes(tmp_path: Path) -> None:
     run = _run(tmp_path)
     _do(run, DETECTED, SUMMARY)
-    module = types.SimpleNamespace(params={"run": run})
+    module = types.SimpleNamespace(options={"run": run})
 
     note(module, PLANNED, plan="/p")
     note(module, PLANNED, packed="text")

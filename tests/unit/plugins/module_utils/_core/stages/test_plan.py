@@ -13,15 +13,16 @@ from pathlib import Path
 import pytest
 from ansible.module_utils import basic
 
-from .....plugins.module_utils._core.changes.records import read_restorable
-from .....plugins.module_utils._core.models.documents import PlanDocument
-from .....plugins.module_utils._core.models.kinds import CHANGEABLE_KINDS
-from .....plugins.module_utils._core.options.policy import Policy
-from .....plugins.module_utils._core.run.pack import find_packs
-from .....plugins.modules import orphan_plan
-from ..module_utils.judging import build_findings
-from ..module_utils.shapes import list_mismatches
-from ..module_utils.situations import build_world_of_every_action
+from .......plugins.module_utils._core.changes.records import read_restorable
+from .......plugins.module_utils._core.models.documents import PlanDocument
+from .......plugins.module_utils._core.models.kinds import CHANGEABLE_KINDS
+from .......plugins.module_utils._core.options.policy import Policy
+from .......plugins.module_utils._core.run.pack import find_packs
+from .......plugins.module_utils._core.stages import plan as stage
+from .......plugins.modules import orphan_plan
+from ....module_utils.judging import build_findings
+from ....module_utils.shapes import list_mismatches
+from ....module_utils.situations import build_world_of_every_action
 
 KINDS = [kind.name for kind in CHANGEABLE_KINDS]
 
@@ -138,7 +139,7 @@ def test_a_pack_that_was_cut_or_has_no_plan_is_refused(run: Run) -> None:
 def test_a_plan_that_is_too_long_to_be_handed_on_says_so(
     run: Run, warned: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(orphan_plan, "pack_files", lambda files: "")
+    monkeypatch.setattr(stage, "pack_files", lambda files: "")
 
     result = run(findings="findings.json")
 
@@ -158,13 +159,13 @@ def test_more_changes_than_the_limit_fail_and_are_shown(folder: Path, run: Run) 
 @pytest.fixture
 def lost(monkeypatch: pytest.MonkeyPatch) -> None:
     """Every folder is deleted after the job."""
-    monkeypatch.setattr(orphan_plan, "find_loss", lambda path: "it is inside the container")
+    monkeypatch.setattr(stage, "find_loss", lambda path: "it is inside the container")
 
 
 @pytest.fixture
 def kept(monkeypatch: pytest.MonkeyPatch) -> None:
     """No folder is deleted after the job."""
-    monkeypatch.setattr(orphan_plan, "find_loss", lambda path: "")
+    monkeypatch.setattr(stage, "find_loss", lambda path: "")
 
 
 @pytest.fixture

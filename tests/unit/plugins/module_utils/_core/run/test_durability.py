@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from .......plugins.module_utils._core.changes import durability
-from .......plugins.module_utils._core.changes.durability import (
+from .......plugins.module_utils._core.run import durability
+from .......plugins.module_utils._core.run.durability import (
     Mount,
     describe_loss,
     explain_loss,
