@@ -17,8 +17,8 @@ from __future__ import annotations
 import typing as t
 from collections.abc import Iterable, Mapping, Sequence
 
+from ..facts.groups import find_project
 from ..facts.index import SnapshotIndex
-from ..facts.projects import find_project
 from ..models.documents import Amounts
 from ..models.nova import Hypervisor
 from ..models.placement import Inventory, Resources, sum_amounts, sum_amounts_by_key

@@ -14,7 +14,7 @@ import types
 import typing as t
 
 from .....plugins.module_utils._core.facts.agreement import list_host_names
-from .....plugins.module_utils._core.facts.guest_location import list_relevant_request_ids
+from .....plugins.module_utils._core.facts.moves import list_relevant_request_ids
 from .....plugins.module_utils._core.models.change import Change
 from .....plugins.module_utils._core.models.nova import (
     COLD_MIGRATION_TYPES,
@@ -400,7 +400,7 @@ class World:
                     if server.host and uuid not in self.allocations
                 ),
             ),
-            evidence={uuid: self._evidence(uuid) for uuid in subjects},
+            evidence={uuid: self._evidence(uuid) for uuid in sorted(subjects)},
             services_after=answer("GET /os-services", 200, tuple(self.services)),
             host_trees={
                 root: self._answer("host_tree", root, 200, self.host_tree(root))

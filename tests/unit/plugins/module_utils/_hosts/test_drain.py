@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 from ......plugins.module_utils._common.errors import CloudError, InvalidInput
+from ......plugins.module_utils._core.changes.journal import read_journal
 from ......plugins.module_utils._core.models.nova import Service
 from ......plugins.module_utils._hosts import drain
 from ......plugins.module_utils._hosts.blockers import Blocker
@@ -138,6 +139,8 @@ def test_servers_that_stay_are_named_with_their_reasons(site: Drain) -> None:
     result = site.run()
 
     assert _list_ends(result) == {"failed": FAILED, "parked": LEFT, "web": MOVED}
+    attempts = {entry["name"]: entry["attempts"] for entry in result["outcomes"]}
+    assert attempts == {"failed": 1, "parked": 0, "web": 1}
     assert result["failed"] is True and result["empty"] is False
     assert sorted(result["remaining"]) == [failed, parked]
     assert result["msg"].startswith(
@@ -301,6 +304,19 @@ def test_evacuation_of_somebody_else_is_followed(site: Drain) -> None:
     (outcome,) = site.run()["outcomes"]
 
     assert (outcome["outcome"], outcome["how"], site.nova.writes) == (GONE, EVACUATION, [])
+    assert outcome["attempts"] == 0
+    # What somebody else has begun is in no journal of ours.
+    (path,) = find_move_journals(str(site.folder))
+    assert {record["action"] for record in read_journal(path)[0]} == {"service"}
+
+
+def test_server_with_two_open_migrations_is_followed_once(site: Drain) -> None:
+    server = site.nova.boot("web")
+    site.nova.request_as_user(server)
+    site.nova._steps[server].pop(0)()
+    site.nova.migrations.append({**site.nova.migrations[0], "uuid": "older"})
+
+    assert len(site.run()["outcomes"]) == 1
 
 
 def test_migration_of_a_server_that_is_gone_is_not_followed(site: Drain) -> None:
@@ -438,6 +454,8 @@ def test_move_of_an_earlier_run_is_followed_once(site: Drain) -> None:
     (outcome,) = site.run()["outcomes"]
 
     assert (outcome["outcome"], len(site.nova.writes)) == (MOVED, 1)
+    # Its request was that of the other run.
+    assert outcome["attempts"] == 0
 
 
 @pytest.mark.parametrize("is_forced", [True, False])

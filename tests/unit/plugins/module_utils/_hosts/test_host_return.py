@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses as d
 import functools
 import types
@@ -172,6 +173,8 @@ def test_each_server_is_predicted_and_reported_as_it_is(
     result = _return(nova, tmp_path, check)
 
     moves = [entry["server"] for entry in result["departures"]]
+    if outcome != MOVED:
+        assert all(entry["attempts"] == entry["seconds"] == 0 for entry in result["outcomes"])
     ends = {entry["uuid"]: entry["outcome"] for entry in result["outcomes"]}
     assert moves == (["uuid-of-web"] if outcome == MOVED else [])
     if outcome is None or (check and outcome == MOVED):
@@ -397,8 +400,27 @@ def test_server_of_a_drain_that_was_killed_is_not_forgotten(
     for result in (site.predict(), site.run()):
         left = [(entry["uuid"], entry["outcome"], entry["to"]) for entry in result["outcomes"]]
         assert left == ([(server, LEFT, "compute-2")] if is_away else [])
+        assert all(entry["attempts"] == entry["seconds"] == 0 for entry in result["outcomes"])
     assert ("Not moved back: web" in result["msg"]) is bool(is_away)
     assert site.nova.writes == []
+
+
+@pytest.mark.parametrize("move_back", [True, False])
+def test_nova_that_cannot_move_servers_back_changes_nothing(
+    site: Return, move_back: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is too old for a request that names a host."""
+
+    def refuse(_mover: object) -> None:
+        raise InvalidInput("Too old.")
+
+    monkeypatch.setattr(host_return.ServerMover, "check_hosts_can_be_named", refuse)
+    site.move_back = move_back
+    expected = pytest.raises(InvalidInput) if move_back else contextlib.nullcontext()
+
+    with expected:
+        site.run()
+    assert bool(site.updates) is not move_back
 
 
 def test_excluded_host_is_not_returned(site: Return) -> None:

@@ -199,6 +199,15 @@ def test_a_move_that_the_host_has_no_part_in_is_refused(
         read(tmp_path)
 
 
+def test_refusal_has_at_most_100_characters_of_the_name(tmp_path: Path) -> None:
+    journal = MoveJournal(str(tmp_path), NOVA, "h" * 101)
+    journal.record_request(AWAY, DRAIN)
+
+    with pytest.raises(InvalidInput) as refused:
+        read(tmp_path)
+    assert f" {'h' * 99}… " in str(refused.value)
+
+
 def test_a_journal_that_others_can_replace_is_refused(tmp_path: Path) -> None:
     (tmp_path / "shared").mkdir()
     (tmp_path / "shared").chmod(0o777)

@@ -39,7 +39,12 @@ from ......plugins.module_utils._hosts.move_journal import (
     read_history,
 )
 from ......plugins.module_utils._hosts.move_progress import Attempt
-from ......plugins.module_utils._hosts.move_run import MoveRun, RunLimits
+from ......plugins.module_utils._hosts.move_run import (
+    MoveRun,
+    RunLimits,
+    build_outcome,
+    describe_end,
+)
 from ......plugins.module_utils._hosts.server_move import ActiveMove, MoveEnd, Mover, MoveTask
 from ..moving_nova import CHILD, HOSTS, POOL, MovingNova, lose
 
@@ -747,6 +752,35 @@ def test_a_line_of_progress_has_at_most_40_characters_of_a_name(
 
     assert lines[0].startswith(f"1 of 1  {'n' * 39}…  ")
     assert shown[0].startswith(f"moves ({'n' * 39}… ")
+
+
+def test_server_that_returns_is_shown_with_where_it_was_asked_to_go(
+    nova: MovingNova, drain: Drain, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shown: list[str] = []
+    monkeypatch.setattr(Stage, "rename", lambda _stage, text: shown.append(text))
+    server = nova.boot("web", host="compute-2")
+
+    assert drain.bring_back(server, "compute-2") == {"web": MOVED}
+    assert shown[0].startswith(f"moves (web compute-2 -> {SOURCE} ")
+
+
+@pytest.mark.parametrize(
+    ("outcome", "to", "line"),
+    [
+        (MOVED, "compute-2", f"1 of 2  web  {SOURCE} -> compute-2  7 s"),
+        (GONE, "compute-3", "1 of 2  web  gone on compute-3: Why."),
+        (LEFT, None, f"1 of 2  web  left on {SOURCE}: Why."),
+    ],
+)
+def test_line_of_an_outcome_says_where_the_server_is(
+    outcome: str, to: str | None, line: str
+) -> None:
+    task = MoveTask("uuid", "web", SOURCE)
+
+    document = build_outcome(task, MoveEnd(outcome, "Why.", to), 1, 7)
+
+    assert describe_end(document, 1, 2) == line
 
 
 def test_servers_that_move_are_shown_with_where_they_go(

@@ -25,6 +25,7 @@ from .......plugins.module_utils._common.errors import (
 from .......plugins.module_utils._core.changes import provider_trees
 from .......plugins.module_utils._core.changes.group_check import EVERY_HOST
 from .......plugins.module_utils._core.changes.outcomes import Outcome
+from .......plugins.module_utils._core.facts.soundness import list_failed_absence_checks
 from .......plugins.module_utils._core.models.change import ProviderRemoval
 from .......plugins.module_utils._core.models.nova import Hypervisor, Service
 from .......plugins.module_utils._core.models.placement import Provider
@@ -235,6 +236,14 @@ def test_tree_that_is_gone_is_left_out(site: Site, monkeypatch: pytest.MonkeyPat
         pytest.param({"services": answer("GET /os-services", 500)}, id="services"),
         pytest.param({"samples": (answer("GET /servers/a", 403),)}, id="credentials"),
         pytest.param({"hypervisors": answer("GET /os-hypervisors", 500)}, id="compute nodes"),
+        # The first check that fails is the reason.
+        pytest.param(
+            {
+                "services": answer("GET /os-services", 500),
+                "samples": (answer("GET /servers/a", 403),),
+            },
+            id="both",
+        ),
     ],
 )
 def test_unsound_reading_ends_the_run(
@@ -247,6 +256,8 @@ def test_unsound_reading_ends_the_run(
 
     assert _summarize(outcomes) == [("failed", False)] * 2
     assert outcomes[0].reason.startswith("Nothing may be deleted now.")
+    checks = list_failed_absence_checks(site.world.snapshot(**reading))
+    assert outcomes[0].reason.id == checks[0].id
     assert (len(site.scopes), site.records, site.deleted) == (1, [], [])
 
 

@@ -20,6 +20,7 @@ from .......plugins.module_utils._common.errors import (
 from .......plugins.module_utils._common.progress import Stage
 from .......plugins.module_utils._core.changes import remediation
 from .......plugins.module_utils._core.changes.remediation import Remediation, list_providers
+from .......plugins.module_utils._core.facts.soundness import list_failed_checks
 from .......plugins.module_utils._core.models.change import Change
 from .......plugins.module_utils._core.models.nova import Service
 from .......plugins.module_utils._core.plan.plan import Step
@@ -305,6 +306,16 @@ def test_consumer_that_cannot_be_read_costs_only_its_own_change(
     assert [told.id for told in run.reasons] == [reason]
 
 
+@pytest.mark.parametrize("number", [0, 1])
+def test_consumer_that_cannot_be_read_does_not_keep_the_only_other_one(
+    number: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = Run(2)
+    run.unreadable = {run.steps[number].change.consumer}
+
+    assert run.run(monkeypatch) == {"removed": 1, "failed": 1}
+
+
 def test_fault_of_our_own_costs_the_rest_of_its_batch(monkeypatch: pytest.MonkeyPatch) -> None:
     """The second batch has 64 changes, of which 8 are written before the fault."""
     run = Run(136, MANY_SERVICES, raises_at=9)
@@ -362,6 +373,13 @@ UNSOUND = [
     pytest.param({"services_after": answer("GET /os-services", 500)}, id="services after"),
     pytest.param({"samples": (answer("GET /servers/a", 403),)}, id="credentials"),
     pytest.param({"control": answer("GET /servers/detail", 200, (None,))}, id="filter"),
+    pytest.param(
+        {
+            "services": answer("GET /os-services", 500),
+            "samples": (answer("GET /servers/a", 403),),
+        },
+        id="several",
+    ),
 ]
 
 
@@ -376,6 +394,9 @@ def test_unsound_reading_ends_the_run_before_its_changes_are_written(
     assert run.run(monkeypatch) == {"removed": size, "failed": 80 - size}
     assert run.proofs == [size, size]
     assert run.writes == ([] if check_mode else [8])
+    # Of several checks that fail, the first is the reason.
+    checks = list_failed_checks(run.world.snapshot(**unsound))
+    assert {reason.id for reason in run.reasons} == {checks[0].id}
 
 
 @pytest.mark.parametrize("unsound", UNSOUND)
@@ -384,9 +405,10 @@ def test_cloud_that_is_unsound_at_the_beginning_is_not_changed(
 ) -> None:
     run = Run(8, sound_proofs=-1, unsound=unsound)
 
-    with pytest.raises(UnsoundReading):
+    with pytest.raises(UnsoundReading) as refused:
         run.run(monkeypatch)
     assert (run.proofs, run.writes) == ([], [])
+    assert refused.value.reason.id == list_failed_checks(run.read())[0].id
 
 
 @pytest.mark.parametrize(

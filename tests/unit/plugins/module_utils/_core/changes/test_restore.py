@@ -654,6 +654,17 @@ def test_allocation_on_a_provider_deleted_by_the_journal_waits_for_nova_compute(
     assert site.placement.posts == [] and site.placement.held == {}
 
 
+def test_each_deleted_provider_is_named(site: Site) -> None:
+    held = Allocation(uuid(0), 3, "p", "u", None, {HERE: VCPU, THERE: VCPU}, 7200)
+    site.steps = [_step(build_change(held, resources={}))]
+    site.placement.providers = []
+
+    (done,) = site.restored(deleted={HERE: "compute-9", THERE: "compute-8"})
+
+    assert (done.outcome, done.reason.id) == ("skipped", "provider_not_recreated")
+    assert "compute-9" in done.reason and "compute-8" in done.reason
+
+
 def test_allocation_is_not_moved_to_another_provider_of_the_same_name(site: Site) -> None:
     site.placement.providers = [THERE]
     done = site.restored(deleted={HERE: THERE})

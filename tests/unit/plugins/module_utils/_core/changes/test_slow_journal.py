@@ -170,7 +170,7 @@ class Site:
             monkeypatch.setattr(provider_trees, name, lambda _session, fake=fake: fake)
         session: t.Any = types.SimpleNamespace(placement=None)
         self.remover = provider_trees.TreeRemover(
-            session, NO_MINIMUM_AGE, t.cast("t.Any", self.journal)
+            session, NO_MINIMUM_AGE, t.cast("t.Any", self.journal), max_failures=1
         )
         (change,) = (
             found.change

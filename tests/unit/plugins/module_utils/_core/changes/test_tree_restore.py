@@ -665,6 +665,15 @@ def test_failed_provider_does_not_hide_the_result_of_the_other(
     assert trees.providers[ROOT]["aggregates"] == {RACK, DISKS}
 
 
+def test_each_provider_that_fails_has_its_reason(trees: Trees, journal: Journal) -> None:
+    trees.make(CHILD, "compute-9_card", ROOT)
+    trees.faults = [lambda: 403, lambda: 500]
+    done = _restored(trees, journal)
+
+    assert (done.outcome, done.partly) == ("failed", False)
+    assert "answered 403" in done.reason and "answered 500" in done.reason
+
+
 def test_child_that_is_deleted_while_it_is_read_is_named(trees: Trees, journal: Journal) -> None:
     trees.make(CHILD, "compute-9_card", ROOT)
     trees.while_read = [lambda: trees.providers.pop(CHILD) and None]

@@ -15,8 +15,7 @@ from collections.abc import Callable
 
 import pytest
 
-from .......plugins.module_utils._core.facts.index import SnapshotIndex
-from .......plugins.module_utils._core.facts.listings_index import ListingsIndex
+from .......plugins.module_utils._core.facts.index import ListingsIndex, SnapshotIndex
 from .......plugins.module_utils._core.models.nova import Service
 from .......plugins.module_utils._core.models.snapshot import Scope
 from .......plugins.module_utils._core.options.policy import Policy
@@ -830,6 +829,17 @@ def boot_handed_over_with_an_error_to_a_host_that_is_down(
     return server
 
 
+def evacuation_handed_over_after_a_failed_boot_to_a_host_that_is_down(
+    world: World, here: str, there: str
+) -> str:
+    """The newest action counts, which no host has begun."""
+    server = failed_to_boot(world, here, there)
+    world.did(server, "evacuate", NOW, event="rebuild_server")
+    world.fail_newest_action(server)
+    world.set_service(here, "down")
+    return server
+
+
 def rebuild_that_runs_behind_a_lock(world: World, here: str, there: str) -> str:
     server = shelved_away(world, here, there)
     world.did(server, "rebuild", None)
@@ -1266,6 +1276,7 @@ UNDECIDED = {
     unshelving_that_waits_behind_a_shelve_and_one_that_found_no_host: "state_may_have_been_reset",
     unshelving_handed_over_with_an_error_to_a_host_that_is_down: "action_may_be_queued",
     boot_handed_over_with_an_error_to_a_host_that_is_down: "action_may_be_queued",
+    evacuation_handed_over_after_a_failed_boot_to_a_host_that_is_down: "action_may_be_queued",
     rebuild_that_runs_behind_a_lock: "last_actions_unfinished",
     with_a_host_that_is_hidden_from_us: "server_fields_missing",
     with_a_task_that_is_hidden_from_us: "server_fields_missing",

@@ -162,6 +162,9 @@ def test_contradiction_is_found_with_what_mends_it(site: Site, case: str) -> Non
     assert (finding.verdict, finding.subject, finding.change) == ("drifted", site.node, None)
     assert finding.reason.id == reason
     assert site.node in finding.reason
+    # The state is told, unless the node is gone or nothing but its usage is wrong.
+    if "provision_state" in fields:
+        assert (fields["provision_state"] or "unknown") in finding.reason
 
 
 HEALTHY: dict[str, dict[str, t.Any]] = {
@@ -292,6 +295,50 @@ def test_consumers_that_may_have_left_do_not_hide_one_that_has_the_node(site: Si
     (finding,) = site.find(consumer=STRANGER, others=others, lookup=404)
 
     assert finding.reason.id == "node_gone" and STRANGER in finding.reason
+
+
+@pytest.mark.parametrize(
+    ("fields", "reason"),
+    [
+        ({"consumer": STRANGER, "age": 3600}, "node_has_other_consumer"),
+        ({"consumer": STRANGER, "age": 3599}, None),
+        (
+            {"consumer": STRANGER, "updated_at": "2026-11-20T14:00:00"},
+            "node_has_other_consumer",
+        ),
+        ({"consumer": STRANGER, "updated_at": "2026-11-20T14:00:01"}, None),
+        (
+            {"provision_state": "cleaning", "provisioned_at": "2026-11-19T15:00:00"},
+            "node_cleaning_for_long",
+        ),
+        ({"provision_state": "cleaning", "provisioned_at": "2026-11-19T15:00:01"}, None),
+    ],
+    ids=str,
+)
+def test_ages_are_those_of_the_options(
+    site: Site, fields: dict[str, t.Any], reason: str | None
+) -> None:
+    """Every answer is of 15:00."""
+    assert (Policy().min_age, Policy().stuck_min_age) == (3600, 24 * 3600)
+
+    found = [finding.reason.id for finding in site.find(**fields)]
+
+    assert found == ([reason] if reason else [])
+
+
+@pytest.mark.parametrize(
+    ("state", "named"), [("manageable", "it is manageable,"), (None, "it is unknown,")]
+)
+def test_state_of_a_node_is_named(site: Site, state: str | None, named: str) -> None:
+    (finding,) = site.find(provision_state=state, details=make_details())
+
+    assert named in finding.reason
+
+
+def test_error_of_ironic_is_cut(site: Site) -> None:
+    (finding,) = site.find(provision_state="clean failed", last_error="x" * 201)
+
+    assert f" {'x' * 199}…. " in finding.reason
 
 
 def test_all_consumers_that_have_the_node_are_named(site: Site) -> None:

@@ -76,6 +76,13 @@ def _site() -> Site:
             {"VCPU": 16},
             "",
         ),
+        ({"VCPU": d.replace(PLENTY, total=1)}, {}, ""),
+        ({"CUSTOM_X": d.replace(PLENTY, total=0)}, {}, ""),
+        (
+            {"VCPU": d.replace(PLENTY, total=1, reserved=1)},
+            {"VCPU": 16},
+            "but the capacity is 0; the inventory has 1 VCPU+PCPU, but the hypervisor reports 16",
+        ),
         ({"MEMORY_MB": PLENTY}, {"MEMORY_MB": 0}, ""),
         ({"CUSTOM_X": PLENTY}, {"VCPU": 16}, ""),
     ],
@@ -154,6 +161,14 @@ def test_the_command_sets_only_the_ratios(site: Site) -> None:
         f"--resource VCPU:allocation_ratio=4.0 {host}",
     )
     assert finding.reason.id == "inventory_unlike_neighbors"
+
+
+def test_three_neighbors_are_enough(site: Site) -> None:
+    names = site.aggregates[0].hosts[:4]
+    site.aggregates = [d.replace(site.aggregates[0], hosts=names)]
+    host = site.vary(2, "VCPU", allocation_ratio=16.0)
+
+    assert [finding.subject for finding in site.findings("uneven_capacity")] == [host]
 
 
 def test_each_advice_is_given_once(site: Site) -> None:

@@ -26,10 +26,12 @@ from .......plugins.module_utils._core.models.snapshot import (
     Surroundings,
 )
 from .......plugins.module_utils._core.models.verdict import Finding
+from .......plugins.module_utils._core.options.policy import Policy
 from ...judging import NO_MINIMUM_AGE, judge
 from ...world import NOW, PLENTY, World, answer
 
 HOST_LIKE = {"VCPU": PLENTY, "MEMORY_MB": PLENTY}
+HOUR = 3600
 LONG_AGO, LATELY = "2026-11-01T12:00:00.000000", "2026-11-20T11:00:00.000000"
 
 
@@ -579,6 +581,31 @@ def test_services_that_are_right_do_not_hide_a_later_one(site: Site) -> None:
     ]
 
     assert [finding.service for finding in site.findings("stale_service")] == site.services[-1:]
+
+
+@pytest.mark.parametrize(
+    ("kind", "policy"),
+    [
+        ("stuck_migration", Policy(stuck_min_age=HOUR)),
+        ("unconfirmed_resize", Policy(unconfirmed_min_age=HOUR)),
+        ("stale_service", Policy(stale_min_age=HOUR)),
+    ],
+)
+@pytest.mark.parametrize(("seconds", "is_found"), [("00", True), ("01", False)])
+def test_age_from_which_on_something_is_reported_is_that_of_the_option(
+    site: Site, kind: str, policy: Policy, seconds: str, is_found: bool
+) -> None:
+    """Every answer is of 15:00."""
+    updated = f"2026-11-20T14:00:{seconds}"
+    status = "finished" if kind == "unconfirmed_resize" else "migrating"
+    move = site.migration(site.guest, site.there, site.here, status)
+    site.migrations[move] = d.replace(site.migrations[move], updated_at=updated)
+    service = Service("nova-compute", "compute-9", "disabled", "down", updated_at=updated)
+    site.services.append(service)
+
+    found = [finding.kind for finding in judge(site.read(), policy)]
+
+    assert (kind in found) is is_found
 
 
 def test_ages_use_the_clock_of_the_service(site: Site) -> None:

@@ -164,6 +164,23 @@ def test_change_settles_the_drift(situation: Situation) -> None:
     assert set(cloud.allocations[consumer].resources) - {cloud.pool} == {cloud.here}
 
 
+@pytest.mark.parametrize("situation", [missing_allocation, misplaced_allocation, too_much])
+def test_what_the_server_needs_is_told(situation: Situation) -> None:
+    cloud = Cloud()
+    finding = cloud.finding(situation(cloud))
+
+    assert finding and "1 VCPU (" in finding.reason
+
+
+def test_server_on_an_excluded_host_gets_no_allocation_there() -> None:
+    cloud = Cloud()
+    policy = d.replace(NO_MINIMUM_AGE, exclude_providers=frozenset({cloud.here}))
+    finding = cloud.finding(misplaced_allocation(cloud), policy)
+
+    assert finding and (finding.kind, finding.change) == ("excluded", None)
+    assert finding.reason.id == "provider_excluded"
+
+
 def test_change_of_an_unreverted_allocation_is_one_request_and_frees_nothing_on_the_host() -> None:
     cloud = Cloud()
     finding = cloud.finding(unreverted_allocation(cloud))
@@ -322,15 +339,23 @@ def test_allocation_is_not_reduced_after_a_late_resize_failure(status: str, writ
     assert finding and (finding.kind, bool(finding.change)) == ("wrong_amount", writes)
 
 
-@pytest.mark.parametrize(("status", "writes"), [("completed", False), ("error", True)])
+@pytest.mark.parametrize(
+    ("type", "status", "writes"),
+    [
+        ("live-migration", "completed", False),
+        ("live-migration", "error", True),
+        ("migration", "confirmed", True),
+        ("resize", "confirmed", True),
+    ],
+)
 def test_live_migration_takes_the_guest_of_a_late_resize_failure_along(
-    status: str, writes: bool
+    type: str, status: str, writes: bool
 ) -> None:
-    """A live migration does not change the size of a guest (nova/compute/manager.py)."""
+    """Only a live migration does not start the guest again (nova/compute/manager.py)."""
     cloud = Cloud()
     server = too_much(cloud)
     cloud.migration(server, cloud.here, cloud.there, "error", type="resize")
-    cloud.migration(server, cloud.there, cloud.here, status, type="live-migration")
+    cloud.migration(server, cloud.there, cloud.here, status, type=type)
     finding = cloud.finding(server)
 
     assert finding and (finding.kind, bool(finding.change)) == ("wrong_amount", writes)

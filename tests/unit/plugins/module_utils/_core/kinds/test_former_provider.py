@@ -333,6 +333,22 @@ def test_allocation_moves_to_the_provider_of_the_compute_node() -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("total", "used", "fits"), [(2, 0, True), (1, 0, False), (3, 1, True), (2, 1, False)]
+)
+def test_room_is_needed_for_exactly_what_the_former_provider_has(
+    total: int, used: int, fits: bool
+) -> None:
+    cloud = Cloud()
+    scarce = d.replace(BIG, total=total, max_unit=total)
+    cloud.stock[cloud.new] = {**cloud.stock[cloud.new], "VCPU": scarce}
+    if used:
+        other = cloud.server(cloud.new)
+        cloud.hold(other, cloud.new, amounts={"VCPU": used, "MEMORY_MB": 1, "DISK_GB": 1})
+
+    assert _rewrites(cloud.find()) is fits
+
+
 def test_moves_that_are_over_or_of_other_hosts_keep_nothing() -> None:
     cloud = Cloud()
     third = cloud.host("compute-3")

@@ -189,6 +189,24 @@ def test_what_may_be_right_is_no_aggregate_mismatch(
     assert site.findings("aggregate_mismatch") == []
 
 
+def test_missing_and_surplus_hosts_are_both_told(site: Site) -> None:
+    site.members = (site.one, site.three)
+    (finding,) = site.findings("aggregate_mismatch")
+
+    assert finding.reason.id == "hosts_missing_in_placement"
+    assert "compute-2" in finding.reason and "compute-3" in finding.reason
+
+
+def test_each_trait_that_is_required_and_missing_is_told(site: Site) -> None:
+    names = ("CUSTOM_A", "CUSTOM_B")
+    site.rack = d.replace(site.rack, metadata={f"trait:{name}": "required" for name in names})
+    groups = site.groups(lacking={RACK: dict.fromkeys(names, _uuids(site.two))})
+    (finding,) = site.findings("trait_mismatch", groups, mirror=groups)
+
+    assert all(name in finding.reason for name in names)
+    assert len(finding.commands) == len(finding.evidence) == 2
+
+
 def test_hosts_with_several_nodes_rule_out_novas_command(site: Site) -> None:
     """It ends at the first such host (nova/cmd/manage.py, sync_aggregates)."""
     _make_bare_metal(site)

@@ -81,6 +81,7 @@ def test_missing_answer_proves_nothing(situation: Situation, question: str, stat
     ("rows", "said"),
     [
         ((answer("GET /servers?uuid=…", 200, ()),), "unknown_to_nova"),
+        ((answer("GET /servers?uuid=…", 200, ()), answer("again", 200, ())), "unknown_to_nova"),
         ((answer("GET /servers?uuid=…", 503),), "cells_not_searched"),
         (
             (answer("GET /servers?uuid=…", 200, ()), answer("GET /servers?uuid=…", 503)),
@@ -98,6 +99,10 @@ def test_unknown_consumer_is_searched_in_every_cell(rows: tuple[t.Any, ...], sai
 
     assert (finding.verdict == "orphaned") is (said == "unknown_to_nova")
     assert finding.reason.id == said
+    assert ("503" in finding.reason) is (said == "cells_not_searched")
+    # One of several equal answers is enough.
+    if said == "unknown_to_nova":
+        assert [row for row in rows if row in finding.evidence] == [rows[0]]
 
 
 def test_row_of_the_consumer_in_a_cell_proves_nothing() -> None:

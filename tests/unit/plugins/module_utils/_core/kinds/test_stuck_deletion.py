@@ -159,6 +159,16 @@ def test_only_a_deletion_that_nova_compute_resumes_needs_no_second_one(
     assert finding.reason.count("openstack server delete") == 1 + deletes_again
 
 
+@pytest.mark.parametrize(("seconds", "is_found"), [("00", True), ("01", False)])
+def test_deletion_is_stuck_from_the_age_of_the_option_on(
+    site: Site, seconds: str, is_found: bool
+) -> None:
+    """The lookup is of 15:00 on the next day."""
+    assert Policy().stuck_min_age == 24 * 3600
+
+    assert bool(site.find(**DELETING, updated=f"2026-11-19T15:00:{seconds}")) is is_found
+
+
 NOT_STUCK: dict[str, dict[str, t.Any]] = {
     "it has just begun": {**DELETING, "updated": LATELY},
     "it has just been asked for": {
@@ -219,6 +229,8 @@ def test_server_of_a_cell_that_does_not_answer_is_not_reported(site: Site) -> No
 
 def test_names_and_errors_are_printed_as_data(site: Site) -> None:
     (finding,) = site.find(**DELETING, fault="\x1b[31m")
+    (long,) = site.find(**DELETING, fault="x" * 201)
 
     assert finding.reason.isprintable()
+    assert f" {'x' * 199}…. " in long.reason
     assert finding.reason.id == "deletion_to_begin_again"

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import copy
 import dataclasses as d
+import hashlib
 import json
 import re
 import typing as t
@@ -30,6 +31,7 @@ from .......plugins.module_utils._core.plan.plan import (
     TreeStep,
     check_cloud,
     check_scope,
+    digest_others,
     list_servers_to_heal,
 )
 from .....reasons import has_id
@@ -507,6 +509,15 @@ def test_invalid_amount_is_refused(told: t.Any, amount: t.Any) -> None:
     with pytest.raises(InvalidInput, match="must have whole amounts above zero") as raised:
         parse_signed(told)
     assert f", {amount} VCPU on " in str(raised.value)
+
+
+def test_refusal_has_at_most_100_characters_of_each_name(told: t.Any) -> None:
+    share = {"resources": {"C" * 101: 0}}
+    told["changes"][0]["before"]["allocations"] = {"p" * 101: share}
+
+    with pytest.raises(InvalidInput) as refused:
+        parse_signed(told)
+    assert f"{'p' * 99}…" in str(refused.value) and f" 0 {'C' * 97}…" in f" {refused.value}"
 
 
 @pytest.mark.parametrize(
@@ -1125,6 +1136,13 @@ def test_plan_with_a_kind_that_may_not_be_changed_is_refused(told: t.Any) -> Non
     for left_out in kinds:
         with pytest.raises(InvalidInput, match=left_out):
             plan.check_kinds(kinds - {left_out})
+
+
+def test_digest_is_of_the_keys_in_their_order_as_plain_ascii() -> None:
+    canonical = rb'{"a":1,"b":"\u00e9"}'
+    expected = hashlib.sha256(canonical).hexdigest()
+
+    assert digest_others({"digest": "?", "b": "é", "a": 1}) == expected
 
 
 def test_plan_without_a_digest_is_refused(told: t.Any) -> None:

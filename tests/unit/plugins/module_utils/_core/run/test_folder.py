@@ -111,7 +111,8 @@ def test_a_failure_is_recorded_and_ends_the_run_but_not_the_task(tmp_path: Path,
     run = _run(tmp_path)
     _do(run, DETECTED, SUMMARY)
 
-    assert _do(run, PLANNED, result)["failed"] is False
+    ended = _do(run, PLANNED, result)
+    assert not ended["failed"] and not ended.get("changed")
     assert _state(tmp_path)[PLANNED] == recorded
     assert _do(run, REMEDIATED, AssertionError()) == {"changed": False, "skipped": True}
     assert REMEDIATED not in _state(tmp_path)

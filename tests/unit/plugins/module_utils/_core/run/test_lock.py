@@ -166,6 +166,13 @@ def test_trailing_slash_is_the_same_placement() -> None:
         pytest.fail("both are alone")
 
 
+def test_folder_of_the_lock_belongs_to_its_user_alone() -> None:
+    _lock_path().parent.rmdir()
+
+    with acquire_lock(ENDPOINT, 0, _nothing):
+        assert stat.S_IMODE(_lock_path().parent.stat().st_mode) == 0o700
+
+
 @pytest.mark.parametrize("umask", [0o022, 0o077, 0o777])
 def test_lock_belongs_to_its_user_alone(umask: int) -> None:
     before = os.umask(umask)
@@ -235,8 +242,10 @@ def test_machine_without_any_locks_is_named(monkeypatch: pytest.MonkeyPatch) -> 
         raise OSError(errno.ENOLCK, "No locks available")
 
     monkeypatch.setattr(fcntl, "flock", flock)
+    files = len(os.listdir("/proc/self/fd"))
     with pytest.raises(InvalidInput, match="Nothing was changed, because no lock") as refusal:
         acquire_lock(ENDPOINT, 0, _nothing).__enter__()
+    assert len(os.listdir("/proc/self/fd")) == files
     assert str(refusal.value).count("No locks available") == 2
 
 

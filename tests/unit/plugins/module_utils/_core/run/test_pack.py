@@ -138,6 +138,11 @@ def test_packs_together_unpack_to_no_more_than_one_may(monkeypatch: pytest.Monke
         unpack_files([half] * 2)
     with pytest.raises(InvalidInput):
         unpack_files([sign_json({"moves": [0] * 30}), half])
+    # No limit is none for a library that unpacks.
+    monkeypatch.setattr(pack_module, "_MAX_BYTES", len(json.dumps({"moves": [0] * 15})))
+    assert len(unpack_files([half])) == 1
+    with pytest.raises(InvalidInput):
+        unpack_files([half] * 2)
 
 
 def test_files_that_are_too_long_are_left_out_as_a_whole(monkeypatch: pytest.MonkeyPatch) -> None:
