@@ -384,8 +384,7 @@ from ansible.module_utils.basic import AnsibleModule
 from ..module_utils._common.errors import InvalidInput
 from ..module_utils._common.json_files import read_json, read_json_option, write_json
 from ..module_utils._core.clients.argspec import run
-from ..module_utils._core.findings.entries import MAX_RETURNED
-from ..module_utils._core.findings.validation import validate_document
+from ..module_utils._core.findings.entries import MAX_RETURNED, validate_document
 from ..module_utils._core.options.connection import ConnectionOptions
 from ..module_utils._core.options.policy import parse_policy, warn_ended_exclusions
 from ..module_utils._hypervisors.guest_detection import GuestDetector, parse_leftover_ids

@@ -1251,7 +1251,7 @@ from ..module_utils._core.expected.amounts import count_amounts
 from ..module_utils._core.facts.index import SnapshotIndex
 from ..module_utils._core.facts.microversions import list_unmet_requirements
 from ..module_utils._core.findings.document import build_document
-from ..module_utils._core.findings.entries import ENTRY_LISTS, MAX_RETURNED, VersionsDocument
+from ..module_utils._core.findings.entries import ENTRY_LISTS, MAX_RETURNED
 from ..module_utils._core.findings.memory import build_memory, describe_source, explain_full_reading
 from ..module_utils._core.findings.selection import Selection
 from ..module_utils._core.findings.sightings import (
@@ -1261,10 +1261,10 @@ from ..module_utils._core.findings.sightings import (
     parse_min_sightings,
 )
 from ..module_utils._core.judging.engine import judge
-from ..module_utils._core.models.codec import decode, encode
+from ..module_utils._core.models.codec import Json
 from ..module_utils._core.models.kinds import get_finding_subject
 from ..module_utils._core.models.memory import Memory, decode_memory, encode_memory
-from ..module_utils._core.models.snapshot import Cloud, Reading, Scope, Snapshot
+from ..module_utils._core.models.snapshot import Cloud, Reading, Scope, Snapshot, decode, encode
 from ..module_utils._core.options.connection import ConnectionOptions
 from ..module_utils._core.options.guest_devices import GuestOptions, read_guests
 from ..module_utils._core.options.policy import (
@@ -1355,7 +1355,7 @@ def work(module: AnsibleModule, connect: Connect) -> dict[str, t.Any]:
     return result
 
 
-def _list_versions(module: AnsibleModule) -> VersionsDocument:
+def _list_versions(module: AnsibleModule) -> Json:
     # AnsibleModule gets the attribute from its arguments.
     core = str(getattr(module, "ansible_version", ""))
     return {

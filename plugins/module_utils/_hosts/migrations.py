@@ -9,7 +9,7 @@ from __future__ import annotations
 import typing as t
 
 from .._common.times import seconds_between
-from .._core.models.documents import convert_to_json
+from .._core.models.codec import convert_to_json
 from .._core.models.nova import Migration
 
 

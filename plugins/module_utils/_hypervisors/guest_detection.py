@@ -20,7 +20,7 @@ from .._core.facts.listings_index import ListingsIndex
 from .._core.facts.trees import require_compute_nodes
 from .._core.findings.document import describe_answer
 from .._core.findings.entries import FORMAT
-from .._core.models.documents import convert_to_json
+from .._core.models.codec import convert_to_json
 from .._core.models.snapshot import Snapshot
 from .._core.models.verdict import ORPHANED, PROTECTED, UNDECIDED
 from .._core.options.policy import Policy
@@ -29,7 +29,7 @@ from .guest_rules import GuestFinding, check_compute_hosts, judge_guests, list_s
 from .guests import LEFTOVER_DIRECTORY, LEFTOVER_DOMAIN, RUNNING_LEFTOVER, Guest
 
 if t.TYPE_CHECKING:  # pragma: no cover
-    from .._core.models.guest_documents import GuestEntry, GuestsDocument
+    from .._core.models.codec import Json
 
 
 class GuestDetector:
@@ -46,7 +46,7 @@ class GuestDetector:
         hosts: Collection[str],
         among: Collection[str] | None = None,
         quarantined: bool = False,
-    ) -> GuestsDocument:
+    ) -> Json:
         """Return what `hypervisor_guest_detect` writes about `guests`.
 
         hosts: the hosts of the guests, by the names of the hosts of their compute services.
@@ -125,10 +125,10 @@ def _build_document(
     index: SnapshotIndex,
     guests: Collection[Guest],
     hosts: Collection[str],
-) -> GuestsDocument:
+) -> Json:
     snapshot = index.snapshot
     failed_checks = list(map(str, index.failed_absence_checks))
-    by_verdict: dict[str, list[GuestEntry]] = {ORPHANED: [], PROTECTED: [], UNDECIDED: []}
+    by_verdict: dict[str, list[Json]] = {ORPHANED: [], PROTECTED: [], UNDECIDED: []}
     for finding in findings:
         by_verdict[finding.decision.verdict].append(_build_entry(finding))
     # The worst comes first, also where only the first findings are returned.
@@ -158,7 +158,7 @@ def _build_document(
     }
 
 
-def _build_entry(finding: GuestFinding) -> GuestEntry:
+def _build_entry(finding: GuestFinding) -> Json:
     guest, decision = finding.guest, finding.decision
     return {
         "id": guest.id.replace(guest.kind, finding.kind, 1),

@@ -10,7 +10,7 @@ import typing as t
 from collections.abc import Collection, Sequence
 
 from ...module_utils._common.text import make_printable
-from ...module_utils._core.models.documents import Unchecked
+from ...module_utils._core.models.codec import Unchecked
 from .._report.phrases import MAX_NAME, explain_kind
 from .._report.view import make_natural_key
 from .._terminal.lines import (
@@ -26,7 +26,7 @@ from .._terminal.lines import (
 from .._terminal.table import SHORT_UUID, Column, Row, format_table, is_cut
 
 if t.TYPE_CHECKING:  # pragma: no cover
-    from ...module_utils._core.models.guest_documents import GuestEntry
+    from ...module_utils._core.models.codec import Json
 
 _UUID = "UUID"
 _BLOCKER_COLUMNS = (
@@ -92,7 +92,7 @@ def format_leftover_table(leftovers: Sequence[Unchecked], path: str, width: int)
 
 
 def format_guest_table(
-    entries: Sequence[GuestEntry], path: str, kinds: Collection[str], width: int
+    entries: Sequence[Json], path: str, kinds: Collection[str], width: int
 ) -> list[str]:
     """Return a line for each leftover domain or directory, then the reasons.
 
@@ -109,18 +109,18 @@ def format_guest_table(
     return lines + format_reasons(ordered, None, prose)
 
 
-def _rank_guest(entry: GuestEntry) -> tuple[t.Any, ...]:
+def _rank_guest(entry: Json) -> tuple[t.Any, ...]:
     # A directory follows the domain of the same server.
     is_domain = entry["kind"] == "leftover_domain"
     return not is_running(entry), make_natural_key(entry["host"]), entry["uuid"], not is_domain
 
 
-def is_running(entry: GuestEntry) -> bool:
+def is_running(entry: Json) -> bool:
     """Return whether an entry is about two guests of one server, which nothing changes."""
-    return entry["kind"] == "running_leftover"
+    return bool(entry["kind"] == "running_leftover")
 
 
-def _make_guest_row(entry: GuestEntry, kinds: Collection[str]) -> Row:
+def _make_guest_row(entry: Json, kinds: Collection[str]) -> Row:
     change = "not now"
     if entry["kind"] in kinds:
         change = _CHANGES.get(entry["kind"], "change")
@@ -138,7 +138,7 @@ def _make_guest_row(entry: GuestEntry, kinds: Collection[str]) -> Row:
     return Row(cells, ERROR if is_running(entry) else CHANGED)
 
 
-def describe_size(entry: GuestEntry) -> str:
+def describe_size(entry: Json) -> str:
     """Return the size of a directory; nothing for a domain, and where it was not measured."""
     size = entry["guest"].get("size_bytes")
     if size is None:
@@ -146,7 +146,7 @@ def describe_size(entry: GuestEntry) -> str:
     return f"{size / 1024**3:.1f} GiB"
 
 
-def get_guest_name(entry: GuestEntry) -> str:
+def get_guest_name(entry: Json) -> str:
     """Return which domain or directory an entry is about."""
     return f"{entry['name']} on {entry['host']}"
 

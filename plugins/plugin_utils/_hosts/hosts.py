@@ -10,7 +10,7 @@ import typing as t
 from collections.abc import Callable, Collection, Iterable, Sequence
 
 from ...module_utils._common.text import format_count, make_printable
-from ...module_utils._core.models.documents import Unchecked
+from ...module_utils._core.models.codec import Unchecked
 from .._report.phrases import MAX_NAME
 from .._terminal.lines import (
     ERROR,
@@ -41,7 +41,7 @@ from .host_tables import (
 )
 
 if t.TYPE_CHECKING:  # pragma: no cover
-    from ...module_utils._core.models.guest_documents import GuestEntry, GuestsDocument
+    from ...module_utils._core.models.codec import Json
 
 _Entry = t.TypeVar("_Entry")
 
@@ -161,7 +161,7 @@ def _list_names(
 
 
 def format_guests(
-    document: GuestsDocument,
+    document: Json,
     path: str,
     kinds: Collection[str],
     terminal_width: int,
@@ -203,7 +203,7 @@ def format_guests(
     return lines + format_failed_checks(coverage["failed_checks"], width)
 
 
-def _format_guest_write(entry: GuestEntry, kinds: Collection[str], width: int) -> list[str]:
+def _format_guest_write(entry: Json, kinds: Collection[str], width: int) -> list[str]:
     action = "move the directory to the quarantine"
     if entry["kind"] == "leftover_domain":
         action = "undefine the domain"
@@ -213,7 +213,7 @@ def _format_guest_write(entry: GuestEntry, kinds: Collection[str], width: int) -
     return format_write(action, left, width)
 
 
-def _format_guest(entry: GuestEntry, width: int) -> list[str]:
+def _format_guest(entry: Json, width: int) -> list[str]:
     place = f"{entry['host']}, {entry['name']}"
     size = describe_size(entry)
     if size:

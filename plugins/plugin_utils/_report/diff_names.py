@@ -13,8 +13,7 @@ from collections.abc import Mapping
 from ...module_utils._common.errors import InvalidInput
 from ...module_utils._common.json_files import read_json
 from ...module_utils._common.text import make_printable
-from ...module_utils._core.findings.entries import FindingsDocument
-from ...module_utils._core.findings.validation import validate_document
+from ...module_utils._core.findings.entries import FindingsDocument, validate_document
 from .._stage.controller import find_path, is_on_controller
 from .phrases import MAX_NAME, get_server_name
 

@@ -32,20 +32,12 @@ from ...module_utils._core.findings.coverage import (
 from ...module_utils._core.findings.entries import (
     Coverage,
     Entry,
-    EntryProvider,
     FindingsDocument,
     describe_scope,
     iterate_entries,
 )
 from ...module_utils._core.models.change import DELETE_PROVIDERS
-from ...module_utils._core.models.documents import (
-    ChangeDocument,
-    MigrationDocument,
-    RemovalDocument,
-    ScopeDocument,
-    ServerDocument,
-    ServiceDocument,
-)
+from ...module_utils._core.models.codec import Json
 from ...module_utils._core.models.kind import OPT_IN, REMEDIATE, REPORT
 from ...module_utils._core.models.kinds import KINDS
 from .log_correlation import Correlation, correlate_records, get_record_subject
@@ -113,7 +105,7 @@ def render(report: Report) -> str:
     )
 
 
-def _describe_scope(scope: ScopeDocument, coverage: Coverage) -> list[tuple[str, str]]:
+def _describe_scope(scope: Json, coverage: Coverage) -> list[tuple[str, str]]:
     """Return what a reading was narrowed to, and of how many servers it checked the amounts."""
     groups: Mapping[str, t.Any] = scope.get("groups") or {}
     narrowed = {
@@ -131,7 +123,7 @@ def _describe_scope(scope: ScopeDocument, coverage: Coverage) -> list[tuple[str,
     return [(label, text) for label, text in narrowed.items() if text]
 
 
-def _name_projects(scope: ScopeDocument) -> list[str]:
+def _name_projects(scope: Json) -> list[str]:
     """Return the projects in the scope, each with its name if that is known."""
     names = scope.get("project_names") or [""] * len(scope["projects"])
     labels = []
@@ -239,14 +231,14 @@ def _choose_names(entry: Entry, names: Mapping[str, str]) -> dict[str, str]:
     return {uuid: names[uuid] for uuid in found if names.get(uuid, uuid) != uuid}
 
 
-def _list_parts(change: ChangeDocument | RemovalDocument | None) -> list[ChangeDocument]:
+def _list_parts(change: Json | None) -> list[Json]:
     """Return a change of allocations and that of its partner; none for other changes."""
     if not change or change["action"] == DELETE_PROVIDERS:
         return []
     return [change, change["partner"]] if change["partner"] else [change]
 
 
-def _describe_provider(provider: EntryProvider) -> dict[str, t.Any]:
+def _describe_provider(provider: Json) -> dict[str, t.Any]:
     return {
         "name": provider["name"],
         "uuid": provider["uuid"],
@@ -256,7 +248,7 @@ def _describe_provider(provider: EntryProvider) -> dict[str, t.Any]:
     }
 
 
-def _describe_changes(change: ChangeDocument | RemovalDocument | None) -> list[dict[str, t.Any]]:
+def _describe_changes(change: Json | None) -> list[dict[str, t.Any]]:
     """Return the documents of a change and of its partner, or the providers that it deletes."""
     if change and change["action"] == DELETE_PROVIDERS:
         return [{"title": "Providers to delete, children first", "providers": change["providers"]}]
@@ -291,14 +283,14 @@ def _describe_subject(entry: Entry) -> list[tuple[str, str]]:
     return [(label, str(text)) for label, text in facts if text not in (None, "")]
 
 
-def _describe_server(server: ServerDocument) -> str:
+def _describe_server(server: Json) -> str:
     if not server["status"]:
         return ""
     task = f", task {server['task_state']}" if server["task_state"] else ""
     return f"{server['status']}{task}, on {server['host'] or 'no host'}"
 
 
-def _describe_migration(migration: MigrationDocument) -> str:
+def _describe_migration(migration: Json) -> str:
     source = migration["source_compute"] or "nowhere"
     destination = migration["dest_compute"] or "nowhere"
     return (
@@ -306,7 +298,7 @@ def _describe_migration(migration: MigrationDocument) -> str:
     )
 
 
-def _describe_service(service: ServiceDocument) -> str:
+def _describe_service(service: Json) -> str:
     state = service["state"] or "state unknown"
     return f"{service['binary']} on {service['host']}, {service['status']}, {state}"
 

@@ -17,8 +17,8 @@ from ...module_utils._core.models.placement import sum_amounts
 from .units import format_amounts, humanize_amount
 
 if t.TYPE_CHECKING:  # pragma: no cover
-    from ...module_utils._core.findings.entries import Entry, ProjectQuota, Stranded
-    from ...module_utils._core.models.documents import RemediationDocument
+    from ...module_utils._core.findings.entries import Entry, Stranded
+    from ...module_utils._core.models.codec import Json
     from .log_correlation import Complaint
     from .report import Report
 
@@ -136,7 +136,7 @@ def list_quota_lines(stranded: Stranded) -> list[str]:
     return lines
 
 
-def _describe_quota(quota: ProjectQuota) -> str:
+def _describe_quota(quota: Json) -> str:
     parts = []
     if quota["cores"]:
         parts.append(format_count(quota["cores"], "core", "cores"))
@@ -150,7 +150,7 @@ def join_counts(counts: Mapping[str, int]) -> str:
     return ", ".join(f"{count} {name}" for name, count in counts.items() if count)
 
 
-def list_remediated_findings(remediation: RemediationDocument | None) -> set[str]:
+def list_remediated_findings(remediation: Json | None) -> set[str]:
     """Return the ids of the findings whose change was made; none in check mode."""
     if remediation is None or remediation["check_mode"]:
         return set()

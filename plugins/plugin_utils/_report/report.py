@@ -11,7 +11,7 @@ import typing as t
 from collections.abc import Collection, Sequence
 
 from ...module_utils._core.findings.entries import FindingsDocument
-from ...module_utils._core.models.documents import PlanDocument, RemediationDocument
+from ...module_utils._core.models.codec import Json
 from .proposed_commands import Context
 
 if t.TYPE_CHECKING:  # pragma: no cover
@@ -34,8 +34,8 @@ class Report:
 
     findings: FindingsDocument
     kinds: Collection[str] | None = None
-    plan: PlanDocument | None = None
-    remediation: RemediationDocument | None = None
+    plan: Json | None = None
+    remediation: Json | None = None
     journal: str | None = None
     complaints: Sequence[Complaint] = ()
     failure: str = ""

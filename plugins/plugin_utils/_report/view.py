@@ -24,7 +24,7 @@ from ...module_utils._core.findings.entries import (
     iterate_entries,
 )
 from ...module_utils._core.models.change import OUTCOME_BY_ACTION
-from ...module_utils._core.models.documents import OutcomeDocument
+from ...module_utils._core.models.codec import Json
 from ...module_utils._core.models.kinds import KINDS
 from ...module_utils._core.models.outcomes import FAILED, SKIPPED
 from ...module_utils._core.models.placement import add_amounts
@@ -87,7 +87,7 @@ def list_items(report: Report, *keys: EntryList) -> list[Item]:
     planned = None
     if report.plan is not None:
         planned = {change["finding"] for change in report.plan["changes"]}
-    outcomes: dict[str, OutcomeDocument] = {}
+    outcomes: dict[str, Json] = {}
     check_mode = False
     if report.remediation is not None:
         check_mode = report.remediation["check_mode"]
@@ -117,7 +117,7 @@ def _build_item(entry: Entry, left: str, state: State, outcome: str) -> Item:
     )
 
 
-def _describe_outcome(outcome: OutcomeDocument, check_mode: bool) -> State:
+def _describe_outcome(outcome: Json, check_mode: bool) -> State:
     """Return the state of an entry whose change was made or tried."""
     name, reason = outcome["outcome"], outcome["reason"]
     if name in (SKIPPED, FAILED):

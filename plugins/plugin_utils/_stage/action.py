@@ -17,7 +17,7 @@ from ansible.plugins.action import ActionBase
 
 from ...module_utils._common.errors import InvalidInput
 from ...module_utils._common.json_files import read_bytes
-from ...module_utils._core.findings.validation import DocumentName, validate_document
+from ...module_utils._core.findings.entries import DocumentName, validate_document
 from .controller import find_path, is_on_controller
 
 # What an option has in the documentation of a module, and in an argument specification.

@@ -14,13 +14,7 @@ from ...module_utils._common.text import format_count, make_printable
 from ...module_utils._core.changes.records import TreeRecord
 from ...module_utils._core.findings.entries import Entry, FindingsDocument
 from ...module_utils._core.models.change import DELETE_PROVIDERS
-from ...module_utils._core.models.documents import (
-    OutcomeDocument,
-    PlanDocument,
-    RemediationDocument,
-    RestorationDocument,
-    RestoredOutcomeDocument,
-)
+from ...module_utils._core.models.codec import Json
 from ...module_utils._core.models.kinds import get_finding_subject
 from ...module_utils._core.models.outcomes import FAILED
 from ...module_utils._core.models.outcomes import SKIPPED as LEFT_OUT
@@ -46,7 +40,7 @@ from .lines import (
 from .table import SHORT_UUID, Column, Row, format_explained_table, format_table
 
 if t.TYPE_CHECKING:  # pragma: no cover
-    AnyOutcome = OutcomeDocument | RestoredOutcomeDocument
+    AnyOutcome = Json
 
 _COLUMNS = (
     Column("OUTCOME"),
@@ -66,7 +60,7 @@ _TONES_BY_RANK = (ERROR, ERROR, SKIPPED, OK)
 
 
 def format_remediation(
-    remediation: RemediationDocument | RestorationDocument,
+    remediation: Json,
     journal: str | None,
     width: int,
     findings: FindingsDocument | None = None,
@@ -83,7 +77,7 @@ def format_remediation(
     return lines
 
 
-def format_plan(plan: PlanDocument, findings: FindingsDocument | None, width: int) -> list[str]:
+def format_plan(plan: Json, findings: FindingsDocument | None, width: int) -> list[str]:
     """Return a line for each change of a plan that is about to be applied.
 
     findings: those that the plan was made of, for the names; None if they are not there.
@@ -120,7 +114,7 @@ def format_journal(
 
 
 def _format_outcomes(
-    remediation: RemediationDocument | RestorationDocument,
+    remediation: Json,
     width: int,
     findings: FindingsDocument | None,
 ) -> list[str]:
@@ -195,7 +189,7 @@ def _name_hosts(outcome: t.Any, providers: Iterable[str], entry: Entry | None) -
     return list(dict.fromkeys(names.get(uuid, make_printable(uuid)) for uuid in providers))
 
 
-def format_tally(remediation: RemediationDocument | RestorationDocument, width: int) -> list[str]:
+def format_tally(remediation: Json, width: int) -> list[str]:
     """Return how many changes had each outcome."""
     tally = remediation["tally"]
     counts = join_counts(tally)

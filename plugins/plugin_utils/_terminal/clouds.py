@@ -17,7 +17,7 @@ from .lines import CHANGED, ERROR, OK, WARNING, format_field, paint, wrap_path, 
 from .table import Column, Row, format_table
 
 if t.TYPE_CHECKING:  # pragma: no cover
-    from ...module_utils._core.findings.summary import RunFigures, RunSummary, SummaryDocument
+    from ...module_utils._core.models.codec import Json
 
 _VERDICTS = ("orphaned", "drifted", "protected", "undecided")
 _COLUMNS = (
@@ -26,7 +26,7 @@ _COLUMNS = (
 )
 
 
-def format_summary(summary: SummaryDocument, path: str, width: int) -> list[str]:
+def format_summary(summary: Json, path: str, width: int) -> list[str]:
     """Return a row for each run, with what went wrong in it, and a row with their sums."""
     runs = summary["runs"]
     rows = [_make_row(run["name"], run, _choose_tone(run)) for run in runs]
@@ -47,7 +47,7 @@ def format_summary(summary: SummaryDocument, path: str, width: int) -> list[str]
     return [*lines, *wrap_path(f"Summary: {make_printable(path)}", width)]
 
 
-def _make_row(name: str, sums: RunFigures, tone: str | None) -> Row:
+def _make_row(name: str, sums: Json, tone: str | None) -> Row:
     counts = [str(sums["verdicts"].get(verdict, "-")) for verdict in _VERDICTS]
     return Row((make_printable(name, MAX_NAME), *counts, _format_changed(sums["tally"])), tone)
 
@@ -59,7 +59,7 @@ def _format_changed(tally: Mapping[str, int]) -> str:
     return str(sum(count for outcome, count in tally.items() if outcome not in (SKIPPED, FAILED)))
 
 
-def _choose_tone(run: RunSummary) -> str:
+def _choose_tone(run: Json) -> str:
     if run["error"]:
         return ERROR
     if not run["complete"]:
@@ -69,7 +69,7 @@ def _choose_tone(run: RunSummary) -> str:
     return OK
 
 
-def _format_remarks(run: RunSummary, width: int) -> list[str]:
+def _format_remarks(run: Json, width: int) -> list[str]:
     """Return what a run failed with, or else why its reading is not complete."""
     if run["error"]:
         error = " ".join(run["error"].split())

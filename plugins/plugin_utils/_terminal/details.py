@@ -12,13 +12,7 @@ from collections.abc import Callable, Iterable, Mapping
 from ...module_utils._common.text import format_count, make_printable
 from ...module_utils._core.findings.entries import Entry, get_subject
 from ...module_utils._core.models.change import DELETE_PROVIDERS
-from ...module_utils._core.models.documents import (
-    ChangeDocument,
-    ProviderDocument,
-    RemovalDocument,
-    StepDocument,
-    TreeStepDocument,
-)
+from ...module_utils._core.models.codec import Json
 from .._report.phrases import MAX_NAME, explain_kind
 from .._report.units import humanize_amounts
 from .lines import (
@@ -95,7 +89,7 @@ def map_names(entry: Entry) -> dict[str, str]:
     return names
 
 
-def _list_providers(providers: Iterable[ProviderDocument]) -> str:
+def _list_providers(providers: Iterable[Json]) -> str:
     return ", ".join(
         f"{make_printable(provider['name'], MAX_NAME)} ({provider['uuid']})"
         for provider in providers
@@ -111,7 +105,7 @@ def _format_allocations(
     return "; ".join(parts)
 
 
-def _format_post(change: ChangeDocument, names: Mapping[str, str]) -> str:
+def _format_post(change: Json, names: Mapping[str, str]) -> str:
     """Return the request that makes a change, and what its consumer has then."""
     consumers = _format_consumer_generation(change)
     if change["partner"]:
@@ -120,7 +114,7 @@ def _format_post(change: ChangeDocument, names: Mapping[str, str]) -> str:
 
 
 def describe_effect(
-    change: ChangeDocument | RemovalDocument | StepDocument | TreeStepDocument,
+    change: Json,
     names: Mapping[str, str],
 ) -> str:
     """Return what a change does, such as `keeps compute-4` or `deletes 2 providers`.
@@ -136,7 +130,7 @@ def describe_effect(
     return f"{_VERBS[change['action']]} {kept}"
 
 
-def _format_consumer_generation(change: ChangeDocument) -> str:
+def _format_consumer_generation(change: Json) -> str:
     generation = change["generation"]
     if generation is None:
         return f"{change['consumer']} (new)"

@@ -20,7 +20,7 @@ from .._report.phrases import MAX_NAME, UUID
 
 if t.TYPE_CHECKING:  # pragma: no cover
     from ...module_utils._core.findings.entries import Entry
-    from ...module_utils._core.models.guest_documents import GuestEntry
+    from ...module_utils._core.models.codec import Json
 
 # The longest kind has 21 characters, and a UUID has 36.
 KIND_COLUMN = 23
@@ -81,7 +81,7 @@ def format_write(text: str, left: str, width: int) -> list[str]:
     return format_field("write", text, width)
 
 
-def format_server(entry: Entry | GuestEntry, width: int) -> str:
+def format_server(entry: Entry | Json, width: int) -> str:
     """Return the name of the server as the third column, empty for none."""
     if not entry["server"]:
         return ""

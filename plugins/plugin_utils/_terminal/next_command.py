@@ -11,7 +11,7 @@ import json
 import typing as t
 from collections.abc import Iterable, Mapping
 
-from ...module_utils._core.models.documents import RemediationDocument, RestorationDocument
+from ...module_utils._core.models.codec import Json
 from .._report.proposed_commands import (
     OF_PLANS,
     Context,
@@ -61,9 +61,7 @@ def format_ending(ending: Ending) -> list[str]:
     return format_fields(fields)
 
 
-def format_undo(
-    remediation: RemediationDocument | RestorationDocument, journal: str, run: Context
-) -> list[str]:
+def format_undo(remediation: Json, journal: str, run: Context) -> list[str]:
     """Return the command that restores what a remediation changed; nothing for a restoration."""
     if any("write" in outcome for outcome in remediation["outcomes"]):
         return []

@@ -63,7 +63,7 @@ from .lines import (
 from .table import SHORT_UUID, Column, Row, format_table, is_cut
 
 if t.TYPE_CHECKING:  # pragma: no cover
-    from ...module_utils._core.models.guest_documents import GuestsDocument
+    from ...module_utils._core.models.codec import Json
 
     # Returns the lines with what hosts said of an entry.
     _Log = Callable[[Entry], list[str]]
@@ -96,7 +96,7 @@ def format_findings(
     width: int,
     complaints: Iterable[Complaint] = (),
     verbose: bool = False,
-    guests: GuestsDocument | None = None,
+    guests: Json | None = None,
 ) -> list[str]:
     """Return the table of a detection: orphans, drift, what is protected and undecided, and totals.
 

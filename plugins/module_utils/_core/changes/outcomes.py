@@ -24,7 +24,7 @@ from ..._common.progress import PROGRESS
 from ..._common.text import make_printable
 from ..findings.entries import FORMAT, MAX_RETURNED
 from ..models.change import OUTCOME_BY_ACTION
-from ..models.documents import OutcomeDocument, RestoredOutcomeDocument
+from ..models.codec import Json
 from ..models.outcomes import FAILED, SKIPPED
 from ..plan.plan import Step, TreeStep
 from .journal import Journal
@@ -47,7 +47,7 @@ class AnyOutcome(t.Protocol):
     def partly(self) -> bool:
         """Whether a part of the step was made, or may have been, before the rest failed."""
 
-    def as_dict(self) -> OutcomeDocument | RestoredOutcomeDocument: ...
+    def as_dict(self) -> Json: ...
 
 
 # A longer message takes several lines of a terminal.
@@ -72,14 +72,13 @@ class Outcome:
         """Whether Placement was changed, or would be in check mode."""
         return self.outcome in OUTCOME_BY_ACTION.values()
 
-    def as_dict(self) -> OutcomeDocument:
-        document = {
+    def as_dict(self) -> Json:
+        return {
             **self.step.as_dict(),
             "outcome": self.outcome,
             "reason": str(self.reason),
             "reason_id": self.reason.id,
         }
-        return t.cast("OutcomeDocument", document)
 
 
 def run_steps(

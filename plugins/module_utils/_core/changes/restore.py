@@ -18,8 +18,8 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
 from ..._common.errors import NO_REASON, CloudError, JournalError, Reason
 from ..clients.nova import NovaReader
-from ..models.change import Change, build_body, is_same_allocation
-from ..models.documents import AllocationBody, NameDocument, RestoredOutcomeDocument
+from ..models.change import AllocationBody, Change, build_body, is_same_allocation
+from ..models.codec import Json
 from ..models.nova import (
     COLD_MIGRATION_TYPES,
     FAILED_MIGRATION_STATUSES,
@@ -69,9 +69,9 @@ class Restoration:
         """Whether Placement was changed, or would be in check mode."""
         return self.outcome == RESTORED
 
-    def as_dict(self) -> RestoredOutcomeDocument:
+    def as_dict(self) -> Json:
         consumer: str | None = self.step.subject
-        provider: NameDocument | None = None
+        provider: Json | None = None
         if isinstance(self.step, TreeRecord):
             root = self.step.root
             consumer = None

@@ -2,9 +2,11 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""A snapshot as JSON and back, without loss.
+"""Dataclasses as JSON and back, without loss: the fields of a class are the keys of its object.
 
-What was read of one cloud can be judged again anywhere.
+`docs/findings.md` describes the files of a run to users. All times are in UTC, as
+`2026-01-31T12:00:00Z` unless another form is named. Amounts are in the unit of their resource
+class: VCPU in processors, MEMORY_MB in MiB, DISK_GB in GiB.
 """
 
 from __future__ import annotations
@@ -13,91 +15,141 @@ import dataclasses as d
 import functools
 import types
 import typing as t
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
-from ..._common.errors import InvalidInput, describe_form_error
-from .documents import convert_to_json
-from .snapshot import Snapshot
+_T = t.TypeVar("_T")
 
-FORMAT = 2
+Json: t.TypeAlias = dict[str, t.Any]
+"""A JSON object: that of a dataclass, or one whose keys the code beside it writes."""
+
+Unchecked = Mapping[str, t.Any]
+"""A JSON object from a file, whose keys and values are not checked yet."""
 
 
-def encode(snapshot: Snapshot) -> dict[str, t.Any]:
-    """Return `snapshot` as JSON's types.
+def convert_to_json(value: t.Any) -> t.Any:
+    """Return the fields of a dataclass as JSON, anything else as it is.
 
-    Sets become sorted lists, so that equal snapshots are equal texts.
+    Sets become sorted lists, so that equal values are equal texts.
     """
-    return {"format": FORMAT, "snapshot": convert_to_json(snapshot)}
+    if d.is_dataclass(value) and not isinstance(value, type):
+        return d.asdict(value, dict_factory=_list_collections)
+    return value
 
 
-def decode(document: t.Any) -> Snapshot:
-    """Return the snapshot of which `encode` made `document`.
+def _list_collections(items: list[tuple[str, t.Any]]) -> Json:
+    fields = {}
+    for key, value in items:
+        if isinstance(value, frozenset):
+            fields[key] = sorted(value)
+        elif isinstance(value, tuple):
+            fields[key] = list(value)
+        else:
+            fields[key] = value
+    return fields
 
-    Raises InvalidInput when `document` is not a snapshot, or has another format.
+
+def convert_from_json(kind: type[_T], value: t.Any) -> _T:
+    """Return JSON as the type `kind`: a dataclass, or what the fields of a dataclass can be.
+
+    An object that lacks a field with a default is one of an older version. Of a TypedDict, whose
+    fields are checked, the object itself is returned.
+    Raises ValueError, which names the first field that is missing or has another type.
     """
-    try:
-        if document["format"] != FORMAT:
-            raise InvalidInput(
-                f"The snapshot has format {document['format']}, "
-                f"but this version reads format {FORMAT}: "
-                "judge it with the version that wrote it, or read the cloud again."
-            )
-        return t.cast("Snapshot", _decode_value(Snapshot, document["snapshot"]))
-    except (AttributeError, KeyError, TypeError, ValueError) as error:
-        raise InvalidInput(
-            f"This is not a snapshot that orphan_detect wrote ({describe_form_error(error)}). "
-            "Set snapshot_src to a whole file of snapshot_dest."
-        ) from error
+    return t.cast("_T", _convert(kind, value))
 
 
-def _decode_value(kind: t.Any, value: t.Any) -> t.Any:
-    """Return `value` as the type `kind`, which is one of those of the fields of the models."""
+def _convert(kind: t.Any, value: t.Any) -> t.Any:
     if kind is t.Any:
         return value
     base = t.get_origin(kind) or kind
     arguments = t.get_args(kind)
     if base in (types.UnionType, t.Union):
-        return _decode_optional(arguments, value)
-    if base is tuple:
-        return tuple(_decode_value(arguments[0], part) for part in value)
-    if base is frozenset:
-        return frozenset(value)
-    if base in (Mapping, dict):
-        return {key: _decode_value(arguments[1], part) for key, part in value.items()}
+        if value is None and types.NoneType in arguments:
+            return None
+        return _convert(arguments[0], value)
+    if t.is_typeddict(base):
+        _convert_fields(value, _list_fields(base, arguments))
+        return value
     if d.is_dataclass(base):
-        return _decode_dataclass(t.cast("type", base), arguments, value)
+        make: t.Any = base
+        return make(**_convert_fields(value, _list_fields(make, arguments)))
+    return _convert_plain(base, arguments, value)
+
+
+def _convert_plain(base: t.Any, arguments: tuple[t.Any, ...], value: t.Any) -> t.Any:
+    """Return JSON as a collection, or as a type that JSON has, too."""
+    if base in (Mapping, dict):
+        rows = _require(dict, value).items()
+        if arguments[1] is t.Any:
+            return value
+        return _convert_parts((key, arguments[1], part) for key, part in rows)
+    if base in (tuple, frozenset, list):
+        numbered = enumerate(_require(list, value), 1)
+        parts = _convert_parts((str(number), arguments[0], part) for number, part in numbered)
+        return base(parts.values())
     if base is float and isinstance(value, int):
         return float(value)
-    if not isinstance(value, base):
-        raise ValueError(f"{value!r} has another type")
+    return _require(base, value)
+
+
+def _require(kind: type, value: t.Any) -> t.Any:
+    # To Python True is a number, too.
+    if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
+        raise _WrongValueError()
     return value
 
 
-def _decode_optional(alternatives: tuple[t.Any, ...], value: t.Any) -> t.Any:
-    if value is None:
-        return None
-    kind = next(kind for kind in alternatives if kind is not types.NoneType)
-    return _decode_value(kind, value)
+class _WrongValueError(ValueError):
+    """A part of a document has another type: its arguments are the keys that lead to it."""
+
+    def __str__(self) -> str:
+        return f"{'.'.join(self.args) or 'it'} has another type"
 
 
-def _decode_dataclass(base: type, arguments: tuple[t.Any, ...], value: t.Any) -> t.Any:
-    hints = _get_type_hints(base)
-    # Only a generic dataclass, such as Answer, has parameters.
-    bindings = dict(zip(getattr(base, "__parameters__", ()), arguments, strict=False))
-    fields = {}
-    for field in d.fields(base):
-        # An older file of this format lacks what was added since, which has a default.
-        has_default = field.default is not d.MISSING or field.default_factory is not d.MISSING
-        if field.name not in value and has_default:
-            continue
-        kind = _resolve_type_variables(hints[field.name], bindings)
-        fields[field.name] = _decode_value(kind, value[field.name])
-    return base(**fields)
+class _MissingFieldError(_WrongValueError):
+    """A part of a document is missing."""
+
+    def __str__(self) -> str:
+        return f"{'.'.join(self.args)} is missing"
+
+
+def _convert_parts(parts: Iterable[tuple[str, t.Any, t.Any]]) -> Json:
+    """Return the parts of a value, each given by its key, its type and its JSON, by their keys."""
+    converted = {}
+    for key, kind, value in parts:
+        try:
+            converted[key] = _convert(kind, value)
+        except _WrongValueError as error:
+            raise type(error)(key, *error.args) from None
+    return converted
+
+
+def _convert_fields(value: t.Any, fields: Mapping[str, tuple[t.Any, bool]]) -> Json:
+    _require(dict, value)
+    for key, (_kind, required) in fields.items():
+        if required and key not in value:
+            raise _MissingFieldError(key)
+    return _convert_parts((key, fields[key][0], value[key]) for key in fields if key in value)
 
 
 @functools.cache
-def _get_type_hints(kind: type) -> dict[str, t.Any]:
-    return t.get_type_hints(kind)
+def _list_fields(base: t.Any, arguments: tuple[t.Any, ...]) -> dict[str, tuple[t.Any, bool]]:
+    """Return the type of each field of a class, and whether an object must have it."""
+    # Only a generic dataclass, such as Answer, has parameters.
+    bindings = dict(zip(getattr(base, "__parameters__", ()), arguments, strict=False))
+    optional = set()
+    if d.is_dataclass(base):
+        for field in d.fields(base):
+            if field.default is not d.MISSING or field.default_factory is not d.MISSING:
+                optional.add(field.name)
+    fields = {}
+    for name, hint in t.get_type_hints(base, include_extras=True).items():
+        kind = t.get_args(hint)[0] if t.get_origin(hint) is t.NotRequired else hint
+        if t.get_origin(kind) is t.ClassVar:
+            continue
+        is_required = kind is hint and name not in optional
+        fields[name] = (_resolve_type_variables(kind, bindings), is_required)
+    return fields
 
 
 def _resolve_type_variables(hint: t.Any, bindings: Mapping[t.Any, t.Any]) -> t.Any:

@@ -14,6 +14,9 @@ import dataclasses as d
 import hashlib
 import typing as t
 
+from ..._common.errors import InvalidInput, describe_form_error
+from ..._common.text import format_count, make_printable, summarize_names
+from .codec import Json, convert_from_json, convert_to_json
 from .minimum_python import require_python
 from .nova import Action, Aggregate, Hypervisor, Migration, Server, Service
 from .placement import (
@@ -370,6 +373,22 @@ class HostGroups:
         """Whether no group is named, so that all hosts are meant."""
         return not (self.aggregates or self.availability_zones or self.cells)
 
+    def __str__(self) -> str:
+        """Return the groups for people, such as `aggregate rack-7 within availability zone az1`."""
+        parts = [
+            _name_groups("aggregate", "aggregates", self.aggregate_names or self.aggregates),
+            _name_groups("availability zone", "availability zones", self.availability_zones),
+            _name_groups("cell", "cells", self.cells),
+        ]
+        return " within ".join(filter(None, parts))
+
+
+def _name_groups(one: str, many: str, names: t.Sequence[str]) -> str:
+    if not names:
+        return ""
+    shown = summarize_names(make_printable(name, 100) for name in names)
+    return f"{one if len(names) == 1 else many} {shown}"
+
 
 # All hosts.
 NO_GROUPS = HostGroups()
@@ -418,6 +437,30 @@ class Scope:
     def includes(self, kind: str) -> bool:
         """Return whether findings of a kind are reported."""
         return not self.kinds or kind in self.kinds
+
+    def __str__(self) -> str:
+        """Return what is read for people, such as `the whole cloud`."""
+        about = _count_names(self.hosts, "host", "hosts")
+        about += _count_names(self.consumers, "consumer", "consumers")
+        if self.shard:
+            about.append(f"shard {self.shard.number} of {self.shard.count} of the cloud")
+        if self.mode == "triage":
+            about.append("the hosts whose figures look wrong")
+        text = " and ".join(about) or "the whole cloud"
+        if about and not self.groups.is_empty:
+            text += f" within {self.groups}"
+        elif not self.groups.is_empty:
+            text = f"{format_count(len(self.groups.hosts), 'host', 'hosts')} of {self.groups}"
+        # These choose among what was found, and not what is read.
+        chosen = _count_names(self.projects, "project", "projects")
+        chosen += _count_names(self.kinds, "kind", "kinds")
+        return ", ".join([text, *(f"findings of {names} only" for names in chosen)])
+
+
+def _count_names(names: t.Sequence[str], one: str, many: str) -> list[str]:
+    if not names:
+        return []
+    return [f"{format_count(len(names), one, many)} ({summarize_names(sorted(names))})"]
 
 
 @d.dataclass(frozen=True)
@@ -577,3 +620,31 @@ class Snapshot(Listings):
     finished_at: str
     mirror_again: Mirror | None = None
     surroundings: Surroundings = Surroundings()
+
+
+FORMAT = 2
+
+
+def encode(snapshot: Snapshot) -> Json:
+    """Return `snapshot` as JSON's types, so that it can be judged again anywhere."""
+    return {"format": FORMAT, "snapshot": convert_to_json(snapshot)}
+
+
+def decode(document: t.Any) -> Snapshot:
+    """Return the snapshot of which `encode` made `document`.
+
+    Raises InvalidInput when `document` is not a snapshot, or has another format.
+    """
+    try:
+        if document["format"] != FORMAT:
+            raise InvalidInput(
+                f"The snapshot has format {document['format']}, "
+                f"but this version reads format {FORMAT}: "
+                "judge it with the version that wrote it, or read the cloud again."
+            )
+        return convert_from_json(Snapshot, document["snapshot"])
+    except (KeyError, TypeError, ValueError) as error:
+        raise InvalidInput(
+            f"This is not a snapshot that orphan_detect wrote ({describe_form_error(error)}). "
+            "Set snapshot_src to a whole file of snapshot_dest."
+        ) from error

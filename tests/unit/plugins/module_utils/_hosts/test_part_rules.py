@@ -11,7 +11,7 @@ import typing as t
 
 import pytest
 
-from ......plugins.module_utils._core.models.documents import convert_to_json
+from ......plugins.module_utils._core.models.codec import convert_to_json
 from ......plugins.module_utils._core.models.nova import Aggregate, Service
 from ......plugins.module_utils._core.models.surroundings import OtherService
 from ......plugins.module_utils._hosts.network_agents import Agent, AgentResource, BoundPort
