@@ -15,7 +15,6 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from ..facts.index import SnapshotIndex
 from ..facts.projects import find_project
-from ..models.change import Amounts
 from ..models.codec import Json
 from ..models.nova import Hypervisor
 from ..models.placement import ProviderDetails, Resources, sum_amounts, sum_amounts_by_key

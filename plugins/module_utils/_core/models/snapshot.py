@@ -128,69 +128,65 @@ class Evidence:
     host_servers: Answer[tuple[str, ...]] = NOT_ASKED
     own_usages: Answer[Resources] = NOT_ASKED
 
-    def __getitem__(self, request: Request[T]) -> T:
-        """Return the answer to a request, or all answers to one that is sent more than once."""
-        return t.cast("T", getattr(self, request))
 
-
-class Request(str, t.Generic[T]):
-    """A request of a reading, by the name that its answer has in a snapshot."""
+Request = t.NewType("Request", str)
+"""A request of a reading, by the name that its answer has in a snapshot."""
 
 
 # About one consumer: the fields of `Evidence`.
-ALLOCATION: Request[Answer[Allocation]] = Request("allocation")
-MIGRATIONS: Request[Answer[tuple[Migration, ...]]] = Request("migrations")
-SERVER: Request[Answer[Server]] = Request("server")
-DELETED: Request[Answer[tuple[Server, ...]]] = Request("deleted_listing")
-ACTIONS: Request[Answer[tuple[Action, ...]]] = Request("actions")
-MARKER: Request[Answer[bool]] = Request("marker")
-MARKERS: Request[tuple[Answer[bool], ...]] = Request("markers")
-ROWS: Request[tuple[Answer[tuple[str, ...]], ...]] = Request("rows")
-LAST_ACTIONS: Request[tuple[Answer[Action], ...]] = Request("last_actions")
-HOST_MIGRATIONS: Request[tuple[Answer[tuple[Migration, ...]], ...]] = Request("host_migrations")
-SHAPE: Request[Answer[Server]] = Request("shape")
-INTERFACES: Request[Answer[tuple[str, ...]]] = Request("interfaces")
-PORTS: Request[Answer[tuple[ServerPort, ...]]] = Request("server_ports")
-ATTACHMENTS: Request[Answer[tuple[Attachment, ...]]] = Request("attachments")
-ROOT_VOLUME: Request[Answer[RootVolume]] = Request("root_volume")
-DEVICE_PROFILES: Request[tuple[Answer[DeviceProfile], ...]] = Request("device_profiles")
-ACCELERATORS: Request[Answer[tuple[AcceleratorRequest, ...]]] = Request("accelerators")
-PORT_ACTIONS: Request[tuple[Answer[Action], ...]] = Request("port_actions")
-FORMER_TREE: Request[Answer[dict[str, Allocations]]] = Request("former_tree")
-HOST_SERVERS: Request[Answer[tuple[str, ...]]] = Request("host_servers")
-OWN_USAGES: Request[Answer[Resources]] = Request("own_usages")
+ALLOCATION = Request("allocation")
+MIGRATIONS = Request("migrations")
+SERVER = Request("server")
+DELETED = Request("deleted_listing")
+ACTIONS = Request("actions")
+MARKER = Request("marker")
+MARKERS = Request("markers")
+ROWS = Request("rows")
+LAST_ACTIONS = Request("last_actions")
+HOST_MIGRATIONS = Request("host_migrations")
+SHAPE = Request("shape")
+INTERFACES = Request("interfaces")
+PORTS = Request("server_ports")
+ATTACHMENTS = Request("attachments")
+ROOT_VOLUME = Request("root_volume")
+DEVICE_PROFILES = Request("device_profiles")
+ACCELERATORS = Request("accelerators")
+PORT_ACTIONS = Request("port_actions")
+FORMER_TREE = Request("former_tree")
+HOST_SERVERS = Request("host_servers")
+OWN_USAGES = Request("own_usages")
 
 # Once for all consumers that they concern: the fields of `Snapshot`.
-HOST_TREE: Request[t.Any] = Request("host_trees")
-HOST_ALLOCATIONS: Request[t.Any] = Request("host_allocations")
-UNLISTED_MOVES: Request[t.Any] = Request("unlisted_moves")
+HOST_TREE = Request("host_trees")
+HOST_ALLOCATIONS = Request("host_allocations")
+UNLISTED_MOVES = Request("unlisted_moves")
 
 # All that decides on the amounts of a server, from the tree of its host to its devices.
-AMOUNTS: Request[t.Any] = Request("amounts")
+AMOUNTS = Request("amounts")
 
 # About more than one consumer, where a kind needs it.
 # Each consumer in scope, even if the listings show it to be in order.
-EVERY_CONSUMER: Request[t.Any] = Request("every_consumer")
+EVERY_CONSUMER = Request("every_consumer")
 # The servers, with their flavors, of hosts that use more or less than is allocated there; of hosts
 # with allocations on child providers; and of all hosts, compared with their allocations.
-USAGE: Request[t.Any] = Request("usage")
-CHILDREN: Request[t.Any] = Request("children")
-FLAVORS: Request[t.Any] = Request("flavors")
+USAGE = Request("usage")
+CHILDREN = Request("children")
+FLAVORS = Request("flavors")
 # Each server with bandwidth.
-BANDWIDTH: Request[t.Any] = Request("bandwidth")
+BANDWIDTH = Request("bandwidth")
 # The inventories and traits of root providers without a compute node; the inventories of all.
-FORMER_ROOTS: Request[t.Any] = Request("former_roots")
-INVENTORIES: Request[t.Any] = Request("inventories")
+FORMER_ROOTS = Request("former_roots")
+INVENTORIES = Request("inventories")
 # The groups of hosts in Placement, and the traits that follow from them and from the services.
-MEMBERS: Request[t.Any] = Request("members")
-TRAITS: Request[t.Any] = Request("traits")
+MEMBERS = Request("members")
+TRAITS = Request("traits")
 # What is read last.
-NODES: Request[t.Any] = Request("nodes")
-PROJECTS: Request[t.Any] = Request("projects")
-PROJECT_SERVERS: Request[t.Any] = Request("project_servers")
-DELETIONS: Request[t.Any] = Request("deletions")
-FAILED_DELETIONS: Request[t.Any] = Request("failed_deletions")
-EVACUATED: Request[t.Any] = Request("evacuated")
+NODES = Request("nodes")
+PROJECTS = Request("projects")
+PROJECT_SERVERS = Request("project_servers")
+DELETIONS = Request("deletions")
+FAILED_DELETIONS = Request("failed_deletions")
+EVACUATED = Request("evacuated")
 
 
 @d.dataclass(frozen=True)

@@ -112,7 +112,10 @@ def test_full_memory_keeps_the_most_recent_sightings(monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(sightings, "MAX_REMEMBERED", 2)
     known = {f"kind/{number}": f"2026-01-0{number}T00:00:00Z" for number in (2, 4, 1, 3)}
 
-    assert sorted(History(known).retain([], World().snapshot(), complete=False).first_seen) == ["kind/3", "kind/4"]
+    assert sorted(History(known).retain([], World().snapshot(), complete=False).first_seen) == [
+        "kind/3",
+        "kind/4",
+    ]
 
 
 def _read(path: str | None, warnings: list[str]) -> History:
