@@ -11,10 +11,11 @@ from __future__ import annotations
 
 import dataclasses as d
 import functools
-import time
+import operator
 import typing as t
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 
+from .._common.clock import read_back
 from .._common.errors import CloudError
 from .._core.clients.api import Api, Reply
 from .._core.clients.neutron import ADMIN, SAMPLE, shows_other_projects
@@ -28,8 +29,6 @@ _SCHEDULED = {
 }
 # Only administrators see this field of a network.
 _ADMIN_FIELD = "provider:network_type"
-# In seconds.
-_PAUSES = (0.2, 0.5, 1.0, 2.0)
 _NO_RIGHTS = (
     "lists no network agent: these credentials may not see any. Use a role that may (get_agent in "
     "the policy of Neutron, admin by default)."
@@ -197,21 +196,11 @@ class AgentWriter:
             self._api.expect(reply, f"to delete {name}", 204, 404)
         except CloudError as error:
             refusal = str(error)
-        pauses: Sequence[float] = _PAUSES
-        if refusal:
-            pauses = ()
-        if not self._is_gone(agent, pauses):
+        # The workers of Neutron's API hear of a deleted chassis of OVN one after the other.
+        if read_back(lambda: self._reader.get_agent(agent.uuid), operator.not_, not refusal):
             raise CloudError(
                 refusal or f"Neutron accepted the deletion of {name}, but still lists it."
             )
-
-    def _is_gone(self, agent: Agent, pauses: Sequence[float]) -> bool:
-        # The workers of Neutron's API hear of a deleted chassis of OVN one after the other.
-        for pause in pauses:
-            if self._reader.get_agent(agent.uuid) is None:
-                return True
-            time.sleep(pause)
-        return self._reader.get_agent(agent.uuid) is None
 
 
 def _parse_agents(reply: Reply) -> tuple[Agent, ...]:

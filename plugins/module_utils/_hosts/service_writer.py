@@ -9,9 +9,12 @@ Everything that it reports as done it has read back.
 
 from __future__ import annotations
 
+import dataclasses as d
+import operator
 import typing as t
 from collections.abc import Mapping, Sequence
 
+from .._common.clock import read_back
 from .._common.errors import CloudError
 from .._common.parallel import map_parallel
 from .._common.text import summarize_names
@@ -35,7 +38,10 @@ class ServiceWriter:
         """Change `service` and return it as Nova then lists it."""
         reply = self._send("PUT", service, body)
         self._api.expect(reply, f"to change the {service.binary} of {service.host}")
-        updated = self._find(service)
+        updated = read_back(
+            lambda: self._find(service),
+            lambda found: found is None or body.items() <= d.asdict(found).items(),
+        )
         if updated is None:
             raise CloudError(
                 f"The {service.binary} of {service.host} was deleted meanwhile: Nova no longer "
@@ -55,11 +61,11 @@ class ServiceWriter:
             self._api.expect(reply, f"to delete {name}", 204, 404)
         except CloudError as error:
             refusal = str(error)
-        if self._find(service) is not None:
+        if read_back(lambda: self._find(service), operator.not_, not refusal) is not None:
             raise CloudError(
                 refusal or f"Nova accepted the deletion of {name}, but still lists it."
             )
-        left = self._list_remaining_names(nodes)
+        left = read_back(lambda: self._list_remaining_names(nodes), operator.not_, not refusal)
         if left:
             raise CloudError(
                 f"The {service.binary} of {service.host} is deleted, but Nova still lists its "

@@ -55,8 +55,9 @@ def test_a_dead_host_is_decommissioned_and_redeployed_under_a_new_uuid(
     for moved, host in ((other, HOST), (server, "compute-1")):
         assert moved in world.find_guests(host)
         assert list(placement.held(moved)) == [world.provider(host)]
-    audited = world.nova_manage("placement", "audit", "--verbose")
-    assert "Processed 0 allocation" in audited, audited
+    audited = world.run_nova_manage("placement", "audit", "--verbose")
+    # It prints nothing about a cloud without orphaned allocations, and ends with 3 otherwise.
+    assert audited.returncode == 0, audited
     found = ansible.playbook("detect_orphans").read("findings.json")
     assert found["findings"] == [] and found["undecided"] == []
     measured["servers_evacuated"] = len(doomed.statuses)

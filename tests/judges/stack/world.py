@@ -118,10 +118,13 @@ class StackWorld(World):
 
     def nova_manage(self, *arguments: str) -> str:
         """Return what it prints; its exit status tells more than failures."""
+        return self.run_nova_manage(*arguments).stdout
+
+    def run_nova_manage(self, *arguments: str) -> subprocess.CompletedProcess[str]:
         command = [*self.stack.nova_manage, *arguments]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         assert "Traceback" not in done.stderr, done.stderr
-        return done.stdout
+        return done
 
     def free(self, consumers: t.Iterable[str]) -> None:
         """Remove what other tests have left, as the allocation of a move that lost RabbitMQ."""

@@ -15,7 +15,7 @@ import time
 import typing as t
 from collections.abc import Sequence
 
-from ..._common.clock import read_monotonic_clock
+from ..._common.clock import read_back, read_monotonic_clock
 from ..._common.errors import AllocationConflict, CloudError, ProofExpired, WriteRefused
 from ..._common.parallel import map_parallel
 from ..models.change import Change, build_body, is_same_allocation
@@ -219,7 +219,7 @@ class AllocationWriter:
 
     def _read_back(self, change: Change, refusal: CloudError | None) -> CloudError | None:
         try:
-            is_made = self._is_made(change)
+            is_made = read_back(lambda: self._is_made(change), bool, refusal is None)
         except CloudError as error:
             return CloudError(
                 f"It is unknown whether {change.consumer} was changed, because it could not be "

@@ -11,9 +11,11 @@ API reference: https://docs.openstack.org/api-ref/compute/#host-aggregates-os-ag
 
 from __future__ import annotations
 
+import operator
 import typing as t
 from collections.abc import Mapping
 
+from ..._common.clock import read_back
 from ..._common.errors import CloudError
 from ..models.nova import Aggregate
 from ..models.placement import ProviderAggregates
@@ -91,14 +93,14 @@ class AggregateClient:
         what = f"to add {host} to aggregate {aggregate.name}"
         # 409: somebody else has added it meanwhile, or Nova refuses. The listing shows which.
         refusal = self._act(aggregate, {"add_host": {"host": host}}, what)
-        if not self._has_host(aggregate, host):
+        if not read_back(lambda: self._has_host(aggregate, host), bool, not refusal):
             raise CloudError(refusal or f"Nova was asked {what}, but does not list it there.")
 
     def remove_host(self, aggregate: Aggregate, host: str) -> None:
         """Remove a host from an aggregate. Raises CloudError if Nova still lists it there."""
         what = f"to remove {host} from aggregate {aggregate.name}"
         refusal = self._act(aggregate, {"remove_host": {"host": host}}, what)
-        if self._has_host(aggregate, host):
+        if read_back(lambda: self._has_host(aggregate, host), operator.not_, not refusal):
             raise CloudError(refusal or f"Nova was asked {what}, but still lists it there.")
 
     def _act(self, aggregate: Aggregate, body: Mapping[str, t.Any], what: str) -> str:

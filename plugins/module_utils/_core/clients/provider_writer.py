@@ -11,9 +11,11 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses as d
+import operator
 import time
 from collections.abc import Collection, Iterable, Iterator, Sequence
 
+from ..._common.clock import read_back
 from ..._common.errors import CloudError, ProviderConflict, Reason
 from ..models.nova import Hypervisor
 from ..models.placement import Provider
@@ -56,7 +58,11 @@ class ProviderWriter:
             if refusal:
                 break
         try:
-            left = self._reader.list_providers_in_trees([root.uuid])
+            left = read_back(
+                lambda: self._reader.list_providers_in_trees([root.uuid]),
+                operator.not_,
+                refusal is None,
+            )
         except CloudError as error:
             unknown = (
                 f"It is unknown what is left of {root.name}, because it could not be read back: "
@@ -97,7 +103,12 @@ class ProviderWriter:
             except CloudError as error:
                 refusal = error
             break
-        return _find_missing(self._read_state(provider), traits, aggregates), refusal
+        missing = read_back(
+            lambda: _find_missing(self._read_state(provider), traits, aggregates),
+            operator.not_,
+            refusal is None,
+        )
+        return missing, refusal
 
     def set_allocation_ratio(self, provider: Provider, resource_class: str, ratio: float) -> None:
         """Set the allocation ratio of one resource class of `provider`, and read it back.

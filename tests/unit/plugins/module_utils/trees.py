@@ -46,6 +46,8 @@ class Trees:
         self.nodes: list[tuple[str, str]] = []
         self.aggregates: list[Body] = []
         self.puts: list[str] = []
+        self.deletes: list[str] = []
+        self.listing_status = 200
         self.faults: list[Fault | None] = []
         self.nova_status = 200
         # What happens between two requests of a reading.
@@ -112,18 +114,33 @@ class Trees:
             return 201, {}
         assert kind == "resource_providers", path
         if not rest:
-            return 200, {
-                "resource_providers": []
-                if options["params"]
-                else [self._entry(uuid) for uuid in self.providers]
-            }
+            return self._list(options["params"] or {})
         uuid, _slash, part = rest.partition("/")
+        if method == "DELETE":
+            return self._delete(uuid)
         if method == "PUT":
             return self._put(uuid, part, options["json"])
         status, body = self._told(uuid, part)
         if self.while_read:
             self.while_read.pop(0)()
         return status, body
+
+    def _list(self, wanted: Body) -> tuple[int, Body]:
+        """List the providers in a tree, or with a UUID, or all; none is a sharing one."""
+        listed = []
+        for uuid, known in self.providers.items():
+            if "required" in wanted or wanted.get("uuid", uuid) != uuid:
+                continue
+            if wanted.get("in_tree", known["root"]) == known["root"]:
+                listed.append(self._entry(uuid))
+        return self.listing_status, {"resource_providers": listed}
+
+    def _delete(self, uuid: str) -> tuple[int, Body]:
+        self.deletes.append(uuid)
+        fault = self.faults.pop(0) if self.faults else None
+        if fault and (status := fault()):
+            return status, {"errors": [{"detail": "for the test"}]}
+        return (204 if self.providers.pop(uuid, None) else 404), {}
 
     def _entry(self, uuid: str) -> Body:
         known = self.providers[uuid]

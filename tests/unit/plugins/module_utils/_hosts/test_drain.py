@@ -21,6 +21,7 @@ from ......plugins.module_utils._hosts.blockers import Blocker
 from ......plugins.module_utils._hosts.drain import DrainOptions, HostDrain, require_not_excluded
 from ......plugins.module_utils._hosts.drain_reader import DrainReader
 from ......plugins.module_utils._hosts.draining import (
+    EVACUATION,
     FAILED,
     GONE,
     LEFT,
@@ -292,6 +293,34 @@ def test_migration_to_the_host_is_not_one_from_it(site: Drain) -> None:
     assert _list_ends(site.run()) == {}
 
 
+def test_evacuation_of_somebody_else_is_followed(site: Drain) -> None:
+    server = site.nova.boot("web")
+    site.nova._act(server, "evacuate", None, "somebody")
+    site.nova._steps[server].pop(0)()
+
+    (outcome,) = site.run()["outcomes"]
+
+    assert (outcome["outcome"], outcome["how"], site.nova.writes) == (GONE, EVACUATION, [])
+
+
+def test_migration_of_a_server_that_is_gone_is_not_followed(site: Drain) -> None:
+    server = site.nova.boot("web")
+    site.nova.request_as_user(server)
+    site.nova.stand_still(server, "running")
+    site.nova.delete(server)
+
+    assert site.run()["outcomes"] == []
+
+
+def test_host_that_cannot_be_read_is_not_drained(site: Drain) -> None:
+    site.nova.boot("web")
+    site.nova.refuse("/servers/detail")
+
+    with pytest.raises(CloudError):
+        site.run()
+    assert site.nova.writes == []
+
+
 def test_host_that_somebody_enables_during_the_drain_is_not_empty(site: Drain) -> None:
     site.nova.boot("web")
     enable = functools.partial(site.nova.services[SOURCE].update, status="enabled")
@@ -392,6 +421,60 @@ def test_move_of_an_earlier_run_is_predicted_to_be_followed(site: Drain) -> None
     assert "an earlier run asked Nova to move it (live, " in entry["reason"]
     assert "follows that move first" in entry["advice"]
     assert (entry["how"], result["changed"]) == ("stays", False)
+
+
+def test_move_of_an_earlier_run_is_followed_once(site: Drain) -> None:
+    """Nova lists its migration too."""
+    server = site.nova.boot("web")
+
+    def begin() -> None:
+        site.nova.wait(server, 5)
+        site.nova._steps[server].pop(0)()
+
+    site.nova.on("POST", "/action$", after=begin)
+    site.run(lambda: "It was told to end." if is_asked(site) else "")
+    assert [row["status"] for row in site.nova.migrations] == ["running"]
+
+    (outcome,) = site.run()["outcomes"]
+
+    assert (outcome["outcome"], len(site.nova.writes)) == (MOVED, 1)
+
+
+@pytest.mark.parametrize("is_forced", [True, False])
+def test_prediction_for_a_fenced_host_needs_its_silence(site: Drain, is_forced: bool) -> None:
+    """A host that is not forced down yet is watched right before it is."""
+    for service in site.nova.services.values():
+        service["updated_at"] = "2026-11-20T03:00:00.000000"
+    late = "2026-11-20T02:00:00.000000"
+    site.nova.services[SOURCE].update(state="down", forced_down=is_forced, updated_at=late)
+
+    if is_forced:
+        with pytest.raises(InvalidInput, match="silence"):
+            site.predict(fenced=True)
+    else:
+        assert site.predict(fenced=True)["changed"] is True
+
+
+def test_host_that_is_up_is_not_called_fenced(site: Drain) -> None:
+    site.nova.boot("web")
+
+    with pytest.raises(InvalidInput, match="fenced=true"):
+        site.predict(fenced=True)
+    assert (site.updates, site.nova.writes) == ([], [])
+
+
+@pytest.mark.parametrize(
+    ("others", "together", "is_refused"),
+    [([], [], True), (["compute-2"], [], False), (["compute-2"], ["compute-3"], True)],
+)
+def test_silence_of_a_host_needs_another_one_that_reports(
+    others: list[str], together: list[str], is_refused: bool
+) -> None:
+    if is_refused:
+        with pytest.raises(InvalidInput):
+            drain.require_witnesses(SOURCE, others, together)
+    else:
+        drain.require_witnesses(SOURCE, others, together)
 
 
 def is_asked(site: Drain) -> bool:

@@ -159,6 +159,15 @@ def test_zone_is_named_unless_its_aggregate_comes_back() -> None:
     assert _predict(BARE, "traits")["availability zone"] == "differs"
 
 
+def test_nothing_is_said_of_a_whole_host_whose_zone_was_not_recorded() -> None:
+    host = d.replace(WHOLE, state=d.replace(THEN, generation=9))
+    record = d.replace(RECORD, aggregates=RECORD.aggregates[:1], zone=None)
+
+    checks, calls = _restore(host, *RESTORABLE, record=record)
+
+    assert (list(checks), calls) == (["host aggregates"], [])
+
+
 def test_host_without_a_node_cannot_be_added_yet() -> None:
     """Nova answers such a request with an error."""
     host = d.replace(BARE, nodes=(), provider=None, state=None)

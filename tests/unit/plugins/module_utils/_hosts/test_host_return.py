@@ -72,6 +72,29 @@ def test_a_service_that_somebody_else_forced_down_stays_so(tmp_path: Path) -> No
     assert build_return(build_service(SOURCE, **fenced), history, REASON) == {"status": "enabled"}
 
 
+@pytest.mark.parametrize(
+    ("before", "change", "now", "body"),
+    [
+        ({}, {"forced_down": True}, {"forced_down": True}, {"forced_down": False}),
+        # Somebody has disabled it since.
+        ({}, {"forced_down": True}, {**DISABLED, "forced_down": True}, {"forced_down": False}),
+        # A journal that was made by hand: the service was so before.
+        ({"forced_down": True}, {"forced_down": True}, {"forced_down": True}, {}),
+        (DISABLED, DISABLED, DISABLED, {}),
+    ],
+)
+def test_each_change_is_taken_back_alone(
+    tmp_path: Path,
+    before: dict[str, t.Any],
+    change: dict[str, t.Any],
+    now: dict[str, t.Any],
+    body: dict[str, t.Any],
+) -> None:
+    history = _record(tmp_path, (before, change))
+
+    assert build_return(build_service(SOURCE, **now), history, REASON) == body
+
+
 def test_service_that_was_disabled_before_the_drain_stays_disabled(tmp_path: Path) -> None:
     before = {**DISABLED, "disabled_reason": "bad RAM"}
     history = _record(tmp_path, (before, {"forced_down": True}))
@@ -124,6 +147,13 @@ SINCE: dict[str, tuple[t.Callable[[MovingNova], t.Any], str | None]] = {
     "somebody disabled the host": (
         lambda nova: nova.services[SOURCE].update(status="disabled", disabled_reason="bad RAM"),
         LEFT,
+    ),
+    "somebody disabled the host, and it was moved on": (
+        lambda nova: (
+            nova.services[SOURCE].update(status="disabled", disabled_reason="bad RAM"),
+            _place(nova, "compute-3"),
+        ),
+        GONE,
     ),
 }
 
@@ -245,6 +275,20 @@ def test_return_is_predicted(site: Return) -> None:
     assert (site.updates, site.nova.writes, result["outcomes"]) == ([], [], [])
 
 
+def test_host_that_a_drain_forced_down_is_expected_to_be_up(site: Return) -> None:
+    """As long as it is forced down, Nova does not show whether it is up."""
+    site.journal.record_service(
+        build_service(SOURCE, status="disabled", disabled_reason=REASON), {"forced_down": True}
+    )
+    site.nova.services[SOURCE].update(forced_down=True, state="down")
+    site.boot("a")
+
+    result = site.predict()
+
+    assert [entry["name"] for entry in result["departures"]] == ["a"]
+    assert (result["service"]["state"], result["outcomes"]) == (None, [])
+
+
 def test_only_the_service_is_returned_if_no_server_is_to_move(site: Return) -> None:
     server = site.boot("a")
     site.move_back = False
@@ -340,16 +384,20 @@ def test_move_that_an_earlier_run_began_is_followed_and_not_asked_again(site: Re
     assert site.nova.host(begun) == site.nova.host(other) == SOURCE
 
 
-@pytest.mark.parametrize("is_away", [True, False])
-def test_server_of_a_drain_that_was_killed_is_not_forgotten(site: Return, is_away: bool) -> None:
-    """Nova has moved it, and the journal does not say so."""
+@pytest.mark.parametrize("is_away", [True, False, None])
+def test_server_of_a_drain_that_was_killed_is_not_forgotten(
+    site: Return, is_away: bool | None
+) -> None:
+    """Nova has moved it, and the journal does not say so; or it was deleted."""
     server = site.nova.boot("web", host="compute-2" if is_away else SOURCE)
+    if is_away is None:
+        site.nova.delete(server)
     site.journal.record_request(Attempt(server, "web", LIVE, SOURCE), DRAIN)
 
     for result in (site.predict(), site.run()):
         left = [(entry["uuid"], entry["outcome"], entry["to"]) for entry in result["outcomes"]]
         assert left == ([(server, LEFT, "compute-2")] if is_away else [])
-    assert ("Not moved back: web" in result["msg"]) is is_away
+    assert ("Not moved back: web" in result["msg"]) is bool(is_away)
     assert site.nova.writes == []
 
 

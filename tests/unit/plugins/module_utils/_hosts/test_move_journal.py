@@ -67,6 +67,21 @@ def test_a_move_that_has_ended_is_a_departure(journal: MoveJournal, tmp_path: Pa
     assert history.list_departures() == [Departure("s1", "web-1", SOURCE, "compute-2")]
 
 
+def test_only_an_end_that_says_where_a_server_is_makes_a_departure(
+    journal: MoveJournal, tmp_path: Path
+) -> None:
+    """A record of an end without its request is that of a journal of which a part is lost."""
+    journal.record_end(AWAY, MOVED, "compute-2", "")
+    assert read(tmp_path).list_departures() == []
+    journal.record_request(AWAY, DRAIN)
+    journal.record_confirmation(AWAY, "migration")
+    assert read(tmp_path).list_attempts(DRAIN) == [AWAY]
+    journal.record_end(AWAY, MOVED, None, "")
+
+    history = read(tmp_path)
+    assert (history.list_attempts(DRAIN), history.list_departures()) == ([], [])
+
+
 def test_a_server_that_came_back_is_no_departure(journal: MoveJournal, tmp_path: Path) -> None:
     journal.record_request(AWAY, DRAIN)
     journal.record_end(AWAY, MOVED, "compute-2", "")

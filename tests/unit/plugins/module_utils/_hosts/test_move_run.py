@@ -13,10 +13,12 @@ from pathlib import Path
 
 import pytest
 
-from ......plugins.module_utils._common.errors import InvalidInput
+from ......plugins.module_utils._common.errors import InvalidInput, JournalError
 from ......plugins.module_utils._common.progress import PROGRESS, Stage
 from ......plugins.module_utils._core.changes.journal import read_journal
+from ......plugins.module_utils._core.clients.nova import NovaReader
 from ......plugins.module_utils._core.models.nova import Service
+from ......plugins.module_utils._core.models.snapshot import Answer
 from ......plugins.module_utils._hosts.drain import DrainOptions, HostDrain, require_fencing
 from ......plugins.module_utils._hosts.draining import (
     FAILED,
@@ -176,8 +178,11 @@ def test_the_journal_is_written_before_the_request(nova: MovingNova, drain: Drai
     assert Path(path).stat().st_mode & 0o777 == 0o600
 
 
-def set_task(nova: MovingNova, server: str, task: str) -> None:
+def set_task(nova: MovingNova, server: str, task: t.Any) -> None:
+    """Let a server have a task; `...` stands for one that Nova does not show."""
     nova.servers[server]["OS-EXT-STS:task_state"] = task
+    if task is ...:
+        del nova.servers[server]["OS-EXT-STS:task_state"]
 
 
 HAPPENINGS: dict[str, tuple[t.Callable[[MovingNova, str], None], str]] = {
@@ -187,6 +192,11 @@ HAPPENINGS: dict[str, tuple[t.Callable[[MovingNova, str], None], str]] = {
     "is being rebuilt": (lambda nova, server: set_task(nova, server, "rebuilding"), LEFT),
     "is suspended": (lambda nova, server: nova.servers[server].update(status="SUSPENDED"), LEFT),
     "is in ERROR": (lambda nova, server: nova.servers[server].update(status="ERROR"), LEFT),
+    "is shown without its task": (lambda nova, server: set_task(nova, server, ...), LEFT),
+    "is on no host": (
+        lambda nova, server: nova.servers[server].update({"OS-EXT-SRV-ATTR:host": None}),
+        GONE,
+    ),
     "is on another host": (
         lambda nova, server: nova.servers[server].update({"OS-EXT-SRV-ATTR:host": "compute-3"}),
         GONE,
@@ -206,6 +216,7 @@ def test_a_server_that_changes_before_the_request(
     nova.on("GET", f"^/servers/{server}$", before=lambda: happens(nova, server))
 
     assert drain.run() == {"web": outcome, "other": MOVED}
+    assert ("compute-3" in drain.reason("web")) == (name == "is on another host")
     assert (server, "confirmResize") not in nova.writes
     assert [uuid for uuid, _action in nova.writes] == [other]
 
@@ -222,6 +233,40 @@ def test_a_server_that_changes_as_the_request_is_sent(
     assert drain.run() == {"web": outcome}
     assert "Nova answered 4" in drain.reason("web")
     assert (server, "confirmResize") not in nova.writes
+
+
+@pytest.mark.parametrize(("retries", "outcome"), [(0, FAILED), (1, MOVED)])
+def test_a_server_that_nova_could_not_move_for_a_moment_is_tried_again(
+    nova: MovingNova, drain: Drain, retries: int, outcome: str
+) -> None:
+    server = nova.boot("web")
+    nova.on(
+        "POST",
+        ACTION,
+        before=lambda: set_task(nova, server, "rebooting"),
+        after=lambda: set_task(nova, server, None),
+    )
+
+    assert drain.run(retries=retries) == {"web": outcome}
+    assert drain.outcome()["attempts"] == 1 + retries
+    ends = [entry["outcome"] for entry in drain.records() if "outcome" in entry]
+    assert ends == [FAILED, "accepted", MOVED][: 1 + 2 * retries]
+
+
+@pytest.mark.parametrize("is_asked_about", ["server", "request"])
+def test_a_server_that_nova_does_not_show_is_not_taken_for_deleted(
+    nova: MovingNova, drain: Drain, is_asked_about: str
+) -> None:
+    server = nova.boot("web")
+    if is_asked_about == "server":
+        nova.refuse(f"/servers/{server}")
+    else:
+        # Its move has failed without an ID of its request.
+        nova.lost_ids = True
+        nova.fails = {"web"}
+
+    assert drain.run(retries=0) == {"web": FAILED}
+    assert len(nova.writes) == (is_asked_about == "request")
 
 
 def test_a_server_that_is_deleted_while_it_moves(nova: MovingNova, drain: Drain) -> None:
@@ -397,6 +442,8 @@ def test_a_confirmation_that_never_arrives_is_left_to_the_next_run(
     server = nova.boot("old", "SHUTOFF")
     nova.on("POST", ACTION, 0, before=lose, body="confirmResize")
     assert drain.run() == {"old": FAILED}
+    # The move, and three attempts to confirm it.
+    assert sum(request.startswith("POST") for request in nova.requests) == 4
 
     nova._hooks.clear()
     assert drain.run() == {"old": MOVED}
@@ -420,6 +467,17 @@ def test_a_move_that_does_not_end_is_not_waited_for_forever(nova: MovingNova, dr
     assert drain.run() == {"web": UNDER_WAY}
     assert "its task moving to end" in drain.reason("web")
     assert drain.now < 700
+
+
+def test_a_move_of_which_nova_says_nothing_is_not_waited_for_forever(
+    nova: MovingNova, drain: Drain
+) -> None:
+    server = nova.boot("web")
+    freeze(nova, server, "running")
+    nova.on("POST", ACTION, after=lambda: nova.refuse(f"/servers/{server}"))
+
+    assert drain.run() == {"web": UNDER_WAY}
+    assert "503" in drain.reason("web") and 600 < drain.now < 700
 
 
 def test_two_drains_at_once_move_each_server_once(
@@ -458,6 +516,44 @@ def test_of_two_requests_at_once_nova_refuses_one(
     assert other.run(server) == {"web": MOVED}
     assert nova.host(server) == "compute-2"
     assert nova.status(server) == status
+
+
+def test_a_run_that_is_stopped_between_two_requests_begins_no_more(
+    nova: MovingNova, drain: Drain
+) -> None:
+    for name in "abc":
+        nova.boot(name)
+    reasons = iter(["", ""])
+
+    outcomes = drain.run(parallel=3, stopped=lambda: next(reasons, "Stopped."))
+
+    assert outcomes == {"a": UNDER_WAY, "b": SKIPPED, "c": SKIPPED}
+    assert len(nova.writes) == 1
+
+
+@pytest.mark.parametrize("event", ["before", "accepted", "confirm"])
+def test_a_journal_that_breaks_ends_the_run(
+    nova: MovingNova, drain: Drain, event: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The last move is not counted as requested, or followed without its record."""
+    for name in "abc":
+        nova.boot(name, "SHUTOFF")
+    append = MoveJournal._append
+
+    def break_at(journal: MoveJournal, records: t.Any) -> None:
+        (record,) = records
+        if event in (record["action"], record["event"], record.get("outcome")):
+            raise JournalError("The disk is full.")
+        append(journal, [record])
+
+    monkeypatch.setattr(MoveJournal, "_append", break_at)
+
+    outcomes = drain.run(parallel=1, retries=5, max_failures=1)
+
+    assert outcomes == {"a": FAILED, "b": SKIPPED, "c": SKIPPED}
+    assert {entry["reason"] for entry in drain.outcomes} == {"The disk is full."}
+    assert drain.outcomes[0]["how"] == ("cold" if event == "confirm" else "stays")
+    assert len(nova.writes) == (event != "before")
 
 
 def test_a_stopped_run_leaves_nova_to_end_its_moves(nova: MovingNova, drain: Drain) -> None:
@@ -692,7 +788,10 @@ def test_nothing_more_is_evacuated_from_a_host_that_is_back(nova: MovingNova, dr
 
 
 def drain_fenced(
-    nova: MovingNova, folder: Path, sleep: t.Callable[[float], None]
+    nova: MovingNova,
+    folder: Path,
+    sleep: t.Callable[[float], None],
+    stopped: t.Callable[[], str] = str,
 ) -> dict[str, t.Any]:
     """Drain the source with the word that it is fenced."""
     session = nova.session()
@@ -700,7 +799,7 @@ def drain_fenced(
     session.placement = session.compute
     journal = MoveJournal(str(folder), session.compute.endpoint, SOURCE)
     options = DrainOptions(SOURCE, "reason", DrainSettings(fenced=True), RunLimits(1, 0, 1, 600))
-    return HostDrain(session, options, sleep).run(journal, MoveHistory([]), str)
+    return HostDrain(session, options, sleep).run(journal, MoveHistory([]), stopped)
 
 
 def force_source_down(nova: MovingNova) -> None:
@@ -759,6 +858,24 @@ def test_silence_that_is_shared_is_no_death(
     assert "power" not in str(refused.value) and nova.writes == []
     with pytest.raises(InvalidInput, match="RabbitMQ"):
         drain_fenced(nova, tmp_path, pytest.fail)
+
+
+def test_silence_is_not_waited_for_by_a_run_that_is_told_to_end(
+    nova: MovingNova, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    force_source_down(nova)
+    slept: list[float] = []
+    lines: list[str] = []
+    monkeypatch.setattr(PROGRESS, "add_line", lines.append)
+
+    def explain_stop() -> str:
+        return "It was told to end." if len(slept) == 2 else ""
+
+    with pytest.raises(InvalidInput, match=r"It was told to end\. Nothing was changed"):
+        drain_fenced(nova, tmp_path, slept.append, explain_stop)
+    assert len(slept) == 2 and nova.writes == []
+    # Somebody waits at the terminal.
+    assert len(lines) == 1 and SOURCE in lines[0]
 
 
 def test_silence_is_not_waited_for_without_end(nova: MovingNova, tmp_path: Path) -> None:
@@ -914,6 +1031,17 @@ def test_a_migration_that_nobody_takes_from_the_queue_is_not_followed_for_ever(
     assert f"migration abort {server} " in drain.reason("web")
     # Its copy has not begun.
     assert drain.outcome()["may_be_on"] == []
+
+
+def test_a_migration_in_a_queue_that_cannot_be_read_is_waited_for(
+    nova: MovingNova, drain: Drain, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    freeze(nova, nova.boot("web"), "queued")
+    silent = Answer("GET /os-migrations", "2.79", 500, "")
+    monkeypatch.setattr(NovaReader, "list_migrations_of_host", lambda *_arguments: silent)
+
+    assert drain.run() == {"web": UNDER_WAY}
+    assert "move_timeout" in drain.reason("web") and drain.now > 600
 
 
 def test_a_migration_without_a_task_is_not_followed_for_ever(

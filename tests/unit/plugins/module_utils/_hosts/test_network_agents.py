@@ -11,10 +11,10 @@ import typing as t
 
 import pytest
 
+from ......plugins.module_utils._common import clock
 from ......plugins.module_utils._common.errors import CloudError
 from ......plugins.module_utils._core.clients.api import Api
 from ......plugins.module_utils._core.clients.other_services import list_cinder_services
-from ......plugins.module_utils._hosts import network_agents
 from ......plugins.module_utils._hosts.network_agents import (
     Agent,
     AgentReader,
@@ -225,7 +225,7 @@ def test_an_agent_is_deleted_once_it_cannot_be_read(answer: tuple[int, t.Any]) -
 def test_an_agent_that_is_still_there_was_not_deleted(
     monkeypatch: pytest.MonkeyPatch, answer: tuple[int, t.Any], sentence: str
 ) -> None:
-    monkeypatch.setattr(network_agents, "_PAUSES", (0, 0))
+    monkeypatch.setattr(clock, "_LAG", 0)
     api, _adapter = _api(
         **{
             "DELETE /v2.0/agents/a-1": answer,

@@ -345,6 +345,7 @@ def test_unanswered_question_makes_absence_inconclusive(site: Site, question: st
     site.answers(question, STRANGER, 500)
 
     assert site.verdicts(STRANGER) == ("undecided", "undecided")
+    assert site.about(_domain(STRANGER))[1].id == "not_proven_left_over"
 
 
 def test_unanswered_listing_of_migrations_makes_absence_inconclusive(site: Site) -> None:

@@ -115,6 +115,18 @@ def test_a_provider_without_a_node_goes_by_its_name(site: Site) -> None:
     assert GroupCheck(RACK, frozenset({"compute-1"})).explain_provider(ghost, snapshot)
 
 
+@pytest.mark.parametrize("is_child", [True, False])
+def test_a_provider_whose_root_is_gone_is_of_no_host(site: Site, is_child: bool) -> None:
+    root = site.provider("gone")
+    child = site.provider("gone_nic", root)
+    del site.providers[root]
+    provider = child if is_child else root
+
+    reason = GroupCheck(RACK, frozenset({"gone"})).explain_provider(provider, site.snapshot())
+
+    assert reason is not None and reason.id == "host_left_groups"
+
+
 def test_a_plan_without_groups_may_change_every_host(site: Site) -> None:
     site.server(site.here, site.here, site.there)
 

@@ -196,6 +196,27 @@ def test_records_of_a_write_are_complete_before_fsync(
     assert kept == [["before", "before"], ["before", "before", "after"]]
 
 
+def test_journal_has_one_file_open(tmp_path: pathlib.Path) -> None:
+    before = len(os.listdir("/proc/self/fd"))
+    journal = _journal(tmp_path / "new")
+    for step in (ONE, TWO):
+        journal.record_before([step])
+
+    assert len(os.listdir("/proc/self/fd")) == before + 1
+
+
+def test_outcome_in_a_file_has_its_step_and_its_reason() -> None:
+    outcome = Outcome(ONE, "failed", Reason("told", "No answer."))
+
+    assert outcome.as_dict() == {
+        **ONE.as_dict(),
+        "outcome": "failed",
+        "reason": "No answer.",
+        "reason_id": "told",
+    }
+    assert [Outcome(ONE, name).changed for name in ("removed", "failed")] == [True, False]
+
+
 def test_folder_that_cannot_be_created_fails_without_leftovers(tmp_path: pathlib.Path) -> None:
     (tmp_path / "occupied").write_text("")
     journal = _journal(tmp_path / "occupied")

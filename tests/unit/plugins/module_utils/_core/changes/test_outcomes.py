@@ -21,6 +21,7 @@ from .......plugins.module_utils._common.errors import (
     Reason,
     UnsoundReading,
 )
+from .......plugins.module_utils._common.progress import Stage
 from .......plugins.module_utils._core.changes.outcomes import conclude_run, run_steps
 from .......plugins.module_utils._core.findings.entries import MAX_RETURNED
 from .......plugins.module_utils._core.plan.limits import explain_abort
@@ -177,12 +178,17 @@ def _run(errors: dict[str, Exception], end_after: int = 99) -> list[Done]:
     return run_steps("abcde", run_step, Done, explain_end)
 
 
-def test_a_step_that_fails_does_not_keep_the_others_from_being_made() -> None:
+def test_a_step_that_fails_does_not_keep_the_others_from_being_made(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    shown: list[int] = []
+    monkeypatch.setattr(Stage, "show_done", lambda _stage, count: shown.append(count))
     done = _run({"b": CloudError("Placement is down."), "d": RuntimeError("a fault")})
 
     assert [outcome.outcome for outcome in done] == ["made", "failed", "made", "failed", "made"]
     assert done[1].reason.id == "cloud_error"
     assert done[3].reason == "An unexpected RuntimeError: a fault"
+    assert shown[-5:] == [1, 2, 3, 4, 5]
 
 
 @pytest.mark.parametrize("error", [UnsoundReading("unsound"), JournalError("no journal")])

@@ -14,8 +14,10 @@ import pytest
 from .......plugins.module_utils._common.errors import (
     AllocationConflict,
     CloudError,
+    JournalError,
     UnsoundReading,
 )
+from .......plugins.module_utils._common.progress import Stage
 from .......plugins.module_utils._core.changes import remediation
 from .......plugins.module_utils._core.changes.remediation import Remediation, list_providers
 from .......plugins.module_utils._core.models.change import Change
@@ -35,7 +37,8 @@ class Run:
     `moved` change after they were proven, those in `unreadable` cannot be looked up, and of those
     in `contradicted` Placement says different things. After `sound_proofs` proofs, a reading has
     the listings in `unsound` instead of its own. The hosts of the consumers in `outside` have left
-    the groups of the plan.
+    the groups of the plan. The write number `raises_at` ends with an error of our own, and the
+    record `broken` cannot be written in the journal.
     """
 
     orphans: int
@@ -47,11 +50,13 @@ class Run:
     error: Exception = d.field(default_factory=lambda: CloudError("Nova answered 500."))
     contradicted: t.Collection[str] = ()
     failing: bool = False
+    raises_at: int | None = None
     writes_until_stop: int | None = None
     check_mode: bool = False
     sound_proofs: int | None = None
     unsound: t.Mapping[str, t.Any] = d.field(default_factory=dict)
     outside: t.Collection[str] = ()
+    broken: str = ""
     proofs: list[int] = d.field(default_factory=list)
     looks: list[int] = d.field(default_factory=list)
     writes: list[int] = d.field(default_factory=list)
@@ -129,6 +134,9 @@ class Run:
         return {consumer: AllocationConflict("It has just changed.") for consumer in found}
 
     def write(self, changes: t.Sequence[Change]) -> list[CloudError | None]:
+        if len(self.writes) == self.raises_at:
+            self.raises_at = None
+            raise KeyError("a fault")
         self.writes.append(len(changes))
         self.ages.append(self.clock - self.proven_at)
         self.clock += self.seconds_of_write
@@ -139,9 +147,14 @@ class Run:
         return [None] * len(changes)
 
     def record_before(self, steps: object) -> None:
-        """Keep nothing."""
+        self.record("before")
 
-    record_after = record_before
+    def record_after(self, outcomes: object) -> None:
+        self.record("after")
+
+    def record(self, event: str) -> None:
+        if event == self.broken:
+            raise JournalError("The disk is full.")
 
 
 @pytest.mark.parametrize(
@@ -219,6 +232,24 @@ def plan_another_document(run: Run, consumer: str) -> None:
     run.edit_step(consumer, edit)
 
 
+def plan_nothing(run: Run, consumer: str) -> None:
+    def edit(step: Step) -> Step:
+        return d.replace(step, change=d.replace(step.change, after=step.change.before))
+
+    run.edit_step(consumer, edit)
+
+
+def plan_creation(run: Run, consumer: str) -> None:
+    """The consumer has nothing, as it had when something was planned for it."""
+
+    def edit(step: Step) -> Step:
+        change = step.change
+        return d.replace(step, change=d.replace(change, before=change.after, after=change.before))
+
+    empty_allocation(run, consumer)
+    run.edit_step(consumer, edit)
+
+
 @pytest.mark.parametrize(
     ("happen", "reason"),
     [
@@ -228,6 +259,8 @@ def plan_another_document(run: Run, consumer: str) -> None:
         (restore_server, "healthy_now"),
         (plan_another_kind, "server_deleted"),
         (plan_another_document, "write_differs"),
+        (plan_nothing, "allocations_already_right"),
+        (plan_creation, "healthy_now"),
     ],
 )
 def test_what_is_not_proven_as_it_was_planned_is_not_written(
@@ -257,15 +290,40 @@ def test_proof_that_is_always_too_old_ends_the_run(monkeypatch: pytest.MonkeyPat
     assert run.writes == []
 
 
-@pytest.mark.parametrize("error", [CloudError("Nova answered 500."), KeyError("Nova answered")])
+@pytest.mark.parametrize(
+    ("error", "reason"),
+    [(CloudError("Nova answered 500."), "cloud_error"), (KeyError("a"), "unexpected_error")],
+)
+@pytest.mark.parametrize("number", [20, 70])
 def test_consumer_that_cannot_be_read_costs_only_its_own_change(
-    error: Exception, monkeypatch: pytest.MonkeyPatch
+    error: Exception, reason: str, number: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    run = Run(64, MANY_SERVICES, error=error)
-    run.unreadable = {run.steps[20].change.consumer}
+    run = Run(80, MANY_SERVICES, error=error)
+    run.unreadable = {run.steps[number].change.consumer}
 
-    assert run.run(monkeypatch) == {"removed": 63, "failed": 1}
-    assert "Nova answered" in str(run.reasons)
+    assert run.run(monkeypatch) == {"removed": 79, "failed": 1}
+    assert [told.id for told in run.reasons] == [reason]
+
+
+def test_fault_of_our_own_costs_the_rest_of_its_batch(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The second batch has 64 changes, of which 8 are written before the fault."""
+    run = Run(136, MANY_SERVICES, raises_at=9)
+
+    assert run.run(monkeypatch, max_failures=99) == {"removed": 80, "failed": 56}
+    assert {told.id for told in run.reasons} == {"unexpected_error"}
+    assert run.writes == [8] * 10
+
+
+def test_progress_counts_changes_as_they_are_made_and_as_they_fail(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    run = Run(17, MANY_SERVICES)
+    run.unreadable = {run.steps[-1].change.consumer}
+    shown: list[int] = []
+    monkeypatch.setattr(Stage, "show_done", lambda _stage, count: shown.append(count))
+
+    assert run.run(monkeypatch) == {"removed": 16, "failed": 1}
+    assert list(dict.fromkeys(shown))[-3:] == [8, 16, 17]
 
 
 def test_too_many_failures_end_the_run_before_the_next_write(
@@ -281,8 +339,11 @@ def test_run_that_is_told_to_end_writes_no_more_of_what_is_proven(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     run = Run(64, MANY_SERVICES, writes_until_stop=2)
+    run.contradicted = {run.steps[40].change.consumer}
 
     assert run.run(monkeypatch) == {"removed": 16, "skipped": 48}
+    # What was not proven keeps its own reason.
+    assert run.reasons[40 - 16] == "Placement contradicts itself."
 
 
 @pytest.mark.parametrize(("check_mode", "proofs"), [(False, [8]), (True, [])])
@@ -326,6 +387,36 @@ def test_cloud_that_is_unsound_at_the_beginning_is_not_changed(
     with pytest.raises(UnsoundReading):
         run.run(monkeypatch)
     assert (run.proofs, run.writes) == ([], [])
+
+
+@pytest.mark.parametrize(
+    ("broken", "failing", "tally", "writes", "reasons"),
+    [
+        ("before", False, {"failed": 16}, [], ["journal_error"] * 16),
+        # What was written is told as it was, and its reason comes first.
+        ("after", False, {"removed": 16}, [8, 8], ["journal_error"] * 16),
+        (
+            "after",
+            True,
+            {"failed": 8, "skipped": 8},
+            [8],
+            ["cloud_error"] * 8 + ["too_many_failures"] * 8,
+        ),
+    ],
+)
+def test_broken_journal_ends_the_run_and_hides_no_write(
+    broken: str,
+    failing: bool,
+    tally: dict[str, int],
+    writes: list[int],
+    reasons: list[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    run = Run(16, broken=broken, failing=failing)
+
+    assert run.run(monkeypatch) == tally
+    assert run.writes == writes
+    assert [reason.id for reason in run.reasons] == reasons
 
 
 def test_only_the_hosts_in_the_groups_of_the_plan_are_changed(

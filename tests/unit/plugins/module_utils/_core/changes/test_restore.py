@@ -486,6 +486,22 @@ def test_change_refused_once_and_made_later_is_restored(
     assert _find(records, ENDPOINT, []) == [REMOVAL]
 
 
+def test_restoration_in_a_file_has_its_write() -> None:
+    inverse = _step(_inverse(REMOVED, _left(REMOVED)))
+    shown = {"finding": inverse.finding, "kind": inverse.kind, "consumer": SERVER, "provider": None}
+
+    for outcome, write, is_change in (("restored", inverse.change, True), ("failed", None, False)):
+        done = Restoration(inverse, outcome, Reason("told", "Why."), write)
+        assert done.as_dict() == {
+            **shown,
+            "outcome": outcome,
+            "reason": "Why.",
+            "reason_id": "told",
+            "write": write and write.as_dict(),
+        }
+        assert done.changed is is_change
+
+
 def test_journal_of_a_restoration_is_readable(tmp_path: pathlib.Path) -> None:
     inverse = _step(_inverse(REMOVED, _left(REMOVED)))
     journal = Journal(str(tmp_path), ENDPOINT)
@@ -720,7 +736,10 @@ class Swap:
     def show(
         self, migrations: list[dict[str, t.Any]], actions: t.Sequence[str] = (), **server: t.Any
     ) -> None:
-        """Let Nova have the server with these migrations, and these actions since the first."""
+        """Let Nova have the server with these migrations, and these actions since the first.
+
+        server: fields of the server, `...` for one that Nova does not show.
+        """
         row = {
             "id": self.server,
             "status": "ACTIVE",
@@ -731,6 +750,7 @@ class Swap:
             "OS-EXT-STS:task_state": None,
             **server,
         }
+        row = {key: value for key, value in row.items() if value is not ...}
         events = [
             {
                 "action": name,
@@ -811,8 +831,10 @@ LATER = {"uuid": uuid(20), "created_at": "2026-11-03T00:00:00.000000", "status":
         ([{}], {"OS-EXT-SRV-ATTR:hypervisor_hostname": THERE}, "other_hosts_in_journal"),
         ([{**LATER, "status": "completed"}, {}], {}, "moved_since"),
         ([{**LATER, "status": "reverted"}, {}], {}, "moved_since"),
+        ([{**LATER, "created_at": None, "status": "completed"}, {}], {}, "moved_since"),
         ([{**LATER, "status": "running"}, {}], {}, "server_changing"),
         ([{}], {"OS-EXT-STS:task_state": "rebuilding"}, "server_changing"),
+        ([{}], {"OS-EXT-STS:task_state": ...}, "server_changing"),
         ([{}], {"status": "VERIFY_RESIZE"}, "server_changing"),
         ([{}], {"actions": ["unshelve"]}, "moved_since"),
     ],
@@ -830,11 +852,73 @@ def test_pair_that_nova_does_not_bear_out_is_left_alone(
     assert (outcome, why.id, swap.placement.held) == ("skipped", said, before)
 
 
-def test_pair_is_restored_after_later_moves_that_failed(site: Site) -> None:
+@pytest.mark.parametrize(
+    ("row", "actions"),
+    [
+        (LATER, ["reboot", "stop"]),
+        # Both were before the failed resize.
+        ({**LATER, "status": "completed", "created_at": "2026-10-01T00:00:00.000000"}, []),
+        ({"created_at": "2026-11-03T00:00:00.000000"}, ["unshelve"]),
+    ],
+)
+def test_pair_is_restored_after_moves_that_failed_or_were_before(
+    site: Site, row: dict[str, t.Any], actions: list[str]
+) -> None:
     swap = Swap(site)
-    swap.show([{**swap.row, **LATER}, swap.row], actions=["reboot", "stop"])
+    moves = [{**swap.row, **row}, swap.row] if "uuid" in row else [{**swap.row, **row}]
+    swap.show(moves, actions=actions)
 
     assert swap.restore()[0] == "restored"
+
+
+@pytest.mark.parametrize(
+    ("path", "reason"),
+    [
+        ("/os-migrations", "migrations_of_server_unread"),
+        ("/servers/{}/os-instance-actions", "moved_since"),
+    ],
+)
+def test_pair_is_left_alone_without_an_answer_about_its_moves(
+    site: Site, path: str, reason: str
+) -> None:
+    swap = Swap(site)
+    site.nova.answers[path.format(swap.server)] = 500
+
+    outcome, why = swap.restore()
+
+    assert (outcome, why.id) == ("skipped", reason)
+
+
+@pytest.mark.parametrize(
+    ("kind", "of_server", "of_migration", "reason"),
+    [
+        ("unreverted_allocation", {THERE: VCPU}, {HERE: VCPU}, ""),
+        ("extra_host", {THERE: VCPU}, {HERE: VCPU}, "migration_not_listed"),
+        ("unreverted_allocation", {}, {HERE: VCPU}, "left_without_allocation"),
+        ("unreverted_allocation", {THERE: VCPU}, {HERE: {"VCPU": 3}}, "migration_would_get_more"),
+    ],
+)
+def test_pair_of_a_journal_that_was_made_by_hand_is_left_alone(
+    site: Site,
+    kind: str,
+    of_server: dict[str, dict[str, int]],
+    of_migration: dict[str, dict[str, int]],
+    reason: str,
+) -> None:
+    swap = Swap(site)
+    had = Allocation(swap.server, 2, "p", "u", None, of_server, 7200)
+    held = Allocation(swap.migration, 1, "p", "u", None, of_migration, 7200)
+    change = build_change(had, build_change(held, resources={}), resources={HERE: VCPU})
+    swap.step = _step(change, kind)
+
+    assert swap.restore()[1].id == reason
+
+
+def test_nothing_is_read_for_an_empty_journal(site: Site) -> None:
+    site.steps = []
+    site.placement.providers = None  # type: ignore[assignment]
+
+    assert site.restored() == []
 
 
 @pytest.mark.parametrize("status", [403, 500])
@@ -905,6 +989,20 @@ def test_live_server_gets_back_only_what_is_its_own(
 
     assert done.outcome == ("skipped" if reason else "restored"), done.reason
     assert done.reason.id == reason
+
+
+def test_shared_disk_is_no_host_of_a_live_server(
+    site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    swap = Swap(site)
+    swap.show([swap.row], **{"OS-EXT-SRV-ATTR:hypervisor_hostname": THERE})
+    held = Allocation(swap.server, 3, "p", "u", None, {THERE: VCPU, HERE: {"DISK_GB": 1}}, 7200)
+    swap.placement.held.clear()
+    site.steps = [_step(build_change(held, resources={}))]
+    assert site.restored(check_mode=True)[0].reason.id == "server_exists"
+
+    monkeypatch.setattr(PlacementReader, "_list_sharing_uuids", lambda _self: {HERE})
+    assert _outcomes(site.restored(check_mode=True)) == ["restored"]
 
 
 @pytest.mark.parametrize(("nova", "outcome"), [("p", "skipped"), ("former", "restored")])

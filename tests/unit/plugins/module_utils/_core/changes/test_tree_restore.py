@@ -38,6 +38,7 @@ from .......plugins.module_utils._core.changes.records import (
     find_deleted_trees,
     find_lost_aggregates,
     find_lost_traits,
+    select_trees,
 )
 from .......plugins.module_utils._core.changes.restore import Restoration
 from .......plugins.module_utils._core.changes.tree_restore import TreeOutcome, TreeRestorer
@@ -137,15 +138,33 @@ def test_plan_record_does_not_hide_the_run_record(order: int) -> None:
 
 
 def test_newest_tree_comes_first() -> None:
-    other = TreeStep(
-        f"name_conflict/{OTHER}",
-        "name_conflict",
-        ProviderRemoval((Provider(OTHER, "compute-8", 1, OTHER, None),)),
-    )
+    records = [*_records(), *_records(OTHER_TREE, {})]
 
-    assert [
-        tree.subject for tree in find_deleted_trees([*_records(), *_records(other, {})], ENDPOINT)
-    ] == [OTHER, ROOT]
+    assert [tree.subject for tree in find_deleted_trees(records, ENDPOINT)] == [OTHER, ROOT]
+
+
+OTHER_TREE = TreeStep(
+    f"orphaned_provider/{OTHER}",
+    "orphaned_provider",
+    ProviderRemoval((Provider(OTHER, "compute-8", 1, OTHER, None),)),
+)
+
+
+@pytest.mark.parametrize("step", [TREE, OTHER_TREE])
+def test_each_tree_is_deleted_and_chosen_alone(step: TreeStep) -> None:
+    after = {"format": 1, "event": "after", "finding": step.finding, "outcome": "removed"}
+    failed = {**after, "outcome": "failed"}
+    records = [*_records(), *_records(OTHER_TREE, {}), after, failed]
+
+    trees = find_deleted_trees(records, ENDPOINT)
+
+    assert {tree.finding: tree.deleted for tree in trees} == {
+        other.finding: other is step for other in (TREE, OTHER_TREE)
+    }
+    name = step.change.providers[-1].name
+    for names in ([name], [step.subject.upper()], [name, step.subject]):
+        assert [tree.step for tree in select_trees(trees, names)] == [step]
+    assert select_trees(iter(trees), []) == trees
 
 
 def test_journal_of_another_cloud_is_refused() -> None:
@@ -426,6 +445,42 @@ def test_refusal_is_passed_on(trees: Trees) -> None:
     )
 
 
+# Deleting a tree
+
+CHILD_OF_NOW = Provider(CHILD, "compute-9_card", 1, ROOT, ROOT)
+
+
+@pytest.mark.parametrize(
+    ("faults", "deletes", "gone", "reason"),
+    [
+        ([], [CHILD, ROOT], [CHILD, ROOT], None),
+        ([None, lambda: 404], [CHILD, ROOT], [CHILD], "deletion_not_shown"),
+        ([lambda: 409], [CHILD], [], "cloud_error"),
+        ([None, lambda: 409], [CHILD, ROOT], [CHILD], "cloud_error"),
+    ],
+)
+def test_tree_is_deleted_children_first_and_read_back(
+    trees: Trees, faults: list[t.Any], deletes: list[str], gone: list[str], reason: str | None
+) -> None:
+    """A fault with 404 stands for an accepted request that the listing does not show."""
+    trees.make(CHILD, "compute-9_card", ROOT)
+    trees.faults = faults
+
+    deleted, refusal = ProviderWriter(trees.placement()).delete_tree([CHILD_OF_NOW, NOW])
+
+    assert trees.deletes == deletes
+    assert [provider.uuid for provider in deleted] == gone
+    assert (refusal.id if refusal else None) == reason
+
+
+def test_tree_that_cannot_be_listed_may_be_deleted(trees: Trees) -> None:
+    trees.listing_status = 500
+
+    with pytest.raises(CloudError):
+        ProviderWriter(trees.placement()).delete_tree([NOW])
+    assert trees.deletes == [ROOT]
+
+
 # A whole tree
 
 
@@ -687,12 +742,43 @@ def test_provider_possibly_never_deleted_is_left_alone(
 
 
 @pytest.mark.parametrize("outcome", ["failed", ""])
-def test_provider_with_a_restarted_generation_was_deleted(
-    trees: Trees, journal: Journal, outcome: str
+@pytest.mark.parametrize(("uuid", "generation"), [(ROOT, 6), (OTHER, 7), (OTHER, 8)])
+def test_provider_with_another_uuid_or_a_restarted_generation_was_deleted(
+    trees: Trees, journal: Journal, uuid: str, generation: int, outcome: str
 ) -> None:
-    trees.providers[ROOT]["generation"] = 6
+    trees.providers.clear()
+    trees.make(uuid, "compute-9")
+    trees.nodes = [(uuid, "compute-9")]
+    trees.providers[uuid]["generation"] = generation
 
     assert _restored(trees, journal, outcome=outcome).outcome == "restored"
+
+
+def test_root_that_is_deleted_before_it_is_read_is_not_complete(
+    trees: Trees, journal: Journal
+) -> None:
+    known = Provider(ROOT, "compute-9", 1, ROOT, None)
+    trees.providers.clear()
+    (tree,) = find_deleted_trees(_records(), ENDPOINT)
+
+    done = TreeRestorer(trees.placement(), trees.nova(), journal).restore_tree(tree, {ROOT: known})
+
+    assert (done.outcome, done.reason.id) == ("skipped", "inventory_missing")
+
+
+@pytest.mark.parametrize(("shown", "partly"), [((), False), (("CUSTOM_A",), True)])
+def test_write_that_placement_accepts_and_does_not_show_has_failed(
+    trees: Trees, journal: Journal, monkeypatch: pytest.MonkeyPatch, shown: t.Any, partly: bool
+) -> None:
+    def take(uuid: str, part: str, _body: object) -> tuple[int, dict[str, t.Any]]:
+        if part == "traits":
+            trees.providers[uuid][part] |= set(shown)
+        return trees._told(uuid, part)
+
+    monkeypatch.setattr(trees, "take", take)
+    done = _restored(trees, journal)
+
+    assert (done.outcome, done.reason.id, done.partly) == ("failed", "write_not_shown", partly)
 
 
 def test_provider_seen_to_be_gone_may_have_any_generation(trees: Trees, journal: Journal) -> None:

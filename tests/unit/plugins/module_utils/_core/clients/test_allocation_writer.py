@@ -13,6 +13,7 @@ import typing as t
 
 import pytest
 
+from .......plugins.module_utils._common import clock as clock_module
 from .......plugins.module_utils._common.errors import AllocationConflict, CloudError, WriteRefused
 from .......plugins.module_utils._core.clients import allocation_writer
 from .......plugins.module_utils._core.clients.allocation_writer import AllocationWriter
@@ -30,12 +31,15 @@ class Clock:
     def __init__(self) -> None:
         self.now = 1000.0
         self.asleep = 0.0
+        self.alarm: t.Callable[[], object] | None = None
 
     def read(self) -> float:
         return self.now + self.asleep
 
     def sleep(self, seconds: float) -> None:
         self.now += seconds
+        if self.alarm and self.now > 1002:
+            self.alarm()
 
 
 @pytest.fixture(name="placement")
@@ -46,8 +50,9 @@ def _placement() -> Placement:
 @pytest.fixture(name="clock", autouse=True)
 def _clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     clock = Clock()
-    monkeypatch.setattr(allocation_writer, "time", clock)
-    monkeypatch.setattr(allocation_writer, "read_monotonic_clock", clock.read)
+    monkeypatch.setattr("time.sleep", clock.sleep)
+    for module in (allocation_writer, clock_module):
+        monkeypatch.setattr(module, "read_monotonic_clock", clock.read)
     return clock
 
 
@@ -458,6 +463,17 @@ def test_write_that_cannot_be_read_back_is_not_counted(placement: Placement) -> 
     (error,) = _write(placement, *changes)
 
     assert f"It is unknown whether {changes[0].consumer} was changed" in str(error)
+
+
+def test_accepted_write_is_waited_for_on_other_nodes_of_the_database(
+    placement: Placement, clock: Clock
+) -> None:
+    changes = _removals(placement, 1)
+    placement.faults = [lambda body: placement.under_way.append(body) or 204]
+    clock.alarm = lambda: placement.take(placement.under_way[0], "1.28")
+
+    assert _write(placement, *changes) == [None]
+    assert len(placement.posts) == 1
 
 
 def test_accepted_write_missing_afterwards_is_not_counted(

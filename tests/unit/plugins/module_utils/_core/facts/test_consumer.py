@@ -17,8 +17,15 @@ import pytest
 
 from .......plugins.module_utils._core.facts.consumer import build_views
 from .......plugins.module_utils._core.facts.index import SnapshotIndex
-from ...situations import Cloud, Situation, ended_migration, evacuated_source, extra_host
-from ...world import World
+from ...situations import (
+    Cloud,
+    Situation,
+    deleted_server,
+    ended_migration,
+    evacuated_source,
+    extra_host,
+)
+from ...world import World, answer
 from ...worlds import worlds
 
 
@@ -138,6 +145,26 @@ def test_only_the_newest_move_locates_the_server() -> None:
     cloud.migration(server, cloud.here, cloud.there, "completed")
 
     assert cloud.found(server).verdict == "orphaned"
+
+
+@pytest.mark.parametrize(
+    ("status", "changes", "reason"),
+    [
+        ("migrating", {}, "server_is_moving"),
+        ("migrating", {"hypervisors": answer("GET hypervisors", 500)}, "hypervisor_listing_unread"),
+        ("error", {}, None),
+    ],
+)
+def test_what_contradicts_that_a_server_is_gone(
+    status: str, changes: dict[str, t.Any], reason: str | None
+) -> None:
+    cloud = Cloud()
+    server = deleted_server(cloud)
+    cloud.migration(server, cloud.here, cloud.there, status)
+    views = build_views(SnapshotIndex(cloud.snapshot(**changes)))
+    (view,) = [view for view in views if view.consumer == server]
+
+    assert (view.contradiction.id if view.contradiction else None) == reason
 
 
 @hypothesis.given(worlds())

@@ -59,9 +59,14 @@ def test_provider_named_after_the_uuid_of_another_is_not_confused_with_it() -> N
 
 
 @pytest.mark.parametrize("name", ["a port", CHILD])
-def test_part_of_a_tree_is_not_deleted(name: str) -> None:
+@pytest.mark.parametrize("is_root_listed", [True, False])
+def test_part_of_a_tree_is_not_deleted(name: str, is_root_listed: bool) -> None:
+    providers = dict(PROVIDERS)
+    if not is_root_listed:
+        del providers[GHOST]
+
     with pytest.raises(InvalidInput, check=has_id("not_a_root")):
-        find_tree(name, PROVIDERS)
+        find_tree(name, providers)
 
 
 @pytest.mark.parametrize(

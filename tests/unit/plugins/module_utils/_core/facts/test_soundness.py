@@ -88,6 +88,10 @@ CLOSED = {
         {"migrations": answer("", 500)},
         "listing_unread",
     ),
+    "a worker does not know the cell of a page": (
+        {"migrations": answer("", 400)},
+        "listing_not_continued",
+    ),
     "a proxy sends the request elsewhere": (
         {"migrations": answer("", 301)},
         "listing_unread",

@@ -843,6 +843,12 @@ def with_a_host_that_is_hidden_from_us(world: World, here: str, there: str) -> s
     return server
 
 
+def with_a_task_that_is_hidden_from_us(world: World, here: str, there: str) -> str:
+    server = failed_to_boot(world, here, there)
+    world.servers[server] = dataclasses.replace(world.servers[server], task_known=False)
+    return server
+
+
 def without_a_host_on_somebody_elses_provider(world: World, here: str, there: str) -> str:
     server = failed_to_boot(world, here, there)
     return world.hold(server, world.provider("fpga-farm"))
@@ -992,6 +998,14 @@ def unshelving_that_waits_behind_a_reset_and_a_later_shelve(
     world.did(server, "resetState")
     world.did(server, "rebuild", NOW, host=elsewhere)
     world.did(server, "shelve", NOW, host=elsewhere)
+    return server
+
+
+def unshelving_that_may_wait_behind_a_reset_that_cannot_be_read(
+    world: World, here: str, there: str
+) -> str:
+    server = unshelving_that_waits_behind_a_reset_and_a_later_shelve(world, here, there)
+    world.answers("actions", server, 503)
     return server
 
 
@@ -1198,6 +1212,7 @@ UNDECIDED = {
     shelved_away_by_a_host_that_never_took_it_up: "last_actions_unfinished",
     shelved_away_in_vain: "last_actions_unfinished",
     unshelving_that_waits_behind_a_reset_and_a_later_shelve: "state_may_have_been_reset",
+    unshelving_that_may_wait_behind_a_reset_that_cannot_be_read: "state_may_have_been_reset",
     unshelving_that_waits_behind_a_later_shelve: "last_actions_unfinished",
     offloaded_elsewhere_with_its_placement_no_longer_listed: "last_host_unknown",
     unshelving_to_a_host_that_is_gone: "last_actions_unfinished",
@@ -1253,6 +1268,7 @@ UNDECIDED = {
     boot_handed_over_with_an_error_to_a_host_that_is_down: "action_may_be_queued",
     rebuild_that_runs_behind_a_lock: "last_actions_unfinished",
     with_a_host_that_is_hidden_from_us: "server_fields_missing",
+    with_a_task_that_is_hidden_from_us: "server_fields_missing",
     without_a_host_on_somebody_elses_provider: "server_unsettled",
     failed_to_boot_without_a_record_of_it: "last_host_unknown",
     failed_to_boot_with_unreadable_actions: "last_actions_unfinished",

@@ -24,7 +24,7 @@ from ...situations import (
     evacuated_source,
     extra_host,
 )
-from ...world import ASKED_AT, NOW, answer
+from ...world import ASKED_AT, NOW, OLD, answer
 
 Change = Callable[[Cloud, str | None], None]
 
@@ -123,6 +123,17 @@ def test_newest_of_all_migrations_counts() -> None:
             ),
             "too_young",
         ),
+        (
+            Action(
+                "delete",
+                "req-1",
+                "user",
+                LONG_AGO,
+                None,
+                (ActionEvent("compute_terminate_instance", LATELY, None, None),),
+            ),
+            "too_young",
+        ),
     ],
 )
 def test_action_counts_until_its_last_event(action: Action, kind: str) -> None:
@@ -185,6 +196,37 @@ def test_only_a_server_that_is_being_built_without_a_host_is_booting(
     cloud.servers[consumer] = d.replace(cloud.servers[consumer], **fields)
 
     assert _judge(cloud, consumer) == kind
+
+
+@pytest.mark.parametrize(
+    ("age", "fields", "kind"),
+    [
+        (OLD, {}, "unhosted_server"),
+        (OLD, {"task_known": False}, "booting"),
+        (OLD, {"task_state": "spawning"}, "booting"),
+        (Policy().stuck_min_age, {}, "unhosted_server"),
+        (Policy().stuck_min_age - 1, {}, "booting"),
+        (None, {}, "booting"),
+    ],
+    ids=str,
+)
+def test_server_without_a_task_boots_no_longer_than_the_age_says(
+    age: int | None, fields: dict[str, t.Any], kind: str
+) -> None:
+    cloud = Cloud()
+    consumer = cloud.hold(cloud.server(None, status="BUILD", **fields), cloud.here, age=age)
+
+    assert _judge(cloud, consumer) == kind
+
+
+def test_brief_listing_of_the_deleted_does_not_say_when() -> None:
+    """The recorded action does, which was long ago."""
+    cloud = Cloud()
+    consumer = deleted_server(cloud)
+    brief = d.replace(cloud.deleted[consumer], status="", updated=None, terminated_at=None)
+    cloud.deleted[consumer] = brief
+
+    assert _judge(cloud, consumer) == "deleted_server"
 
 
 def test_clock_is_that_of_the_last_listing_of_services() -> None:

@@ -134,6 +134,10 @@ FOUND: dict[str, tuple[dict[str, t.Any], str]] = {
         {"power_state": None, "details": make_details()},
         "unusable_node_offered",
     ),
+    "offered in a state that Ironic does not show": (
+        {"provision_state": None, "details": make_details()},
+        "unusable_node_offered",
+    ),
     "free, and reserved": (
         {"details": make_details(reserved=1)},
         "free_node_not_offered",
@@ -181,6 +185,11 @@ HEALTHY: dict[str, dict[str, t.Any]] = {
         "details": make_details(reserved=1),
     },
     "reserved, and allocated meanwhile": {"details": make_details(reserved=0, used=1)},
+    "being cleaned since nobody knows when": {
+        "provision_state": "clean failed",
+        "provisioned_at": None,
+    },
+    "being cleaned, and in use": {"provision_state": "cleaning", "instance": STRANGER},
     "being cleaned since lately": {"provision_state": "cleaning", "provisioned_at": LATELY},
     "in use by something that Nova does not have": {
         "instance": STRANGER,
@@ -190,6 +199,12 @@ HEALTHY: dict[str, dict[str, t.Any]] = {
     "not listed, and not looked up": {"lookup": None, "consumer": STRANGER},
     "gone, and nothing is left": {"lookup": 404, "details": make_details(reserved=1)},
     "gone, and nobody knows what is left": {"lookup": 404},
+    "gone, and offered, but just allocated": {
+        "lookup": 404,
+        "consumer": STRANGER,
+        "age": 60,
+        "details": make_details(),
+    },
     "deployed": {"provision_state": "deploying", "instance": STRANGER},
 }
 
@@ -277,6 +292,17 @@ def test_consumers_that_may_have_left_do_not_hide_one_that_has_the_node(site: Si
     (finding,) = site.find(consumer=STRANGER, others=others, lookup=404)
 
     assert finding.reason.id == "node_gone" and STRANGER in finding.reason
+
+
+def test_all_consumers_that_have_the_node_are_named(site: Site) -> None:
+    other = "00000001-0000-4000-8000-000000000000"
+    site.hold(other, site.node, amounts={CLASS: 1})
+    allocation = Allocation(other, 1, "p", "u", None, {site.node: {CLASS: 1}}, OLD)
+    others = {other: answer(f"GET /allocations/{other}", 200, allocation)}
+    (finding,) = site.find(consumer=STRANGER, others=others)
+
+    assert finding.reason.id == "node_has_other_consumer"
+    assert other in finding.reason and STRANGER in finding.reason
 
 
 def test_reading_that_is_not_sound_proves_nothing(site: Site) -> None:

@@ -156,6 +156,26 @@ def test_the_command_sets_only_the_ratios(site: Site) -> None:
     assert finding.reason.id == "inventory_unlike_neighbors"
 
 
+def test_each_advice_is_given_once(site: Site) -> None:
+    """No option of nova.conf reserves the amount of a class of one's own."""
+    for host in site.hosts:
+        site.details[host] = ProviderDetails({**USUAL, "CUSTOM_X": PLENTY, "CUSTOM_Y": PLENTY})
+    site.vary(2, "CUSTOM_X", reserved=1)
+    site.vary(2, "CUSTOM_Y", reserved=1)
+    (finding,) = site.findings("uneven_capacity")
+
+    assert finding.reason.count("Look at the hardware") == 1
+    assert finding.reason.count("CUSTOM_") == 2
+
+
+def test_hosts_of_an_aggregate_that_nova_does_not_have_are_left_out(site: Site) -> None:
+    names = ("absent", *site.aggregates[0].hosts)
+    site.aggregates = [d.replace(site.aggregates[0], hosts=names)]
+    host = site.vary(2, "VCPU", allocation_ratio=16.0)
+
+    assert [finding.subject for finding in site.findings("uneven_capacity")] == [host]
+
+
 def test_small_aggregates_do_not_hide_a_larger_one(site: Site) -> None:
     site.aggregates.append(Aggregate("pair-uuid", "pair", None, ("compute-1", "compute-2")))
     host = site.vary(2, "VCPU", allocation_ratio=16.0)
@@ -219,6 +239,11 @@ def test_hosts_that_all_differ_elsewhere_explain_nothing(site: Site) -> None:
     assert [finding.subject for finding in site.findings("uneven_capacity")] == [odd]
 
 
+def _leave_one_without_inventory(site: Site) -> dict[str, t.Any]:
+    site.details[site.here] = ProviderDetails({})
+    return {}
+
+
 def _leave_one_unread(site: Site) -> dict[str, t.Any]:
     del site.details[site.here]
     return {}
@@ -245,6 +270,7 @@ def _be_unsound(site: Site) -> dict[str, t.Any]:
         _leave_two_neighbors,
         _be_usual_elsewhere,
         _leave_one_unread,
+        _leave_one_without_inventory,
         _name_hosts,
         _name_no_kind,
         _be_unsound,

@@ -400,6 +400,7 @@ def test_node_with_its_own_provider_has_no_conflict(site: Site) -> None:
         ("error", LONG_AGO, None),
         ("confirmed", LONG_AGO, None),
         ("finished", None, None),
+        ("migrating", None, None),
     ],
 )
 def test_stuck_migration_is_reported(
@@ -541,9 +542,20 @@ def test_migrations_that_are_right_do_not_hide_a_later_one(
 
 def test_evacuations_that_are_right_do_not_hide_a_later_one(site: Site) -> None:
     busy = site.server(site.here, site.here, task_state="rebuilding")
-    lookups = {busy: answer("GET /servers", 200, site.servers[busy])}
+    hidden = site.server(site.here, site.here, task_known=False)
+    lookups = {
+        busy: answer("GET /servers", 200, site.servers[busy]),
+        hidden: answer("GET /servers", 200, site.servers[hidden]),
+        "gone": answer("GET /servers", 404),
+    }
     lookups[site.guest] = answer("GET /servers", 200, site.servers[site.guest])
-    for server, status in (("unknown", "done"), (busy, "accepted"), (site.guest, "done")):
+    for server, status in (
+        ("unknown", "done"),
+        ("gone", "done"),
+        (busy, "accepted"),
+        (hidden, "accepted"),
+        (site.guest, "done"),
+    ):
         move = site.migration(server, site.here, site.there, status, type="evacuation")
     found = site.findings("unfinished_evacuation", surroundings=Surroundings(evacuated=lookups))
 

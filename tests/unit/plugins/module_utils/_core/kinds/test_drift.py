@@ -15,6 +15,9 @@ from collections.abc import Callable
 
 import pytest
 
+from .......plugins.module_utils._core.facts.consumer import build_views
+from .......plugins.module_utils._core.facts.index import SnapshotIndex
+from .......plugins.module_utils._core.kinds import leaked_child as leaked_child_of
 from .......plugins.module_utils._core.models.resource_request import PortGroup, ServerPort
 from .......plugins.module_utils._core.models.snapshot import NOT_ASKED
 from .......plugins.module_utils._core.models.verdict import Finding
@@ -333,6 +336,22 @@ def test_live_migration_takes_the_guest_of_a_late_resize_failure_along(
     assert finding and (finding.kind, bool(finding.change)) == ("wrong_amount", writes)
 
 
+@pytest.mark.parametrize(
+    ("dest", "writes"), [("compute-1-former", False), (None, True), ("compute-2", True)]
+)
+def test_host_that_is_not_listed_may_be_that_of_a_late_resize_failure(
+    dest: str | None, writes: bool
+) -> None:
+    """It may have another name now. A resize that found no host has reached none."""
+    cloud = Cloud()
+    server = too_much(cloud)
+    move = cloud.migration(server, cloud.here, cloud.there, "error", type="resize")
+    cloud.migrations[move] = d.replace(cloud.migrations[move], dest_compute=dest)
+    finding = cloud.finding(server)
+
+    assert finding and (finding.kind, bool(finding.change)) == ("wrong_amount", writes)
+
+
 def test_later_moves_do_not_hide_a_late_resize_failure() -> None:
     cloud = Cloud()
     server = too_much(cloud)
@@ -585,6 +604,15 @@ def test_situation_without_drift_has_no_finding(situation: Situation) -> None:
     cloud = Cloud()
 
     assert cloud.finding(situation(cloud)) is None
+
+
+def test_wrong_amounts_of_the_host_itself_are_no_leaked_child() -> None:
+    cloud = Cloud()
+    server = too_much(cloud)
+    views = build_views(SnapshotIndex(cloud.snapshot()))
+    (view,) = [view for view in views if view.consumer == server]
+
+    assert leaked_child_of.prove(view, NO_MINIMUM_AGE) is None
 
 
 def test_finding_has_its_requests_as_evidence() -> None:

@@ -182,6 +182,24 @@ def amount_too_large_for_one(cloud: Cloud) -> None:
     cloud.stock[cloud.new] = {"VCPU": BIG, "MEMORY_MB": small, "DISK_GB": BIG}
 
 
+def amount_too_small_for_one(cloud: Cloud) -> None:
+    cloud.stock[cloud.new] = {**cloud.stock[cloud.new], "MEMORY_MB": d.replace(BIG, min_unit=1024)}
+
+
+def amount_between_two_steps(cloud: Cloud) -> None:
+    cloud.stock[cloud.new] = {**cloud.stock[cloud.new], "MEMORY_MB": d.replace(BIG, step_size=100)}
+
+
+def neighbour_with_a_class_that_the_host_lacks(cloud: Cloud) -> None:
+    cloud.hold(cloud.second, cloud.old, amounts={**CLAIM, "CUSTOM_GOLD": 1})
+
+
+def tree_without_this_allocation(cloud: Cloud) -> None:
+    whole = cloud.allocations_of_tree(cloud.old)
+    del whole[cloud.first]
+    cloud.allocations_of_tree = lambda _root: whole  # type: ignore[method-assign]
+
+
 def guest_may_be_on_a_host_that_is_gone(cloud: Cloud) -> None:
     gone = cloud.provider("compute-8")
     move = cloud.migration(cloud.first, cloud.new, gone, "error", type="live-migration")
@@ -245,6 +263,10 @@ ATTACKS: dict[Attack, str] = {
     room_for_one_only: "new_provider_lacks_room",
     full_of_others: "new_provider_lacks_room",
     amount_too_large_for_one: "new_provider_refuses_amount",
+    amount_too_small_for_one: "new_provider_refuses_amount",
+    amount_between_two_steps: "new_provider_refuses_amount",
+    neighbour_with_a_class_that_the_host_lacks: "new_provider_lacks_room",
+    tree_without_this_allocation: "allocation_on_other_hosts_only",
     guest_may_be_on_a_host_that_is_gone: "move_may_have_ended",
     guest_may_be_on_a_host_that_is_gone_behind_a_resize: "move_may_have_ended",
     guest_may_be_on_a_host_that_is_gone_with_the_node_of_another: "move_may_have_ended",
@@ -417,6 +439,9 @@ def test_name_conflict_says_what_to_do_and_changes_nothing() -> None:
         (stranger_on_the_former_provider, "former_provider_has_other_consumers"),
         (service_not_up, "compute_service_not_up"),
         (without_trait, "without_nova_trait"),
+        (sharing_provider, "on_other_providers_too"),
+        (neighbour_on_a_child, "former_provider_has_children"),
+        (tree_without_this_allocation, "not_listed_by_provider"),
         (second_service_of_the_host, "several_compute_services"),
         (guest_may_be_on_a_host_that_is_gone, "move_to_gone_host_failed"),
         (guest_may_be_on_a_host_that_is_gone_behind_a_resize, "move_to_gone_host_failed"),

@@ -203,9 +203,13 @@ def test_hosts_with_several_nodes_rule_out_novas_command(site: Site) -> None:
     )
 
 
-def test_without_the_aggregates_of_the_provider_there_is_no_command(site: Site) -> None:
+@pytest.mark.parametrize("is_asked", [True, False])
+def test_without_the_aggregates_of_the_provider_there_is_no_command(
+    site: Site, is_asked: bool
+) -> None:
     site.members = (site.one, site.two, site.three)
-    (finding,) = site.findings("aggregate_mismatch", site.groups(provider_aggregates={}))
+    unread = dict.fromkeys(site.nodes, answer("GET", 503)) if is_asked else {}
+    (finding,) = site.findings("aggregate_mismatch", site.groups(provider_aggregates=unread))
 
     assert finding.commands == ()
     assert finding.reason.endswith("leave out 1 of the hosts: detect again after them.")
@@ -217,8 +221,9 @@ def test_without_the_aggregates_of_the_provider_there_is_no_command(site: Site) 
         {"members": {RACK: answer("GET", 500)}},
         {"members": {}},
         {"aggregates": ()},
+        {"members": {RACK: _uuids("00000002-0000-4000-8000-000000000000")}},
     ],
-    ids=["not answered", "not read", "aggregate deleted"],
+    ids=["not answered", "not read", "aggregate deleted", "another host is missing"],
 )
 def test_what_the_second_reading_does_not_show_is_no_finding(
     site: Site, again: dict[str, t.Any]

@@ -32,7 +32,14 @@ from ...world import answer
 
 RESTS_ON = {
     deleted_server: ("server", "migrations", "deleted_listing"),
-    deleted_migration: ("server", "migrations", "deleted_listing", "marker", "host_migrations"),
+    deleted_migration: (
+        "server",
+        "migrations",
+        "deleted_listing",
+        "actions",
+        "marker",
+        "host_migrations",
+    ),
     unknown_consumer: ("server", "migrations", "deleted_listing", "actions", "marker"),
     evacuated_source: ("server", "migrations"),
     extra_host: ("server", "migrations"),
@@ -75,6 +82,10 @@ def test_missing_answer_proves_nothing(situation: Situation, question: str, stat
     [
         ((answer("GET /servers?uuid=…", 200, ()),), "unknown_to_nova"),
         ((answer("GET /servers?uuid=…", 503),), "cells_not_searched"),
+        (
+            (answer("GET /servers?uuid=…", 200, ()), answer("GET /servers?uuid=…", 503)),
+            "cells_not_searched",
+        ),
         ((answer("GET /servers?uuid=…", 200, ("another",)),), "other_servers_answered"),
     ],
 )
@@ -269,6 +280,26 @@ def test_migration_that_ends_during_its_lookup_has_not_ended_yet() -> None:
     )
 
 
+def test_server_whose_allocation_cannot_be_read_may_need_that_of_its_migration() -> None:
+    cloud = Cloud()
+    migration = ended_migration(cloud)
+    server = cloud.migrations[migration].server
+    evidence = cloud.snapshot().evidence
+    unread = d.replace(evidence[server], allocation=answer("GET /allocations", 503))
+    finding = cloud.found(migration, evidence={**evidence, server: unread})
+
+    assert (finding.verdict, finding.reason.id) == ("undecided", "server_has_less_than_migration")
+
+
+def test_migration_on_a_provider_that_is_not_listed_is_kept() -> None:
+    cloud = Cloud()
+    migration = ended_migration(cloud)
+    cloud.hold(migration, "ffffffff-0000-4000-8000-000000000000")
+    finding = cloud.found(migration)
+
+    assert (finding.verdict, finding.reason.id) == ("undecided", "server_has_less_than_migration")
+
+
 def test_deleted_migration_is_proven_by_the_listing_of_its_host() -> None:
     cloud = Cloud()
     migration = deleted_migration(cloud)
@@ -338,6 +369,34 @@ def test_host_that_is_gone_does_not_hide_a_server_that_may_need_the_migration() 
 
     assert (finding.kind, finding.verdict) == ("deleted_migration", "undecided")
     assert finding.reason.id == "moved_server_without_allocation" and lacking in finding.reason
+
+
+def test_deleted_migration_may_be_needed_on_a_host_that_came_back_with_another_node() -> None:
+    cloud = Cloud()
+    migration = deleted_migration(cloud)
+    node = cloud.nodes.pop(cloud.here)
+    cloud.were_novas.add(cloud.here)
+    new = cloud.provider("compute-1-new")
+    cloud.nodes[new] = d.replace(node, uuid=new)
+    finding = cloud.found(migration)
+
+    assert (finding.verdict, finding.reason.id) == ("undecided", "renamed_host_may_need_it")
+
+
+def test_deleted_migration_needs_the_allocations_of_its_host() -> None:
+    cloud = Cloud()
+    finding = cloud.found(deleted_migration(cloud), host_allocations={})
+
+    assert (finding.verdict, finding.reason.id) == ("undecided", "host_allocations_unread")
+
+
+@pytest.mark.parametrize("beside", [True, False])
+def test_consumer_on_a_provider_that_is_not_listed_is_not_proven(beside: bool) -> None:
+    cloud = Cloud()
+    held = (cloud.here, "ffffffff-0000-4000-8000-000000000000")[1 - beside :]
+    consumer = cloud.stranger(*held)
+
+    assert cloud.found(consumer).reason.id == "of_other_nova"
 
 
 def test_deleted_migration_has_the_answers_about_its_host_as_evidence() -> None:

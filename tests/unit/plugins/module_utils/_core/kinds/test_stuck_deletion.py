@@ -112,6 +112,18 @@ STUCK: dict[str, tuple[dict[str, t.Any], str]] = {
         {**FAILED, "deletion": NEWEST, "locked": True},
         "deletion_cause_to_mend",
     ),
+    "half-way, on a host that is down": (
+        {"vm_state": "deleted", "status": "DELETED", "service": {"state": "down"}},
+        "deletion_on_down_host",
+    ),
+    "began nobody knows when, of which Nova shows no action": (
+        {**DELETING, "deletion": Deletion(None, is_newest=True)},
+        "deletion_to_begin_again",
+    ),
+    "began nobody knows when, of which the action has no time": (
+        {**DELETING, "deletion": Deletion(d.replace(make_action(), start_time=None), True)},
+        "deletion_to_begin_again",
+    ),
     "began long ago although it was changed lately": (
         {**DELETING, "updated": LATELY, "deletion": Deletion(make_action("Success"), True)},
         "deletion_to_begin_again",
@@ -127,6 +139,24 @@ def test_deletion_that_does_not_end_is_found_with_its_next_step(site: Site, case
     assert (finding.verdict, finding.subject, finding.change) == ("drifted", site.guest, None)
     assert finding.reason.id == reason
     assert site.guest in finding.reason
+
+
+@pytest.mark.parametrize(
+    ("fields", "deletes_again"),
+    [
+        (DELETING, False),
+        ({"vm_state": "deleted", "status": "DELETED"}, False),
+        ({"task_state": "soft-deleting"}, True),
+        ({**FAILED, "deletion": NEWEST}, True),
+    ],
+    ids=str,
+)
+def test_only_a_deletion_that_nova_compute_resumes_needs_no_second_one(
+    site: Site, fields: dict[str, t.Any], deletes_again: bool
+) -> None:
+    (finding,) = site.find(**fields, service={"state": "down"})
+
+    assert finding.reason.count("openstack server delete") == 1 + deletes_again
 
 
 NOT_STUCK: dict[str, dict[str, t.Any]] = {

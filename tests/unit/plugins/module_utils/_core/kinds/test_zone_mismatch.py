@@ -60,6 +60,13 @@ def test_zones_are_named_in_their_order(site: Site) -> None:
     assert "zone a by aggregate second (8), zone b by aggregate first (7)" in finding.reason
 
 
+def test_aggregates_without_a_zone_are_in_none(site: Site) -> None:
+    aggregates = (*TWO_ZONES, d.replace(TWO_ZONES[0], uuid="e", zone=None, name="zoneless"))
+    (finding,) = site.findings(aggregates=aggregates)
+
+    assert "in 2 availability zones" in finding.reason and "zoneless" not in finding.reason
+
+
 def test_hosts_that_are_right_or_unknown_do_not_hide_a_later_one(site: Site) -> None:
     aggregates = [
         Aggregate(RACK, "first", "a", ("absent", "compute-1", "compute-2"), id=7),

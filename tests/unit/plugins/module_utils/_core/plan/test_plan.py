@@ -480,7 +480,17 @@ def test_incomplete_plan_is_refused(told: t.Any, missing: str) -> None:
 
 @pytest.mark.parametrize("side", ["before", "after"])
 @pytest.mark.parametrize(
-    "share", [None, 7, {}, {"resources": None}, {"resources": "VCPU"}, {"resources": {}}], ids=repr
+    "share",
+    [
+        None,
+        7,
+        {},
+        {"resources": None},
+        {"resources": "VCPU"},
+        {"resources": {}},
+        {"resources": {"VCPU": 1}, "generation": 5},
+    ],
+    ids=repr,
 )
 def test_invalid_allocation_is_refused(told: t.Any, side: str, share: t.Any) -> None:
     told["changes"][0][side]["allocations"] = {ELSEWHERE: share}
@@ -1102,6 +1112,21 @@ def test_every_edit_of_a_plan_is_refused(told: t.Any, edit: t.Callable[[t.Any], 
         Plan.parse(told)
 
 
+def test_compact_plan_of_an_earlier_version_is_refused(told: t.Any) -> None:
+    with pytest.raises(InvalidInput, match="plan again"):
+        Plan.parse(sign({**told, "compact": 1}))
+
+
+def test_plan_with_a_kind_that_may_not_be_changed_is_refused(told: t.Any) -> None:
+    plan = parse_signed(told)
+    kinds = {step.kind for step in plan.all_steps}
+
+    plan.check_kinds(kinds)
+    for left_out in kinds:
+        with pytest.raises(InvalidInput, match=left_out):
+            plan.check_kinds(kinds - {left_out})
+
+
 def test_plan_without_a_digest_is_refused(told: t.Any) -> None:
     del told["digest"]
 
@@ -1130,3 +1155,54 @@ def test_findings_about_more_than_is_named_now_are_refused(
         return
     with pytest.raises(InvalidInput, match=f"not only about the {option}"):
         check_scope(findings, {option: named})
+
+
+GROUPS = {
+    "aggregates": ["0a1b2c3d-0000-4000-8000-00000000000a"],
+    "aggregate_names": ["rack-7"],
+    "aggregate_numbers": ["7"],
+    "availability_zones": ["az1"],
+    "cells": ["0a1b2c3d-0000-4000-8000-00000000000c"],
+}
+
+
+@pytest.mark.parametrize(
+    ("option", "named", "is_refused"),
+    [
+        ("aggregates", ["rack-7"], False),
+        ("aggregates", ["7"], False),
+        ("aggregates", ["0A1B2C3D000040008000 00000000000a".replace(" ", "")], False),
+        ("aggregates", ["rack-8"], True),
+        ("aggregates", ["rack-7", "rack-8"], False),
+        ("availability_zones", ["az1"], False),
+        ("availability_zones", ["az2"], True),
+        ("cells", ["0a1b2c3d-0000-4000-8000-00000000000c"], False),
+        ("cells", ["rack-7"], True),
+        ("projects", ["theirs"], False),
+        ("projects", ["0a1b2c3d00004000800000000000000e"], False),
+        ("projects", ["ours"], True),
+    ],
+)
+def test_group_and_project_may_be_named_in_each_way(
+    findings: t.Any, option: str, named: list[str], is_refused: bool
+) -> None:
+    findings["scope"]["groups"] = {**GROUPS, "hosts": []}
+    findings["scope"]["projects"] = ["0a1b2c3d-0000-4000-8000-00000000000e"]
+    findings["scope"]["project_names"] = ["theirs"]
+    if not is_refused:
+        check_scope(findings, {option: named})
+        return
+    with pytest.raises(InvalidInput, match=f"not only about the {option}"):
+        check_scope(findings, {option: named})
+
+
+@pytest.mark.parametrize("groups", [None, {}, ...])
+def test_findings_without_groups_are_about_none(findings: t.Any, groups: t.Any) -> None:
+    """Files of version 1.0 have no key for them."""
+    findings["scope"]["groups"] = groups
+    if groups is ...:
+        del findings["scope"]["groups"]
+
+    assert Plan.from_findings(findings, ALL_KINDS).groups == HostGroups()
+    with pytest.raises(InvalidInput, match="not only about the cells"):
+        check_scope(findings, {"cells": ["a"]})

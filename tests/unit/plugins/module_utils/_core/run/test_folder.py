@@ -300,14 +300,48 @@ def test_a_run_that_goes_on_does_not_replace_what_it_goes_on_from(
     assert (tmp_path / FILE).read_text() == TORN[name]
 
 
-@pytest.mark.parametrize(("finished_at", "is_refused"), [("t1", False), ("t2", True)])
+@pytest.mark.parametrize(
+    ("detected", "findings", "is_in_run", "is_refused"),
+    [
+        ({"finished_at": "t1"}, {"finished_at": "t1"}, True, False),
+        ({"finished_at": "t1"}, {"finished_at": "t2"}, True, True),
+        ({"finished_at": "t1"}, {}, True, True),
+        # Without a time, it is a detection of an earlier version.
+        ({}, {"finished_at": "t2"}, True, False),
+        ({"finished_at": "t1"}, {"finished_at": "t2"}, False, False),
+        # What these findings are is said by whoever reads them.
+        ({"finished_at": "t1"}, ["t2"], True, False),
+    ],
+)
 def test_a_run_goes_on_only_with_the_findings_of_its_detection(
-    tmp_path: Path, finished_at: str, is_refused: bool
+    tmp_path: Path, detected: dict[str, str], findings: t.Any, is_in_run: bool, is_refused: bool
 ) -> None:
-    _do(_run(tmp_path, "1"), DETECTED, {**SUMMARY, "finished_at": "t1"})
+    _do(_run(tmp_path, "1"), DETECTED, {**SUMMARY, **detected})
     run = _run(tmp_path, detects=False, continues=True)
-    params = {"run": run, "findings": "findings.json"}
+    params = {"run": run if is_in_run else None, "findings": "findings.json"}
     expected = pytest.raises(InvalidInput) if is_refused else contextlib.nullcontext()
 
     with expected:
-        require_detection(types.SimpleNamespace(params=params), {"finished_at": finished_at})
+        require_detection(types.SimpleNamespace(params=params), findings)
+
+
+def test_a_stage_keeps_everything_that_it_notes(tmp_path: Path) -> None:
+    run = _run(tmp_path)
+    _do(run, DETECTED, SUMMARY)
+    module = types.SimpleNamespace(params={"run": run})
+
+    note(module, PLANNED, plan="/p")
+    note(module, PLANNED, packed="text")
+
+    assert _state(tmp_path)[PLANNED] == {"plan": "/p", "packed": "text"}
+    assert _state(tmp_path)[DETECTED]["dest"] == "/f"
+
+
+@pytest.mark.parametrize("earlier", [None, {}, {"id": "1"}, {DETECTED: {"dest": "/f"}}])
+@pytest.mark.parametrize("continues", [True, False])
+def test_a_run_begins_with_the_detection_that_it_goes_on_from(
+    tmp_path: Path, earlier: dict[str, t.Any] | None, continues: bool
+) -> None:
+    state = start_state(_run(tmp_path, continues=continues), earlier)
+
+    assert state.get(DETECTED) == ((earlier or {}).get(DETECTED) if continues else None)

@@ -150,6 +150,18 @@ def test_files_that_are_too_long_are_left_out_as_a_whole(monkeypatch: pytest.Mon
     assert pack_files({"journal": ["0" * 1000]}) == ""
 
 
+def test_the_longest_pack_may_have_as_many_characters_as_are_written(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(pack_module, "MAX_LENGTH", len(ONE))
+    assert unpack_files([pack_files({"journal": RECORDS})]) == [{"journal": RECORDS}]
+
+    monkeypatch.setattr(pack_module, "MAX_LENGTH", len(ONE) - 1)
+    assert pack_files({"journal": RECORDS}) == ""
+    with pytest.raises(InvalidInput, match="edited or cut short"):
+        unpack_files([ONE])
+
+
 def hand_on(value: t.Any) -> t.Any:
     """Return the value as the next job gets it, from the reader of the installed ansible-core."""
 
