@@ -179,6 +179,13 @@ class FindingsDocument(t.TypedDict):
     held: list[str]
 
 
+class _AboutDocument(t.TypedDict):
+    """What a reading was about, where that is checked in every part."""
+
+    cloud: Cloud
+    scope: Scope
+
+
 def iterate_entries(findings: FindingsDocument) -> Iterator[Entry]:
     """Yield every entry of `findings.json`."""
     for key in ENTRY_LISTS:
@@ -240,8 +247,7 @@ def _check_document(what: DocumentName, document: t.Any) -> None:
             raise ValueError(f"{dotted_key} is missing")
     if what == "findings":
         convert_from_json(FindingsDocument, document)
-        convert_from_json(Cloud, document["cloud"])
-        convert_from_json(Scope, document["scope"])
+        convert_from_json(_AboutDocument, document)
 
 
 def _has_key(document: Unchecked, dotted_key: str) -> bool:

@@ -15,9 +15,10 @@ import dataclasses as d
 import functools
 import types
 import typing as t
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 _T = t.TypeVar("_T")
+_Converter = Callable[[t.Any], t.Any]
 
 Json: t.TypeAlias = dict[str, t.Any]
 """A JSON object: that of a dataclass, or one whose keys the code beside it writes."""
@@ -55,44 +56,51 @@ def convert_from_json(kind: type[_T], value: t.Any) -> _T:
     fields are checked, the object itself is returned.
     Raises ValueError, which names the first field that is missing or has another type.
     """
-    return t.cast("_T", _convert(kind, value))
+    return t.cast("_T", _get_converter(t.cast("t.Any", kind))(value))
 
 
-def _convert(kind: t.Any, value: t.Any) -> t.Any:
-    if kind is t.Any:
-        return value
+@functools.cache
+def _get_converter(kind: t.Any) -> _Converter:
+    """Return what makes a value of a type of its JSON. It is kept, as a file has many of a type."""
     base = t.get_origin(kind) or kind
     arguments = t.get_args(kind)
+    if kind is t.Any:
+        return lambda value: value
     if base in (types.UnionType, t.Union):
-        if value is None and types.NoneType in arguments:
-            return None
-        return _convert(arguments[0], value)
-    if t.is_typeddict(base):
-        _convert_fields(value, _list_fields(base, arguments))
-        return value
-    if d.is_dataclass(base):
-        make: t.Any = base
-        return make(**_convert_fields(value, _list_fields(make, arguments)))
-    return _convert_plain(base, arguments, value)
-
-
-def _convert_plain(base: t.Any, arguments: tuple[t.Any, ...], value: t.Any) -> t.Any:
-    """Return JSON as a collection, or as a type that JSON has, too."""
-    if base in (Mapping, dict):
-        rows = _require(dict, value).items()
-        if arguments[1] is t.Any:
-            return value
-        return _convert_parts((key, arguments[1], part) for key, part in rows)
+        convert = _get_converter(arguments[0])
+        return lambda value: None if value is None else convert(value)
+    if d.is_dataclass(base) or t.is_typeddict(base):
+        return functools.partial(_convert_object, base, arguments)
+    if base in (Mapping, dict) and arguments[1] is not t.Any:
+        return functools.partial(_convert_mapping, _get_converter(arguments[1]))
     if base in (tuple, frozenset, list):
-        numbered = enumerate(_require(list, value), 1)
-        parts = _convert_parts((str(number), arguments[0], part) for number, part in numbered)
-        return base(parts.values())
-    if base is float and isinstance(value, int):
-        return float(value)
-    return _require(base, value)
+        return functools.partial(_convert_list, base, _get_converter(arguments[0]))
+    return functools.partial(_require, base)
+
+
+def _convert_object(base: t.Any, arguments: tuple[t.Any, ...], value: t.Any) -> t.Any:
+    converters, required = _list_fields(base, arguments)
+    _require(dict, value)
+    for key in required:
+        if key not in value:
+            raise _MissingFieldError(key)
+    there = [key for key in converters if key in value]
+    fields = _convert_parts((key, converters[key], value[key]) for key in there)
+    return value if t.is_typeddict(base) else base(**fields)
+
+
+def _convert_mapping(convert: _Converter, value: t.Any) -> Json:
+    return _convert_parts((key, convert, part) for key, part in _require(dict, value).items())
+
+
+def _convert_list(base: t.Any, convert: _Converter, value: t.Any) -> t.Any:
+    numbered = enumerate(_require(list, value), 1)
+    return base(_convert_parts((number, convert, part) for number, part in numbered).values())
 
 
 def _require(kind: type, value: t.Any) -> t.Any:
+    if kind is float and isinstance(value, int):
+        return float(value)
     # To Python True is a number, too.
     if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
         raise _WrongValueError()
@@ -113,28 +121,23 @@ class _MissingFieldError(_WrongValueError):
         return f"{'.'.join(self.args)} is missing"
 
 
-def _convert_parts(parts: Iterable[tuple[str, t.Any, t.Any]]) -> Json:
-    """Return the parts of a value, each given by its key, its type and its JSON, by their keys."""
-    converted = {}
-    for key, kind, value in parts:
-        try:
-            converted[key] = _convert(kind, value)
-        except _WrongValueError as error:
-            raise type(error)(key, *error.args) from None
+def _convert_parts(parts: Iterable[tuple[t.Any, _Converter, t.Any]]) -> dict[t.Any, t.Any]:
+    """Return the parts of a value by their keys; each is given with what converts it."""
+    converted: dict[t.Any, t.Any] = {}
+    key = None
+    try:
+        for key, convert, part in parts:
+            converted[key] = convert(part)
+    except _WrongValueError as error:
+        raise type(error)(str(key), *error.args) from None
     return converted
 
 
-def _convert_fields(value: t.Any, fields: Mapping[str, tuple[t.Any, bool]]) -> Json:
-    _require(dict, value)
-    for key, (_kind, required) in fields.items():
-        if required and key not in value:
-            raise _MissingFieldError(key)
-    return _convert_parts((key, fields[key][0], value[key]) for key in fields if key in value)
-
-
 @functools.cache
-def _list_fields(base: t.Any, arguments: tuple[t.Any, ...]) -> dict[str, tuple[t.Any, bool]]:
-    """Return the type of each field of a class, and whether an object must have it."""
+def _list_fields(
+    base: t.Any, arguments: tuple[t.Any, ...]
+) -> tuple[dict[str, _Converter], list[str]]:
+    """Return what converts each field of a class, and the fields that an object must have."""
     # Only a generic dataclass, such as Answer, has parameters.
     bindings = dict(zip(getattr(base, "__parameters__", ()), arguments, strict=False))
     optional = set()
@@ -142,14 +145,15 @@ def _list_fields(base: t.Any, arguments: tuple[t.Any, ...]) -> dict[str, tuple[t
         for field in d.fields(base):
             if field.default is not d.MISSING or field.default_factory is not d.MISSING:
                 optional.add(field.name)
-    fields = {}
+    converters = {}
     for name, hint in t.get_type_hints(base, include_extras=True).items():
-        kind = t.get_args(hint)[0] if t.get_origin(hint) is t.NotRequired else hint
-        if t.get_origin(kind) is t.ClassVar:
-            continue
-        is_required = kind is hint and name not in optional
-        fields[name] = (_resolve_type_variables(kind, bindings), is_required)
-    return fields
+        kind = hint
+        if t.get_origin(hint) is t.NotRequired:
+            optional.add(name)
+            kind = t.get_args(hint)[0]
+        if t.get_origin(kind) is not t.ClassVar:
+            converters[name] = _get_converter(_resolve_type_variables(kind, bindings))
+    return converters, [name for name in converters if name not in optional]
 
 
 def _resolve_type_variables(hint: t.Any, bindings: Mapping[t.Any, t.Any]) -> t.Any:

@@ -67,8 +67,8 @@ def test_entry_that_lacks_a_key_is_named(name: str, key: str) -> None:
     [
         ({"findings": {}}, "findings has another type"),
         ({"protected": [1]}, "protected.1 has another type"),
-        ({"scope": {"hosts": [1]}}, "hosts.1 has another type"),
-        ({"cloud": {}}, "placement_endpoint is missing"),
+        ({"scope": {"hosts": [1]}}, "scope.hosts.1 has another type"),
+        ({"cloud": {}}, "cloud.placement_endpoint is missing"),
         ({"known": {"deleted_server/x": None}}, "known.deleted_server/x has another type"),
     ],
 )
