@@ -97,9 +97,9 @@ class Stranded(t.TypedDict):
 class Coverage(t.TypedDict):
     """How much was read, and whether that is enough to change anything."""
 
-    # Whether there are hosts that were not judged, because their cell does not answer.
-    partial: bool
-    # Their names, sorted. Files of version 1.0 do not have them.
+    # Whether there are hosts that were not judged, because their cell does not answer, and their
+    # names, sorted. Files of version 1.0 do not have these two.
+    partial: t.NotRequired[bool]
     unjudged_hosts: t.NotRequired[list[str]]
     # What the figures are about, such as "the whole cloud". Files of older versions do not have it.
     scope: t.NotRequired[str]

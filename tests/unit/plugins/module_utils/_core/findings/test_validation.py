@@ -6,6 +6,8 @@
 
 from __future__ import annotations
 
+import json
+import pathlib
 import re
 import typing as t
 
@@ -13,6 +15,7 @@ import pytest
 
 from .......plugins.module_utils._common.errors import InvalidInput
 from .......plugins.module_utils._core.findings.entries import ENTRY_LISTS, validate_document
+from .......plugins.module_utils._core.findings.sightings import parse_history
 from .......plugins.module_utils._core.models.snapshot import encode
 from .......plugins.module_utils._core.options.policy import Policy
 from .......plugins.module_utils._core.plan.plan import Plan
@@ -83,6 +86,16 @@ def test_missing_part_is_named(key: str) -> None:
 
     with pytest.raises(InvalidInput, match=rf"\({key} is missing"):
         validate_document("findings", broken, "file.json")
+
+
+def test_findings_of_version_1_0_are_only_the_state_of_a_run() -> None:
+    path = pathlib.Path(__file__).parents[5] / "fixtures" / "porting" / "findings-1.0.0.json"
+    findings = json.loads(path.read_text(encoding="utf-8"))
+
+    with pytest.raises(InvalidInput, match=r"\(summary\.coverage\.failed_checks is missing\)"):
+        validate_document("findings", findings, "file.json")
+    history = parse_history(findings, "file.json")
+    assert len(history.first_seen) == sum(len(findings[key]) for key in ENTRY_LISTS)
 
 
 def test_other_version_is_named() -> None:
