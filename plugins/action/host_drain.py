@@ -11,7 +11,7 @@ from ansible import context
 from ansible.module_utils.parsing.convert_bool import boolean
 
 from ..plugin_utils._stage.progress import ProgressActionModule
-from ..plugin_utils._terminal.screen import measure_terminal, print_lines
+from ..plugin_utils._terminal.lines import measure_terminal, print_lines
 
 
 class ActionModule(ProgressActionModule):

@@ -13,7 +13,7 @@ from ansible.module_utils.parsing.convert_bool import boolean
 from ..modules.orphan_plan import REQUIRED_ONE_OF, build_argument_spec, work
 from ..plugin_utils._stage.action import FileActionModule, is_plan_of_findings
 from ..plugin_utils._stage.controller import is_on_controller, run_module_function
-from ..plugin_utils._terminal.screen import measure_terminal, print_lines
+from ..plugin_utils._terminal.lines import measure_terminal, print_lines
 
 
 class ActionModule(FileActionModule):
@@ -63,7 +63,7 @@ class ActionModule(FileActionModule):
 
     def _name_diff(self, result: dict[str, t.Any]) -> None:
         """Add names to what `--diff` shows, where the findings of the plan are known."""
-        from ..plugin_utils._report.diff_names import name_diff
+        from ..plugin_utils._terminal.changes import name_diff
 
         findings = self._find_findings(self._read_document("plan", result["plan"]))
         if findings:

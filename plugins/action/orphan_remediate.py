@@ -24,7 +24,7 @@ class ActionModule(ProgressActionModule):
         result = super().run(tmp, task_vars)
         if result.get("diff"):
             # Not above: the main process of Ansible reads this file too.
-            from ..plugin_utils._report.diff_names import add_names
+            from ..plugin_utils._terminal.changes import add_names
 
             add_names(self, result)
         args = self._task.args

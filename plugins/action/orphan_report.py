@@ -17,15 +17,15 @@ from ..module_utils._core.findings.summary import RunResult, list_failures, summ
 from ..module_utils._core.run import folder
 from ..modules import orphan_report
 from ..plugin_utils._hosts import hosts
-from ..plugin_utils._report.diff_names import find_findings_in
 from ..plugin_utils._report.log_correlation import extract_records
 from ..plugin_utils._report.notification import Notice
-from ..plugin_utils._report.report import Report
+from ..plugin_utils._report.proposed_commands import format_commands, format_journals, format_undo
+from ..plugin_utils._report.view import Report
 from ..plugin_utils._stage.action import is_plan_of_findings, read_argument_spec
 from ..plugin_utils._terminal import changes, clouds, lines, terminal
-from ..plugin_utils._terminal.next_command import format_commands, format_journals, format_undo
+from ..plugin_utils._terminal.changes import find_findings
+from ..plugin_utils._terminal.lines import is_verbose, measure_terminal, print_lines
 from ..plugin_utils._terminal.run_report import RunReportActionModule
-from ..plugin_utils._terminal.screen import is_verbose, measure_terminal, print_lines
 
 # What can be shown, and the plan, which is only written to files.
 SHOWN: tuple[DocumentName, ...] = ("findings", "remediation", "hosts", "guests", "summary")
@@ -177,7 +177,7 @@ class ActionModule(RunReportActionModule):
         if documents["remediation"]:
             names = documents["findings"]
             if names is None:
-                names = find_findings_in(self, os.path.dirname(options["remediation"]))
+                names = find_findings(self, os.path.dirname(options["remediation"]))
             drawn += changes.format_remediation(
                 documents["remediation"], options["journal"], width, names
             )

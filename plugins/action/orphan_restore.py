@@ -25,7 +25,7 @@ class ActionModule(ProgressActionModule):
             self._show_journal()
         result = super().run(tmp, task_vars)
         if result.get("diff"):
-            from ..plugin_utils._report.diff_names import add_names
+            from ..plugin_utils._terminal.changes import add_names
 
             add_names(self, result)
         return result
@@ -36,9 +36,8 @@ class ActionModule(ProgressActionModule):
         from ..module_utils._common.errors import InvalidInput
         from ..module_utils._core.changes import records as recorded
         from ..module_utils._core.changes import restore
-        from ..plugin_utils._report.diff_names import find_findings
-        from ..plugin_utils._terminal.changes import format_journal
-        from ..plugin_utils._terminal.screen import measure_terminal, print_lines
+        from ..plugin_utils._terminal.changes import find_findings, format_journal
+        from ..plugin_utils._terminal.lines import measure_terminal, print_lines
 
         args = self._task.args
         given = args.get("journal")

@@ -25,11 +25,9 @@ from ..module_utils._hypervisors.hypervisor_cleanup import HYPERVISOR_CLEANUP
 from ..modules import validate_variables
 from ..plugin_utils._stage.action import read_argument_spec
 from ..plugin_utils._stage.controller import is_on_controller
-from ..plugin_utils._variables.checks import Run, explain_emptied, is_omitted
-from ..plugin_utils._variables.command_line import find_lost_texts
-from ..plugin_utils._variables.mentions import find_mentioned, is_import, list_tags
-from ..plugin_utils._variables.roles import find_faults, format_faults
-from ..plugin_utils._variables.unknown import IGNORED, Variables
+from ..plugin_utils._variables.checks import Run, explain_emptied, is_omitted, read_fenced
+from ..plugin_utils._variables.roles import IGNORED, Variables, format_faults
+from ..plugin_utils._variables.texts import find_lost_texts, find_mentioned, is_import, list_tags
 
 ROLES = {role.name: role for role in (ORPHAN_CLEANUP, HOST_DECOMMISSION, HYPERVISOR_CLEANUP)}
 
@@ -82,11 +80,14 @@ class ActionModule(ActionBase):
 
         given = context.CLIARGS.get("extra_vars") or ()
         faults += [*find_lost_texts(given, _read_text, ROLES), *self._find_lost_keywords()]
-        faults += find_faults(
-            Variables(role, ROLES, run, variables, extra, values, find_used, self._read_texts)
-        )
+        faults += Variables(
+            role, ROLES, run, variables, extra, values, find_used, self._read_texts
+        ).find_faults()
         if faults:
             return {"failed": True, "msg": format_faults(faults)}
+        if role is HOST_DECOMMISSION:
+            fenced = read_fenced(values.get("host_decommission_fenced"))
+            return {"changed": False, "fenced": fenced}
         if role is not ORPHAN_CLEANUP or options["extra_only"]:
             return {"changed": False}
         return {"changed": False, "run": self._begin_run(options["entry_point"], variables)}

@@ -19,9 +19,9 @@ description:
 author:
   - osops.placement contributors (@osops)
 extends_documentation_fragment:
-  - osops.placement._connection
-  - osops.placement._policy
-  - osops.placement._retirement
+  - osops.placement._options.connection
+  - osops.placement._options.policy
+  - osops.placement._options.retirement
   - osops.placement._attributes
   - osops.placement._attributes.read_only
   - osops.placement._attributes.action_group

@@ -37,8 +37,8 @@ description:
 author:
   - osops.placement contributors (@osops)
 extends_documentation_fragment:
-  - osops.placement._connection
-  - osops.placement._progress
+  - osops.placement._options.connection
+  - osops.placement._options.progress
   - osops.placement._attributes
   - osops.placement._attributes.action_group
 attributes:
@@ -604,7 +604,7 @@ def _read_history(
         raise InvalidInput(
             f"The journals have nothing about {options.host}, and without the journal of its drain "
             "nobody knows which servers to move back: nothing was changed. Set journal "
-            "(host_decommission_moves_journal) to that of the drain."
+            "(host_decommission_journal) to that of the drain."
         )
     return history
 

@@ -18,7 +18,7 @@ description:
 author:
   - osops.placement contributors (@osops)
 extends_documentation_fragment:
-  - osops.placement._hypervisor
+  - osops.placement._options.hypervisor
   - osops.placement._attributes
   - osops.placement._attributes.read_only
 options:

@@ -16,7 +16,7 @@ description:
 author:
   - osops.placement contributors (@osops)
 extends_documentation_fragment:
-  - osops.placement._connection
+  - osops.placement._options.connection
   - osops.placement._attributes
   - osops.placement._attributes.read_only
   - osops.placement._attributes.action_group
@@ -134,7 +134,7 @@ from ..module_utils._common.errors import CloudError
 from ..module_utils._common.uuids import require_uuid
 from ..module_utils._core.clients.argspec import run
 from ..module_utils._core.clients.nova import NovaReader
-from ..module_utils._core.facts.soundness import has_every_cell_answered
+from ..module_utils._core.facts.services import has_every_cell_answered
 from ..module_utils._core.models.nova import Migration
 from ..module_utils._core.models.snapshot import Answer
 from ..module_utils._core.options.connection import ConnectionOptions

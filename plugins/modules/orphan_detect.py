@@ -19,12 +19,12 @@ description:
 author:
   - osops.placement contributors (@osops)
 extends_documentation_fragment:
-  - osops.placement._connection
-  - osops.placement._progress
-  - osops.placement._policy
-  - osops.placement._guests
-  - osops.placement._scope
-  - osops.placement._run
+  - osops.placement._options.connection
+  - osops.placement._options.progress
+  - osops.placement._options.policy
+  - osops.placement._options.guests
+  - osops.placement._options.scope
+  - osops.placement._options.run
   - osops.placement._attributes
   - osops.placement._attributes.read_only
   - osops.placement._attributes.action_group
@@ -1249,7 +1249,7 @@ from ..module_utils._core.clients.argspec import run
 from ..module_utils._core.clients.session import Session, get_sdk_version
 from ..module_utils._core.expected.amounts import count_amounts
 from ..module_utils._core.facts.index import SnapshotIndex
-from ..module_utils._core.facts.microversions import list_unmet_requirements
+from ..module_utils._core.facts.soundness import list_unmet_requirements
 from ..module_utils._core.findings.document import build_document
 from ..module_utils._core.findings.entries import ENTRY_LISTS, MAX_RETURNED
 from ..module_utils._core.findings.memory import build_memory, describe_source, explain_full_reading

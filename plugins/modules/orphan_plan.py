@@ -23,8 +23,8 @@ description:
 author:
   - osops.placement contributors (@osops)
 extends_documentation_fragment:
-  - osops.placement._limits
-  - osops.placement._run
+  - osops.placement._options.limits
+  - osops.placement._options.run
   - osops.placement._attributes
 attributes:
   check_mode:

@@ -25,13 +25,13 @@ description:
 author:
   - osops.placement contributors (@osops)
 extends_documentation_fragment:
-  - osops.placement._connection
-  - osops.placement._progress
-  - osops.placement._policy
-  - osops.placement._guests
-  - osops.placement._limits
-  - osops.placement._failures
-  - osops.placement._run
+  - osops.placement._options.connection
+  - osops.placement._options.progress
+  - osops.placement._options.policy
+  - osops.placement._options.guests
+  - osops.placement._options.limits
+  - osops.placement._options.failures
+  - osops.placement._options.run
   - osops.placement._attributes
   - osops.placement._attributes.action_group
 attributes:

@@ -18,7 +18,7 @@ description:
 author:
   - osops.placement contributors (@osops)
 extends_documentation_fragment:
-  - osops.placement._connection
+  - osops.placement._options.connection
   - osops.placement._attributes
   - osops.placement._attributes.read_only
   - osops.placement._attributes.action_group

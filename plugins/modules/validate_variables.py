@@ -80,6 +80,14 @@ EXAMPLES = r"""
 """
 
 RETURN = r"""
+fenced:
+  description: The hosts that V(host_decommission_fenced) names, or whether all hosts of the run are
+    fenced.
+  returned: when O(role=host_decommission)
+  type: raw
+  sample:
+    - compute-17
+  version_added: 3.0.0
 run:
   description: A new run, which each stage of the role takes as its option C(run). The C(host) is
     empty if the play has one inventory host only.

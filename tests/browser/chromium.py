@@ -18,7 +18,7 @@ from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.support.wait import WebDriverWait
 
 from ...plugins.plugin_utils._report.html_page import render
-from ...plugins.plugin_utils._report.report import Report
+from ...plugins.plugin_utils._report.view import Report
 
 _FLAGS = (
     "--headless",

@@ -17,7 +17,7 @@ import tempfile
 import typing as t
 from pathlib import Path
 
-from ...plugins.plugin_utils._report.report import Report
+from ...plugins.plugin_utils._report.view import Report
 from . import reports
 from .chromium import Chromium
 from .png import compress

@@ -17,7 +17,7 @@ import typing as t
 import uuid
 from pathlib import Path
 
-from ...plugins.plugin_utils._report.report import Report
+from ...plugins.plugin_utils._report.view import Report
 
 _FIXTURES = Path(__file__).parents[1] / "fixtures" / "report"
 _UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")

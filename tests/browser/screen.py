@@ -21,7 +21,7 @@ import sys
 import termios
 from pathlib import Path
 
-from ...plugins.plugin_utils._report.report import Report
+from ...plugins.plugin_utils._report.view import Report
 
 ROOT = Path(__file__).parents[2]
 

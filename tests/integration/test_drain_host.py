@@ -140,7 +140,7 @@ def test_a_host_is_drained_and_returned_by_the_playbook(drained: Drained) -> Non
     (exported,) = re.findall(r"\tRUN: (.*)", done.output)
     artifact = json.loads(exported)["host_decommission_drained"]
     assert "web-1" not in exported and artifact[0]["packed"]
-    drained.done(**back, moves_journal=artifact)
+    drained.done(**back, journal=artifact)
 
     assert drained.find_host(server) == drained.host and drained.state == "enabled"
 

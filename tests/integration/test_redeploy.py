@@ -21,6 +21,7 @@ from .world import API, CELL1, CLAIM, World
 pytestmark = pytest.mark.long
 
 OWN_CLOUD = True
+MOVING = ["aggregates", "traits", "allocations"]
 RATIO = 3.5
 
 
@@ -275,7 +276,7 @@ def test_changed_uuid_is_recognised_and_its_allocations_move_when_chosen(
     redeploy: Redeployment, world: World, placement: Placement, changed: Changed
 ) -> None:
     before = world.picture()
-    conflict = redeploy.refused(changed.host, host_decommission_rewrite_allocations=True)
+    conflict = redeploy.refused(changed.host, host_decommission_restore=MOVING)
     assert world.picture() == before
     assert "missing provider" in conflict.told
     assert f"openstack resource provider set --name {changed.host}-former {changed.old}" in (
@@ -285,12 +286,12 @@ def test_changed_uuid_is_recognised_and_its_allocations_move_when_chosen(
     changed.rename()
     before = world.picture()
     named = redeploy.refused(changed.host)
-    foretold = redeploy.done(changed.host, "--check", host_decommission_rewrite_allocations=True)
+    foretold = redeploy.done(changed.host, "--check", host_decommission_restore=MOVING)
     assert world.picture() == before
-    assert "set host_decommission_rewrite_allocations to true" in named.told
+    assert "add allocations to host_decommission_restore" in named.told
     assert foretold.changed == 1
-    done = redeploy.done(changed.host, host_decommission_rewrite_allocations=True)
-    again = redeploy.done(changed.host, host_decommission_rewrite_allocations=True)
+    done = redeploy.done(changed.host, host_decommission_restore=MOVING)
+    again = redeploy.done(changed.host, host_decommission_restore=MOVING)
 
     for server in changed.servers:
         assert placement.held(server) == {changed.new: CLAIM}
@@ -311,7 +312,7 @@ def test_changed_uuid_beside_another_region_is_left_alone(
 ) -> None:
     changed.rename()
     before = world.picture()
-    redeploy(changed.host, host_decommission_rewrite_allocations=True)
+    redeploy(changed.host, host_decommission_restore=MOVING)
 
     assert world.picture() == before
 
@@ -324,7 +325,7 @@ def test_stranger_on_the_former_provider_keeps_everything(
     stranger = str(uuid.uuid4())
     world.hold(stranger, {changed.old: CLAIM})
     before = world.picture()
-    redeploy(changed.host, host_decommission_rewrite_allocations=True)
+    redeploy(changed.host, host_decommission_restore=MOVING)
     kept = world.picture()
     world.hold(stranger, {})
 

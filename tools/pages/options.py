@@ -37,17 +37,17 @@ from ...plugins.module_utils._hypervisors.on_host.options import HypervisorOptio
 
 ROOT = pathlib.Path(__file__).parents[2]
 FRAGMENTS: dict[str, type[Options]] = {
-    "_connection": ConnectionOptions,
-    "_failures": FailureOptions,
-    "_guests": GuestOptions,
-    "_hypervisor": HypervisorOptions,
-    "_leftovers": LeftoverOptions,
-    "_limits": LimitOptions,
-    "_policy": PolicyOptions,
-    "_progress": ProgressFileOptions,
-    "_retirement": RetirementOptions,
-    "_run": StageOptions,
-    "_scope": ScopeOptions,
+    "Connection": ConnectionOptions,
+    "Failures": FailureOptions,
+    "Guests": GuestOptions,
+    "Hypervisor": HypervisorOptions,
+    "Leftovers": LeftoverOptions,
+    "Limits": LimitOptions,
+    "Policy": PolicyOptions,
+    "Progress": ProgressFileOptions,
+    "Retirement": RetirementOptions,
+    "Run": StageOptions,
+    "Scope": ScopeOptions,
 }
 NOTE = "# Written by `make pages`."
 PATTERN = ROOT / "extensions/patterns/orphan_cleanup/playbooks/find_orphans.meta.yml"
@@ -57,6 +57,7 @@ NOT_OF_PATTERN = ("orphan_cleanup_hosts", "orphan_cleanup_plan", "orphan_cleanup
 _SINCE = re.compile(r"Since (\d+\.\d+\.\d+)\.")
 _NAMED = re.compile(r"\bO\((\w+)([=)])")
 _MARKUP = re.compile(r"\b[A-Z]\(([^()]*)\)")
+_FRAGMENT = re.compile(r"^(class (\w+):\n(?:.*\n)*?options:\n)(?:  .*\n|\n)*", re.MULTILINE)
 _ENTRY_POINT = re.compile(r"  (\w+):")
 
 
@@ -168,10 +169,8 @@ def _format_item(item: str, indent: int, width: int) -> str:
 
 def write_options() -> dict[pathlib.Path, str]:
     """Return the contents of all files that derive from the options."""
-    files = {}
-    for name, options in FRAGMENTS.items():
-        path = ROOT / "plugins" / "doc_fragments" / f"{name}.py"
-        files[path] = _renew_fragment(path.read_text(encoding="utf-8"), options)
+    path = ROOT / "plugins" / "doc_fragments" / "_options.py"
+    files = {path: _FRAGMENT.sub(_renew_fragment, path.read_text(encoding="utf-8"))}
     for role in ROLES.values():
         folder = ROOT / "roles" / role.name
         path = folder / "meta" / "argument_specs.yml"
@@ -188,11 +187,10 @@ def _list_defaults(role: Role) -> dict[str, t.Any]:
     return {name: spec["default"] for name, spec in specs.items() if "default" in spec}
 
 
-def _renew_fragment(text: str, options: type[Options]) -> str:
-    """Return a fragment with its options; what follows them stays."""
-    before, _options, after = text.partition("\noptions:\n")
-    after = re.sub(r"\A(?:  .*\n|\n)*", "", after)
-    return f"{before}\noptions:\n{_format_options(describe_options(options), 2, 100)}{after}"
+def _renew_fragment(found: re.Match[str]) -> str:
+    """Return the beginning of a fragment, up to the end of its options."""
+    options = describe_options(FRAGMENTS[found[2]])
+    return f"{found[1]}{_format_options(options, 2, 100)}"
 
 
 def _renew_specs(text: str, role: Role) -> str:

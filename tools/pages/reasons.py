@@ -91,7 +91,7 @@ def _describe_place(reason: DefinedReason) -> str:
     room = reason.path.parts[2]
     if room == "kinds":
         return f"[`{reason.path.stem}`](kinds.md#{reason.path.stem})"
-    if reason.path.stem in ("soundness", "agreement", "microversions"):
+    if reason.path.stem in ("soundness", "agreement"):
         return "[soundness](safety.md#soundness-checks)"
     return _PLACES.get(room, _PLACES.get(reason.path.parts[1], ""))
 

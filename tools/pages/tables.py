@@ -18,9 +18,8 @@ import types
 import typing as t
 
 from ...plugins.module_utils._core.facts import agreement, soundness
-from ...plugins.module_utils._core.facts.microversions import REQUIREMENTS
 from ...plugins.module_utils._core.facts.protections import PROTECTIONS
-from ...plugins.module_utils._core.facts.soundness import format_version
+from ...plugins.module_utils._core.facts.soundness import REQUIREMENTS, format_version
 from ...plugins.module_utils._core.kinds.registry import CHECKS, PROOFS
 from ...plugins.module_utils._core.models.kind import OPT_IN, REMEDIATE, REPORT, Kind
 from ...plugins.module_utils._core.models.kinds import CONDITION_KINDS, DRIFT_KINDS, ORPHAN_KINDS

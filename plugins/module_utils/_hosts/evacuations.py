@@ -18,8 +18,7 @@ from .._common.errors import CloudError
 from .._common.parallel import map_parallel
 from .._common.text import make_printable, summarize_names
 from .._core.clients.nova import NovaReader
-from .._core.facts.services import get_listed_services, require_answer
-from .._core.facts.soundness import list_down_cell_hosts
+from .._core.facts.services import get_listed_services, list_down_cell_hosts, require_answer
 from .._core.models.nova import Migration, Server
 from .._core.models.snapshot import Answer
 

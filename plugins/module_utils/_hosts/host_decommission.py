@@ -274,7 +274,7 @@ class ReturnOptions(Options):
     Since 2.0.0.
     """
 
-    moves_journal = Raw("")
+    journal = Raw("")
     """
     The path of one journal of moves. By default, all journals of the host in
     V(host_decommission_output_dir) count.
@@ -282,12 +282,14 @@ class ReturnOptions(Options):
     If that folder is lost, the artifact C(host_decommission_drained) of the drain, or the text
     C(packed) in it.
 
-    Since 2.0.0.
+    Since 3.0.0.
     """
 
 
 class RedeployOptions(Options):
-    restore = List(["aggregates", "traits"], choices=["aggregates", "traits", "ratios"])
+    restore = List(
+        ["aggregates", "traits"], choices=["aggregates", "traits", "ratios", "allocations"]
+    )
     """
     What is restored of the record of the decommissioning. Everything else is only named. An empty
     list only verifies.
@@ -299,17 +301,10 @@ class RedeployOptions(Options):
     (C(initial_cpu_allocation_ratio) and the like), because otherwise nova-compute overwrites them.
     The API does not show which of the two applies.
 
-    Since 2.0.0.
-    """
-
-    rewrite_allocations = Bool(False)
-    """
-    Whether to move allocations of live servers from the former provider of the host to its present
-    one. The findings have the kind V(former_provider). Once the former provider is empty, its tree
-    is deleted.
-
-    Nothing is moved unless every server with an allocation on the former provider is proven to be
-    on this host.
+    V(allocations) are those of live servers on the former provider of the host, which are moved to
+    its present one. The findings have the kind V(former_provider). Once the former provider is
+    empty, its tree is deleted. Nothing is moved unless every server with an allocation on the
+    former provider is proven to be on this host.
 
     Since 2.0.0.
     """

@@ -15,8 +15,7 @@ from .._common.errors import InvalidInput, describe_form_error
 from .._common.parallel import map_parallel
 from .._core.clients.nova import NovaReader
 from .._core.clients.session import Session
-from .._core.facts.index import SnapshotIndex
-from .._core.facts.listings_index import ListingsIndex
+from .._core.facts.index import ListingsIndex, SnapshotIndex
 from .._core.facts.trees import require_compute_nodes
 from .._core.findings.document import describe_answer
 from .._core.findings.entries import FORMAT

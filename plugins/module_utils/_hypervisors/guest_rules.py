@@ -25,8 +25,7 @@ from .._core.facts.deletion import (
     is_deleted,
     is_unknown_to_nova,
 )
-from .._core.facts.index import SnapshotIndex
-from .._core.facts.listings_index import ListingsIndex
+from .._core.facts.index import ListingsIndex, SnapshotIndex
 from .._core.facts.protections import PROTECTIONS, explain_recent_event
 from .._core.facts.server import find_deletion
 from .._core.models.nova import SUCCESSFUL_MIGRATION_STATUSES, Hypervisor, Migration, Server

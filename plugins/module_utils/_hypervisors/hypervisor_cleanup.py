@@ -15,7 +15,6 @@ from .._common.options import (
     Options,
     Path,
     Role,
-    Seconds,
     Text,
 )
 from .._core.options.connection import ConnectionOptions
@@ -143,12 +142,7 @@ class HypervisorCleanupOptions(
 
     retries = Int(40)
     """
-    How often the log is read after a restart before the task fails.
-    """
-
-    delay = Seconds(15)
-    """
-    The number of seconds between two readings of the log after a restart.
+    How often the log is read after a restart, every 15 seconds, before the task fails.
     """
 
     output_dir = Path("hypervisor-cleanup")

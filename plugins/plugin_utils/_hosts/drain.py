@@ -29,8 +29,21 @@ from ...module_utils._hosts.draining import (
 )
 from .._report.phrases import MAX_NAME
 from .._report.proposed_commands import Context, build_command, format_fields
-from .._terminal.lines import ERROR, OK, WARNING, Line, get_prose_width, wrap_item, wrap_text
-from .._terminal.table import SHORT_UUID, Column, Row, format_explained_table, format_table
+from .._terminal.lines import (
+    ERROR,
+    OK,
+    SHORT_UUID,
+    WARNING,
+    Column,
+    Line,
+    Row,
+    format_explained_table,
+    format_table,
+    get_prose_width,
+    paint,
+    wrap_item,
+    wrap_text,
+)
 from .._variables.play_hosts import get_started_name
 
 ARTIFACT = "host_decommission_drained"
@@ -74,19 +87,15 @@ def format_drain_plan(plan: DrainPlanDocument, width: int) -> list[str]:
     prose = get_prose_width(width)
     count = format_count(len(plan["servers"]), "server", "servers")
     lines = ["", f"{count} on {make_printable(plan['host'], MAX_NAME)}"]
-    entries = sorted(plan["servers"], key=_rate_prediction)
+    # Servers with one reason stand together, so that it is shown once.
+    entries = sorted(
+        plan["servers"], key=lambda e: (_ORDER_OF_WAYS.index(_find_place(e)), _explain_problem(e))
+    )
     rows = [_build_plan_row(entry) for entry in entries]
     reasons = [_explain_problem(entry) for entry in entries]
-    if rows:
-        lines.append("")
     lines += _format_rows(_PLAN_COLUMNS, rows, reasons, width)
     lines += _format_warnings(plan, prose)
     return [*lines, "", *wrap_text(make_printable(plan["summary"]), prose)]
-
-
-def _rate_prediction(entry: PredictionDocument) -> tuple[int, str]:
-    # Servers with one reason stand together, so that it is shown once.
-    return _ORDER_OF_WAYS.index(_find_place(entry)), _explain_problem(entry)
 
 
 def _find_place(entry: PredictionDocument) -> str:
@@ -104,50 +113,43 @@ def _explain_problem(entry: PredictionDocument) -> str:
         return f"there is room for it alone ({hosts}), but not for all servers together"
     if place != STAYS:
         return ""
-    if not entry["advice"]:
-        return entry["reason"]
-    return f"{entry['reason']}: {entry['advice']}"
+    return ": ".join(filter(None, (entry["reason"], entry["advice"])))
 
 
 def _build_plan_row(entry: PredictionDocument) -> Row:
     place = _find_place(entry)
     tone = WARNING if place in (STAYS, _NO_ROOM) else None
     to = _NO_ROOM if place == _NO_ROOM else entry["to"] or ""
-    texts = (entry["name"], entry["uuid"], entry["status"], entry["flavor"], to)
-    return Row((entry["how"], *(make_printable(text, MAX_NAME) for text in texts)), tone)
+    texts = (entry["how"], entry["name"], entry["uuid"], entry["status"], entry["flavor"], to)
+    return _build_row(texts, tone)
+
+
+def _build_row(texts: Iterable[str], tone: str | None = None) -> Row:
+    return Row(tuple(make_printable(text, MAX_NAME) for text in texts), tone)
 
 
 def _format_rows(
     columns: Sequence[Column], rows: Sequence[Row], reasons: Sequence[str], width: int
 ) -> list[str]:
-    """Return a table, with a reason under the last of the rows that have it."""
+    """Return a table, with a reason under the last of the rows that have it; nothing for none."""
     pairs = zip(reasons, [*reasons[1:], ""], strict=False)
     shown = ["" if reason == following else reason for reason, following in pairs]
-    return format_explained_table(columns, rows, shown, width)
+    return ["", *format_explained_table(columns, rows, shown, width)] if rows else []
 
 
 def _format_warnings(plan: DrainPlanDocument, width: int) -> list[str]:
     """Return each warning once, with the servers that it is about."""
-    lines: list[str] = []
-    for sentence in plan["warnings"]:
-        lines += wrap_item(make_printable(sentence), width)
-    for text, names in _collect_warnings(plan["servers"]).items():
-        lines += wrap_item(f"{summarize_names(names)}: {text}", width)
-    if not lines:
-        return []
-    return ["", *(Line(line, WARNING) for line in lines)]
-
-
-def _collect_warnings(entries: Iterable[PredictionDocument]) -> dict[str, list[str]]:
-    """Return the names of the servers by warning."""
-    collected: dict[str, list[str]] = {}
-    for entry in entries:
+    names: dict[str, list[str]] = {}
+    for entry in plan["servers"]:
         for text in entry["warnings"]:
             # Its row says so.
             if text != _NO_ROOM_WARNING:
                 name = make_printable(entry["name"], MAX_NAME)
-                collected.setdefault(make_printable(text), []).append(name)
-    return collected
+                names.setdefault(make_printable(text), []).append(name)
+    texts = [make_printable(sentence) for sentence in plan["warnings"]]
+    texts += [f"{summarize_names(about)}: {text}" for text, about in names.items()]
+    lines = [line for text in texts for line in wrap_item(text, width)]
+    return ["", *paint(lines, WARNING)] if lines else []
 
 
 def format_drain_result(result: Mapping[str, t.Any], host: str, width: int) -> list[str]:
@@ -172,12 +174,9 @@ def format_drain_result(result: Mapping[str, t.Any], host: str, width: int) -> l
 
 def _format_unmoved(outcomes: Iterable[MoveOutcomeDocument], width: int) -> list[str]:
     unmoved = [entry for entry in outcomes if entry["outcome"] != MOVED]
-    if not unmoved:
-        return []
     unmoved.sort(key=lambda entry: _ORDER_OF_OUTCOMES.index(entry["outcome"]))
     rows = [_build_outcome_row(entry) for entry in unmoved]
-    reasons = [entry["reason"] for entry in unmoved]
-    return ["", *_format_rows(_OUTCOME_COLUMNS, rows, reasons, width)]
+    return _format_rows(_OUTCOME_COLUMNS, rows, [entry["reason"] for entry in unmoved], width)
 
 
 def _build_outcome_row(entry: MoveOutcomeDocument) -> Row:
@@ -185,14 +184,9 @@ def _build_outcome_row(entry: MoveOutcomeDocument) -> Row:
     # A server that was deleted is nowhere.
     if entry["outcome"] == GONE:
         place = entry["to"] or ""
-    cells = (
-        entry["outcome"].replace("_", " "),
-        make_printable(entry["name"], MAX_NAME),
-        make_printable(entry["uuid"], MAX_NAME),
-        entry["how"],
-        make_printable(place, MAX_NAME),
-    )
-    return Row(cells, _TONES.get(entry["outcome"]))
+    outcome = entry["outcome"].replace("_", " ")
+    texts = (outcome, entry["name"], entry["uuid"], entry["how"], place)
+    return _build_row(texts, _TONES.get(entry["outcome"]))
 
 
 def _summarize_outcomes(outcomes: Sequence[MoveOutcomeDocument]) -> str:
@@ -216,13 +210,12 @@ def _describe_rest(result: Mapping[str, t.Any]) -> str:
 
 def format_departures(result: Mapping[str, t.Any], host: str, width: int) -> list[str]:
     """Return which servers would move back to a host or cannot, and how its service would be."""
-    rows = []
-    for entry in result["departures"]:
-        texts = (entry["name"], entry["server"], entry["to"], entry["source"])
-        rows.append(Row(tuple(make_printable(text, MAX_NAME) for text in texts)))
-    lines = []
-    if rows:
-        lines = ["", "Moves back:", "", *format_table(_DEPARTURE_COLUMNS, rows, width)]
+    rows = [
+        _build_row((entry["name"], entry["server"], entry["to"], entry["source"]))
+        for entry in result["departures"]
+    ]
+    table = format_table(_DEPARTURE_COLUMNS, rows, width)
+    lines = ["", "Moves back:", "", *table] if rows else []
     lines += _format_unmoved(result["outcomes"], width)
     sentence = _describe_service(result["service"], make_printable(host, MAX_NAME))
     return [*lines, "", *wrap_text(sentence, get_prose_width(width))]

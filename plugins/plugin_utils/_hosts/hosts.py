@@ -2,42 +2,47 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Hosts and what hypervisors have left over, as lines for a terminal."""
+"""Hosts and what hypervisors have left over, as lines for a terminal.
+
+A few entries are shown in full; many are a table with a line each, and each reason once.
+"""
 
 from __future__ import annotations
 
 import typing as t
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Sequence
 
 from ...module_utils._common.text import format_count, make_printable
 from ...module_utils._core.models.codec import Unchecked
-from .._report.phrases import MAX_NAME
+from .._report.phrases import MAX_NAME, explain_kind
+from .._report.view import make_natural_key
 from .._terminal.lines import (
+    CHANGED,
     ERROR,
     MAX_IN_FULL,
     MAX_ROWS,
     MAX_UNCHANGED_ROWS,
     OK,
+    SHORT_UUID,
+    Column,
     Line,
+    Row,
     format_failed_checks,
     format_field,
+    format_left_alone,
     format_omitted,
     format_reasons,
     format_row,
     format_second_column,
     format_server,
+    format_table,
     format_third_column,
     format_write,
     get_prose_width,
+    is_cut,
+    paint,
+    wrap_path,
     wrap_text,
-)
-from .host_tables import (
-    describe_size,
-    format_blocker_table,
-    format_guest_table,
-    format_leftover_table,
-    get_guest_name,
-    is_running,
 )
 
 if t.TYPE_CHECKING:  # pragma: no cover
@@ -46,6 +51,39 @@ if t.TYPE_CHECKING:  # pragma: no cover
 _Entry = t.TypeVar("_Entry")
 
 _BLOCKED, _LEFT_OVER = "Blocked by:", "Removable leftovers:"
+
+_UUID = "UUID"
+_BLOCKER_COLUMNS = (
+    Column("KIND"),
+    Column("NAME", least=6, comfort=16),
+    Column(_UUID, short=SHORT_UUID),
+    Column("WHAT TO DO", least=10, comfort=27),
+)
+_LEFTOVER_COLUMNS = (Column("KIND"), Column("CONSUMER"))
+_GUEST_COLUMNS = (
+    Column("KIND"),
+    Column("HOST", least=9, comfort=24),
+    Column("SERVER", least=6, comfort=16),
+    Column(_UUID, short=SHORT_UUID),
+    Column("SIZE"),
+    Column("CHANGE"),
+)
+
+# What to do about a blocker, where it does not depend on the details that its reason gives.
+_ADVICE = {
+    "server": "move, evacuate or delete it",
+    "migration": "wait for it, or abort it",
+    "resize": "confirm or revert it",
+    "service_up": "stop nova-compute",
+}
+_SEE_REASON = "see below"
+
+_DOMAIN, _RUNNING = "leftover_domain", "running_leftover"
+# The change of a leftover in the column of a table, and as a sentence.
+_CHANGES = {
+    _DOMAIN: ("undefine", "undefine the domain"),
+    "leftover_directory": ("quarantine", "move the directory to the quarantine"),
+}
 
 
 def format_host(
@@ -66,23 +104,20 @@ def format_host(
         return lines + _format_list(_BLOCKED, blockers, _format_blocker, path, width)
     lines = ["", name]
     lines += format_field("service", _describe_service(host["service"]), width)
-    lines += format_field("nodes", _list_names(host["nodes"]), width)
-    lines += format_field("tree", _list_names(host["providers"]), width)
-    lines += format_field("in", _list_names(host["aggregates"]), width)
+    for label, part in (("nodes", "nodes"), ("tree", "providers"), ("in", "aggregates")):
+        names = [f"{make_printable(e['name'], MAX_NAME)} ({e['uuid']})" for e in host[part]]
+        lines += format_field(label, ", ".join(names), width)
     lines += _format_parts(host, width)
     blockers, leftovers = host["blockers"], host["left_over"]
     if verbose or len(blockers) <= MAX_IN_FULL:
         lines += _format_list(_BLOCKED, blockers, _format_blocker, path, width)
     else:
-        lines += ["", _BLOCKED, *format_blocker_table(blockers, path, terminal_width)]
+        lines += ["", _BLOCKED, *_format_blocker_table(blockers, path, terminal_width)]
     if verbose or len(leftovers) <= MAX_IN_FULL:
         lines += _format_list(_LEFT_OVER, leftovers, _format_leftover, path, width)
     else:
-        lines += ["", _LEFT_OVER]
-        lines += format_leftover_table(leftovers, path, terminal_width)
-    if not host["blockers"]:
-        lines += ["", Line("Ready to decommission.", OK)]
-    return lines
+        lines += ["", _LEFT_OVER, *_format_leftover_table(leftovers, path, terminal_width)]
+    return lines if blockers else [*lines, "", Line("Ready to decommission.", OK)]
 
 
 def _format_parts(host: Unchecked, width: int) -> list[str]:
@@ -118,6 +153,13 @@ def _describe_other_service(service: Unchecked) -> str:
     )
 
 
+def _describe_service(service: Unchecked | None) -> str:
+    if not service:
+        return "none"
+    reason = service["disabled_reason"]
+    return f"{service['status']}, {service['state']}{f' ({reason})' if reason else ''}"
+
+
 def _format_blocker(blocker: Unchecked, width: int) -> list[str]:
     about = format_second_column(blocker["subject"])
     name = format_third_column(blocker["name"], width)
@@ -145,19 +187,53 @@ def _format_list(
     return lines + format_omitted(entries, most, path, width)
 
 
-def _describe_service(service: Unchecked | None) -> str:
-    if not service:
-        return "none"
-    state = f"{service['status']}, {service['state']}"
-    if service["disabled_reason"]:
-        state += f" ({service['disabled_reason']})"
-    return state
+def _format_blocker_table(blockers: Sequence[Unchecked], path: str, width: int) -> list[str]:
+    """Return a line for each blocker of a host, then the reasons that say what to do."""
+
+    def make_row(blocker: Unchecked) -> Row:
+        cells = (
+            make_printable(blocker["kind"]),
+            make_printable(blocker["name"], MAX_NAME) or "-",
+            make_printable(blocker["subject"], MAX_NAME),
+            _ADVICE.get(blocker["kind"], _SEE_REASON),
+        )
+        return Row(cells)
+
+    lines = _format_table(_BLOCKER_COLUMNS, blockers, make_row, path, width)
+    unexplained = [blocker for blocker in blockers if blocker["kind"] not in _ADVICE]
+    return lines + format_reasons(unexplained, _get_blocker_name, get_prose_width(width))
 
 
-def _list_names(
-    parts: Iterable[Unchecked],
-) -> str:
-    return ", ".join(f"{make_printable(part['name'], MAX_NAME)} ({part['uuid']})" for part in parts)
+def _get_blocker_name(blocker: Unchecked) -> str:
+    return str(blocker["name"] or blocker["subject"])
+
+
+def _format_leftover_table(leftovers: Sequence[Unchecked], path: str, width: int) -> list[str]:
+    """Return a line for each removable leftover of a host, then the reasons."""
+
+    def make_row(leftover: Unchecked) -> Row:
+        consumer = make_printable(leftover["consumer"] or "-", MAX_NAME)
+        return Row((make_printable(leftover["kind"]), consumer))
+
+    lines = _format_table(_LEFTOVER_COLUMNS, leftovers, make_row, path, width)
+    return lines + format_reasons(leftovers, None, get_prose_width(width))
+
+
+def _format_table(
+    columns: Sequence[Column],
+    entries: Sequence[_Entry],
+    make_row: Callable[[_Entry], Row],
+    path: str,
+    width: int,
+) -> list[str]:
+    """Return a line for each entry, and which file has what the table leaves out."""
+    rows = [make_row(entry) for entry in entries[:MAX_ROWS]]
+    prose = get_prose_width(width)
+    lines = format_table(columns, rows, width) + format_omitted(entries, MAX_ROWS, path, prose)
+    has_uuids = any(column.heading == _UUID for column in columns)
+    if has_uuids and is_cut(columns, rows, width, _UUID):
+        lines += wrap_path(f"Whole UUIDs: {make_printable(path)}, or a wider terminal.", prose)
+    return lines
 
 
 def format_guests(
@@ -179,13 +255,13 @@ def format_guests(
     if verbose or len(findings) <= MAX_IN_FULL:
         for entry in findings[:MAX_ROWS]:
             shown = _format_guest(entry, width)
-            if is_running(entry):
-                lines += ["", *(Line(line, ERROR) for line in shown)]
+            if _is_running(entry):
+                lines += ["", *paint(shown, ERROR)]
             else:
                 lines += ["", *shown, *_format_guest_write(entry, kinds, width)]
         lines += format_omitted(findings, MAX_ROWS, path, width)
     else:
-        lines += ["", *format_guest_table(findings, path, kinds, terminal_width)]
+        lines += ["", *_format_guest_table(findings, path, kinds, terminal_width)]
     for title, entries in (
         ("Undecided, not changed:", document["undecided"]),
         ("Protected, not changed:", document["protected"]),
@@ -193,33 +269,81 @@ def format_guests(
         if verbose or len(entries) <= MAX_IN_FULL:
             lines += _format_list(title, entries, _format_guest, path, width, MAX_UNCHANGED_ROWS)
         else:
-            lines += format_reasons(entries, get_guest_name, width, title)
+            lines += format_reasons(entries, _get_guest_name, width, title)
     verdicts = document["summary"]["verdicts"]
     counts = ", ".join(f"{count} {verdict}" for verdict, count in verdicts.items())
     domains = format_count(coverage["domains"], "domain", "domains")
     directories = format_count(coverage["directories"], "directory", "directories")
-    lines.append("")
-    lines += wrap_text(f"Of {domains} and {directories}: {counts}.", width)
+    lines += ["", *wrap_text(f"Of {domains} and {directories}: {counts}.", width)]
     return lines + format_failed_checks(coverage["failed_checks"], width)
 
 
 def _format_guest_write(entry: Json, kinds: Collection[str], width: int) -> list[str]:
-    action = "move the directory to the quarantine"
-    if entry["kind"] == "leftover_domain":
-        action = "undefine the domain"
-    left = ""
-    if entry["kind"] not in kinds:
-        left = f"{entry['kind']} is not among the kinds to remediate"
-    return format_write(action, left, width)
+    kind = entry["kind"]
+    left = "" if kind in kinds else f"{kind} is not among the kinds to remediate"
+    return format_write(_CHANGES[kind][1], left, width)
 
 
 def _format_guest(entry: Json, width: int) -> list[str]:
-    place = f"{entry['host']}, {entry['name']}"
-    size = describe_size(entry)
-    if size:
-        place += f", {size}"
+    place = filter(None, (entry["host"], entry["name"], _describe_size(entry)))
     return [
         format_row(entry["kind"], entry["uuid"], format_server(entry, width)),
-        *format_field("host", place, width),
+        *format_field("host", ", ".join(place), width),
         *format_field("why", entry["reason"], width),
     ]
+
+
+def _format_guest_table(
+    entries: Sequence[Json], path: str, kinds: Collection[str], width: int
+) -> list[str]:
+    """Return a line for each leftover domain or directory, then the reasons.
+
+    kinds: those that may be changed.
+    """
+
+    def make_row(entry: Json) -> Row:
+        return _make_guest_row(entry, kinds)
+
+    ordered, prose = sorted(entries, key=_rank_guest), get_prose_width(width)
+    lines = _format_table(_GUEST_COLUMNS, ordered, make_row, path, width)
+    left = [entry for entry in entries if entry["kind"] not in kinds and not _is_running(entry)]
+    lines += format_left_alone([explain_kind(entry["kind"]) for entry in left], prose)
+    return lines + format_reasons(ordered, None, prose)
+
+
+def _rank_guest(entry: Json) -> tuple[t.Any, ...]:
+    # A directory follows the domain of the same server.
+    is_domain = entry["kind"] == _DOMAIN
+    return not _is_running(entry), make_natural_key(entry["host"]), entry["uuid"], not is_domain
+
+
+def _is_running(entry: Json) -> bool:
+    """Return whether an entry is about two guests of one server, which nothing changes."""
+    return bool(entry["kind"] == _RUNNING)
+
+
+def _make_guest_row(entry: Json, kinds: Collection[str]) -> Row:
+    change = _SEE_REASON if _is_running(entry) else "not now"
+    if entry["kind"] in kinds:
+        change, _sentence = _CHANGES.get(entry["kind"], (change, ""))
+    name = entry["server"]["name"] if entry["server"] else ""
+    cells = (
+        make_printable(entry["kind"]),
+        make_printable(entry["host"], MAX_NAME),
+        make_printable(name or "", MAX_NAME) or "-",
+        make_printable(entry["uuid"], MAX_NAME),
+        _describe_size(entry) or "-",
+        change,
+    )
+    return Row(cells, ERROR if _is_running(entry) else CHANGED)
+
+
+def _describe_size(entry: Json) -> str:
+    """Return the size of a directory; nothing for a domain, and where it was not measured."""
+    size = entry["guest"].get("size_bytes")
+    return "" if size is None else f"{size / 1024**3:.1f} GiB"
+
+
+def _get_guest_name(entry: Json) -> str:
+    """Return which domain or directory an entry is about."""
+    return f"{entry['name']} on {entry['host']}"

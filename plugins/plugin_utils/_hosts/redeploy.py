@@ -23,6 +23,8 @@ _MOVING, _MISSING, _FAILED, _OK = "moving", "missing", "failed", "ok"
 
 _MAX_OUTPUT = 500
 
+_ADVICE = "Each is proven to be on the host: add allocations to host_decommission_restore."
+
 
 @d.dataclass(frozen=True)
 class RedeployOutcome:
@@ -52,9 +54,10 @@ def determine_redeploy_outcome(
     discovered: the result of nova-manage; skipped where it was not called.
     rewrite: whether the user wants allocations to be moved.
     """
-    lines = []
-    for check in restored["checks"]:
-        lines.append(_build_line(check["name"], check["outcome"], check["detail"]))
+    lines = [
+        _build_line(check["name"], check["outcome"], check["detail"])
+        for check in restored["checks"]
+    ]
     # Without it, a host that lost everything looks complete.
     if not restored["recorded"]:
         reason = "No record says what the host had before: only what it has now was checked."
@@ -64,14 +67,15 @@ def determine_redeploy_outcome(
     judged = [*(found.get("findings") or ()), *(found.get("undecided") or ())]
     stranded = [entry for entry in judged if entry["kind"] == FORMER_PROVIDER]
     stranded += _list_protected(found, restored)
-    rewriting = rewrite and bool(stranded) and _explain_unmovable(stranded, found) == ""
-    lines += _describe_allocations(found, stranded, rewriting)
+    unmovable = _explain_unmovable(stranded, found) if stranded else ""
+    moving = stranded if rewrite and not unmovable else []
+    if not found.get("skipped"):
+        remark = unmovable or ("" if moving else _ADVICE)
+        outcome, reason = _judge_allocations(found, stranded, remark)
+        lines.append(_build_line("allocations", _MOVING if moving else outcome, reason))
     bad = [line for line in lines if line["outcome"] in (_MISSING, _FAILED)]
-    roots: set[str] = set()
-    if rewriting:
-        for entry in stranded:
-            roots.update(entry["change"]["before"]["allocations"])
-    return RedeployOutcome(lines, not bad, rewriting, sorted(roots))
+    roots = {root for entry in moving for root in entry["change"]["before"]["allocations"]}
+    return RedeployOutcome(lines, not bad, bool(moving), sorted(roots))
 
 
 def _build_line(subject: str, outcome: str, reason: str) -> Line:
@@ -133,24 +137,20 @@ def _explain_unmovable(stranded: list[Mapping[str, t.Any]], found: Mapping[str, 
     return ""
 
 
-def _describe_allocations(
-    found: Mapping[str, t.Any], stranded: list[Mapping[str, t.Any]], rewriting: bool
-) -> list[Line]:
-    if found.get("skipped"):
-        return []
+def _judge_allocations(
+    found: Mapping[str, t.Any], stranded: list[Mapping[str, t.Any]], remark: str
+) -> tuple[str, str]:
+    """Return the outcome for the allocations if none of them is moved, and what is said of them.
+
+    remark: what follows the sentence about those on a former provider.
+    """
     if "summary" not in found:
-        return [_build_line("allocations", _FAILED, str(found.get("msg") or "No answer."))]
+        return _FAILED, str(found.get("msg") or "No answer.")
     failed_checks = found["summary"]["coverage"]["failed_checks"]
     if failed_checks:
-        return [_build_line("allocations", _FAILED, " ".join(failed_checks))]
+        return _FAILED, " ".join(failed_checks)
     if not stranded:
-        return [_build_line("allocations", _OK, "none on a former provider of the host")]
+        return _OK, "none on a former provider of the host"
     count = format_count(len(stranded), "server has", "servers have")
-    reason = f"{count} an allocation on a former provider of the host."
-    if rewriting:
-        return [_build_line("allocations", _MOVING, reason)]
-    unmovable = _explain_unmovable(stranded, found)
-    if unmovable:
-        return [_build_line("allocations", _MISSING, f"{reason} {unmovable}")]
-    advice = "Each is proven to be on the host: set host_decommission_rewrite_allocations to true."
-    return [_build_line("allocations", _MISSING, f"{reason} {advice}")]
+    text = f"{count} an allocation on a former provider of the host. {remark}"
+    return _MISSING, text.rstrip()

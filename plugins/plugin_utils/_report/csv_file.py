@@ -15,9 +15,15 @@ import typing as t
 
 from ...module_utils._common.text import make_printable
 from ...module_utils._core.models.codec import Json
-from .report import Report
-from .units import COMMON_CLASSES, format_others
-from .view import Item, list_items
+from .phrases import COMMON_CLASSES, format_others
+from .view import Item, Report, list_items
+
+_HEADER = (
+    "cloud,region,verdict,kind,new,first_seen,subject,server,server_name,server_status,hosts,"
+    "project,user,age_seconds,frees_vcpu,frees_pcpu,frees_memory_mb,frees_disk_gb,frees_others,"
+    "change,selected,waiting,outcome,reason_id,reason"
+)
+COLUMNS = tuple(_HEADER.split(","))
 
 _YES_OR_NO = {True: "yes", False: "no"}
 
@@ -61,32 +67,8 @@ def _build_row(item: Item, cloud: Json) -> dict[str, t.Any]:
     }
 
 
-COLUMNS = (
-    *(
-        "cloud",
-        "region",
-        "verdict",
-        "kind",
-        "new",
-        "first_seen",
-        "subject",
-        "server",
-        "server_name",
-        "server_status",
-        "hosts",
-        "project",
-        "user",
-        "age_seconds",
-    ),
-    *(f"frees_{cls.lower()}" for cls in COMMON_CLASSES),
-    *("frees_others", "change", "selected", "waiting", "outcome", "reason_id", "reason"),
-)
-
-
 def _escape_cell(value: str | int | None) -> str:
     """Return a cell as text that no spreadsheet calculates: an apostrophe precedes a formula."""
     text = "" if value is None else str(value)
     shown = make_printable(text)
-    if text.lstrip(" ").startswith(_FORMULA_STARTS):
-        return f"'{shown}"
-    return shown
+    return f"'{shown}" if text.lstrip(" ").startswith(_FORMULA_STARTS) else shown

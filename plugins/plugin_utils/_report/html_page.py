@@ -17,42 +17,36 @@ import hashlib
 import json
 import re
 import typing as t
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 import jinja2
 from markupsafe import Markup
 
-from ...module_utils._common.text import format_count, make_printable
+from ...module_utils._common.text import make_printable
 from ...module_utils._common.times import format_duration
-from ...module_utils._core.findings.coverage import (
-    describe_amounts,
-    describe_reading,
-    describe_unjudged_hosts,
-)
-from ...module_utils._core.findings.entries import (
-    Coverage,
-    Entry,
-    FindingsDocument,
-    describe_scope,
-    iterate_entries,
-)
+from ...module_utils._core.findings.entries import Entry, FindingsDocument, iterate_entries
 from ...module_utils._core.models.change import DELETE_PROVIDERS
 from ...module_utils._core.models.codec import Json
 from ...module_utils._core.models.kind import OPT_IN, REMEDIATE, REPORT
 from ...module_utils._core.models.kinds import KINDS
-from .log_correlation import Correlation, correlate_records, get_record_subject
-from .phrases import UUID, describe_complaint
-from .proposed_commands import build_cleanup, build_restore, keep_safe, list_safe_hosts
-from .report import Report
-from .units import (
+from .log_correlation import Correlation, correlate_records, describe_complaint, get_record_subject
+from .phrases import (
+    UUID,
     format_number,
     format_others,
-    get_class_label,
     humanize_amount,
     humanize_amounts,
-    sort_resource_classes,
+    list_parts,
 )
-from .view import RESOURCE_COLUMNS, TEMPLATES, Item, list_items, sort_kinds, sum_hosts, sum_projects
+from .proposed_commands import build_cleanup, build_restore, keep_safe, list_safe_hosts
+from .view import (
+    RESOURCE_COLUMNS,
+    TEMPLATES,
+    Item,
+    Report,
+    build_environment,
+    list_items,
+)
 
 # How many rows have their details in one piece of JSON, which is parsed when the first of them is
 # unfolded.
@@ -78,25 +72,12 @@ def render(report: Report) -> str:
         "base-uri 'none'",
         "form-action 'none'",
     )
-    findings = report.findings
-    coverage = findings["summary"]["coverage"]
-    items = list_items(report)
-    correlation = correlate_records(findings, report.complaints)
+    items, correlation = list_items(report), correlate_records(report.findings, report.complaints)
     return _load_template().render(
         policy="; ".join(policy),
         style=Markup(style),
         script=Markup(script),
         report=report,
-        findings=findings,
-        summary=findings["summary"],
-        coverage=coverage,
-        about=describe_scope(findings["scope"]),
-        scope=_describe_scope(findings["scope"], coverage),
-        unjudged=describe_unjudged_hosts(coverage),
-        kinds=sort_kinds(findings["summary"]["kinds"]),
-        hosts=sum_hosts(findings),
-        projects=sum_projects(findings["summary"]["stranded"]),
-        commands=list_commands(report),
         unexplained=correlation["unexplained"],
         items=items,
         index=_encode_list(map(_build_index, items)),
@@ -105,50 +86,11 @@ def render(report: Report) -> str:
     )
 
 
-def _describe_scope(scope: Json, coverage: Coverage) -> list[tuple[str, str]]:
-    """Return what a reading was narrowed to, and of how many servers it checked the amounts."""
-    groups: Mapping[str, t.Any] = scope.get("groups") or {}
-    narrowed = {
-        "hosts": ", ".join(scope["hosts"]),
-        "consumers": ", ".join(scope["consumers"]),
-        "projects": ", ".join(_name_projects(scope)),
-        "kinds": ", ".join(scope["kinds"]),
-        "aggregates": ", ".join(groups.get("aggregate_names", ())),
-        "availability zones": ", ".join(groups.get("availability_zones", ())),
-        "cells": ", ".join(groups.get("cells", ())),
-        "mode": "" if scope["mode"] == "full" else scope["mode"],
-        "reading": describe_reading(coverage),
-        "amounts": describe_amounts(coverage),
-    }
-    return [(label, text) for label, text in narrowed.items() if text]
-
-
-def _name_projects(scope: Json) -> list[str]:
+def name_projects(scope: Json) -> list[str]:
     """Return the projects in the scope, each with its name if that is known."""
     names = scope.get("project_names") or [""] * len(scope["projects"])
-    labels = []
-    for uuid, name in zip(scope["projects"], names, strict=True):
-        labels.append(f"{name} ({uuid})" if name else uuid)
-    return labels
-
-
-def list_commands(report: Report) -> list[tuple[str, str]]:
-    """Return what a reader may do next, with labels; nothing that would be refused."""
-    commands = []
-    written = report.remediation is not None and not report.remediation["check_mode"]
-    unsound = report.findings["summary"]["coverage"]["failed_checks"]
-    changes = report.plan["changes"] if report.plan else []
-    if report.plan_path and changes and not written and not unsound:
-        variables = {"orphan_cleanup_plan": keep_safe(report.plan_path)}
-        label = f"Make exactly the {format_count(len(changes), 'change', 'changes')} of this plan"
-        commands.append((label, build_cleanup(variables, report.run)))
-    if report.journal:
-        text = build_restore(keep_safe(report.journal), report.run)
-        commands.append(("Restore what this run changed", text))
-    commands.append(
-        ("Look again, without changing anything", build_cleanup({}, report.run)),
-    )
-    return commands
+    pairs = zip(scope["projects"], names, strict=True)
+    return [f"{name} ({uuid})" if name else uuid for uuid, name in pairs]
 
 
 # --- the rows of the table, and what they unfold to
@@ -198,7 +140,7 @@ def _encode_chunks(report: Report, items: list[Item], correlation: Correlation) 
             "names": _choose_names(entry, names),
             "known": _describe_subject(entry),
             "why": item.state.reason,
-            "providers": [_describe_provider(provider) for provider in entry["providers"]],
+            "providers": list(map(_describe_provider, entry["providers"])),
             "changes": _describe_changes(entry["change"]),
             "evidence": entry["evidence"],
             "complaints": list(map(describe_complaint, complaints.get(entry["id"], ()))),
@@ -212,18 +154,16 @@ def _map_names(findings: FindingsDocument) -> dict[str, str]:
     """Return the names of all providers and servers of the entries, by uuid."""
     names: dict[str, str] = {}
     for entry in iterate_entries(findings):
-        for provider in entry["providers"]:
-            names[provider["uuid"]] = provider["name"]
-        server = entry["server"]
-        if server and server["name"]:
-            names[server["uuid"]] = server["name"]
+        for named in (*entry["providers"], entry["server"]):
+            if named and named["name"]:
+                names[named["uuid"]] = named["name"]
     return names
 
 
 def _choose_names(entry: Entry, names: Mapping[str, str]) -> dict[str, str]:
     """Return those of the names whose uuids are in the change or in the evidence of an entry."""
     texts = [answer["request"] for answer in entry["evidence"]]
-    for part in _list_parts(entry["change"]):
+    for part in list_parts(entry["change"]):
         allocations = (*part["before"]["allocations"], *part["after"]["allocations"])
         texts += [part["consumer"], *allocations]
     # The name of a node of ironic is its uuid.
@@ -231,21 +171,10 @@ def _choose_names(entry: Entry, names: Mapping[str, str]) -> dict[str, str]:
     return {uuid: names[uuid] for uuid in found if names.get(uuid, uuid) != uuid}
 
 
-def _list_parts(change: Json | None) -> list[Json]:
-    """Return a change of allocations and that of its partner; none for other changes."""
-    if not change or change["action"] == DELETE_PROVIDERS:
-        return []
-    return [change, change["partner"]] if change["partner"] else [change]
-
-
 def _describe_provider(provider: Json) -> dict[str, t.Any]:
-    return {
-        "name": provider["name"],
-        "uuid": provider["uuid"],
-        "root_name": provider["root_name"],
-        "dropped": provider["dropped"],
-        "allocated": humanize_amounts(provider["resources"]) or "nothing",
-    }
+    fields: Mapping[str, t.Any] = provider
+    known = {name: fields[name] for name in ("name", "uuid", "root_name", "dropped")}
+    return {**known, "allocated": humanize_amounts(provider["resources"]) or "nothing"}
 
 
 def _describe_changes(change: Json | None) -> list[dict[str, t.Any]]:
@@ -253,7 +182,7 @@ def _describe_changes(change: Json | None) -> list[dict[str, t.Any]]:
     if change and change["action"] == DELETE_PROVIDERS:
         return [{"title": "Providers to delete, children first", "providers": change["providers"]}]
     described = []
-    for part in _list_parts(change):
+    for part in list_parts(change):
         title = f"{part['action'].capitalize()} the allocation of {part['consumer']}"
         described.append({"title": title, "before": part["before"], "after": part["after"]})
     return described
@@ -261,46 +190,31 @@ def _describe_changes(change: Json | None) -> list[dict[str, t.Any]]:
 
 def _describe_subject(entry: Entry) -> list[tuple[str, str]]:
     """Return the facts about the subject of an entry, as labels and texts."""
+    facts: dict[str, t.Any] = {
+        "Finding": entry["id"],
+        "Consumer": entry["consumer"],
+        "Type": entry["type"],
+        "Generation": entry["generation"],
+        "Age": _format_age(entry),
+        "First seen": entry.get("first_seen"),
+        "Project": entry["project"],
+        "User": entry["user"],
+    }
     server, migration, service = entry["server"], entry["migration"], entry["service"]
-    facts: list[tuple[str, t.Any]] = [
-        ("Finding", entry["id"]),
-        ("Consumer", entry["consumer"]),
-        ("Type", entry["type"]),
-        ("Generation", entry["generation"]),
-        ("Age", _format_age(entry)),
-        ("First seen", entry.get("first_seen")),
-        ("Project", entry["project"]),
-        ("User", entry["user"]),
-    ]
     if server:
-        facts += [("Server", server["name"]), ("Server UUID", server["uuid"])]
-        facts.append(("Server state", _describe_server(server)))
+        task = f", task {server['task_state']}" if server["task_state"] else ""
+        state = f"{server['status']}{task}, on {server['host'] or 'no host'}"
+        facts |= {"Server": server["name"], "Server UUID": server["uuid"]}
+        facts["Server state"] = state if server["status"] else ""
     if migration:
-        facts.append(("Migration", _describe_migration(migration)))
+        places = [migration[end] or "nowhere" for end in ("source_compute", "dest_compute")]
+        named = (migration["uuid"], migration["type"], migration["status"], " → ".join(places))
+        facts["Migration"] = ", ".join(map(str, named))
     if service:
-        facts.append(("Service", _describe_service(service)))
-        facts.append(("Disabled because", service["disabled_reason"]))
-    return [(label, str(text)) for label, text in facts if text not in (None, "")]
-
-
-def _describe_server(server: Json) -> str:
-    if not server["status"]:
-        return ""
-    task = f", task {server['task_state']}" if server["task_state"] else ""
-    return f"{server['status']}{task}, on {server['host'] or 'no host'}"
-
-
-def _describe_migration(migration: Json) -> str:
-    source = migration["source_compute"] or "nowhere"
-    destination = migration["dest_compute"] or "nowhere"
-    return (
-        f"{migration['uuid']}, {migration['type']}, {migration['status']}, {source} → {destination}"
-    )
-
-
-def _describe_service(service: Json) -> str:
-    state = service["state"] or "state unknown"
-    return f"{service['binary']} on {service['host']}, {service['status']}, {state}"
+        state = f"{service['status']}, {service['state'] or 'state unknown'}"
+        facts["Service"] = f"{service['binary']} on {service['host']}, {state}"
+        facts["Disabled because"] = service["disabled_reason"]
+    return [(label, str(text)) for label, text in facts.items() if text not in (None, "")]
 
 
 # --- the two ways into the page
@@ -327,17 +241,15 @@ def _escape_unprintable(value: t.Any) -> t.Any:
     if isinstance(value, str):
         return value if value.isprintable() else make_printable(value)
     if isinstance(value, dict):
-        return {
-            _escape_unprintable(str(key)): _escape_unprintable(part) for key, part in value.items()
-        }
+        pairs = value.items()
+        return {_escape_unprintable(str(key)): _escape_unprintable(part) for key, part in pairs}
     if isinstance(value, list | tuple):
         return [_escape_unprintable(part) for part in value]
     return value
 
 
 def _compute_digest(text: str) -> str:
-    digest = hashlib.sha256(text.encode()).digest()
-    return f"sha256-{base64.b64encode(digest).decode()}"
+    return f"sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}"
 
 
 def _finalize(value: t.Any) -> t.Any:
@@ -351,41 +263,24 @@ def _format_percentage(fraction: float) -> str:
     return f"{fraction:.1%}".replace("%", " %").replace(".0 %", " %")
 
 
-# What the template uses besides the contents of the report.
-_HELPERS: Mapping[str, t.Any] = {
-    "build_cleanup": build_cleanup,
-    "columns": RESOURCE_COLUMNS,
-    "describe_complaint": describe_complaint,
-    "format_count": format_count,
-    "format_others": format_others,
-    "get_record_subject": get_record_subject,
-    "humanize": humanize_amount,
-    # A file of another version may have a kind of which this one knows nothing.
-    "kinds_by_name": {kind.name: kind for kind in KINDS},
-    "policies": {
-        REMEDIATE: "Changed by default.",
-        OPT_IN: "Changed only if you choose this kind.",
-        REPORT: "Never changed, only reported.",
-    },
-}
-_FILTERS: Mapping[str, Callable[..., t.Any]] = {
-    "class_label": get_class_label,
-    "number": format_number,
-    "percentage": _format_percentage,
-    "sort_classes": sort_resource_classes,
+_CLASS_LABELS = {"MEMORY_MB": "memory", "DISK_GB": "disk"}
+_POLICIES = {
+    REMEDIATE: "Changed by default.",
+    OPT_IN: "Changed only if you choose this kind.",
+    REPORT: "Never changed, only reported.",
 }
 
 
 @functools.cache
 def _load_template() -> jinja2.Template:
-    environment = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(TEMPLATES),
-        autoescape=True,
-        finalize=_finalize,
-        undefined=jinja2.StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
+    helpers = (build_cleanup, build_restore, describe_complaint, get_record_subject, keep_safe)
+    environment = build_environment((*helpers, name_projects), _finalize, autoescape=True)
+    # A file of another version may have a kind of which this one knows nothing.
+    kinds = {kind.name: kind for kind in KINDS}
+    environment.globals.update(columns=RESOURCE_COLUMNS, kinds_by_name=kinds, policies=_POLICIES)
+    environment.filters.update(
+        class_label=lambda cls: _CLASS_LABELS.get(cls, cls),
+        number=format_number,
+        percentage=_format_percentage,
     )
-    environment.globals.update(_HELPERS)
-    environment.filters.update(_FILTERS)
     return environment.get_template("page.html.j2")

@@ -12,51 +12,35 @@ from __future__ import annotations
 import collections
 import contextlib
 import typing as t
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from ...module_utils._common.errors import InvalidInput
+from ...module_utils._common.text import make_printable
 from ...module_utils._core.findings.entries import Entry, FindingsDocument, iterate_entries
+from .phrases import MAX_NAME, format_amounts
 
 if t.TYPE_CHECKING:  # pragma: no cover
     from ...module_utils._core.models.codec import Json
 
+# A record of `nova_log_info`, which describes its fields. It always has `kind` and `host`; which of
+# the others there are depends on the kind.
+Complaint = Mapping[str, t.Any]
 
-class ComplaintProvider(t.TypedDict, total=False):
-    """The resource provider that a complaint names."""
-
-    name: str
-    uuid: str
-
-
-class Complaint(t.TypedDict):
-    """What a host complained of in its log: a record of `nova_log_info`."""
-
-    # One of the names in `on_host.nova_log`, such as `not_in_database`.
-    kind: str
-    # The name of the host that complained.
-    host: str
-    # Which of the rest there are depends on the kind. The uuid of a server.
-    instance: t.NotRequired[str | None]
-    provider: t.NotRequired[ComplaintProvider | None]
-    # The host that the server has moved to.
-    other_host: t.NotRequired[str | None]
-    # Amounts by resource class that the server has there.
-    amounts: t.NotRequired[dict[str, int] | None]
-    # How many servers the `database` and the `hypervisor` count.
-    counts: t.NotRequired[dict[str, int] | None]
-    # The version of an RPC that was `requested`, and the `cap`.
-    versions: t.NotRequired[dict[str, str] | None]
-    # The uuid of the port that was deleted.
-    port: t.NotRequired[str | None]
-    # How often the host complained, and when it last did, in UTC.
-    count: t.NotRequired[int]
-    last_seen: t.NotRequired[str]
+# What a host says by each kind of complaint.
+_TEXTS = {
+    "not_in_database": "it is not found in the database",
+    "not_managed": "it is not managed here",
+    "moved_away": "it has moved to <to>",
+    "power_state_counts": "servers in the database: <database>, on the hypervisor: <hypervisor>",
+    "provider_conflict": "another resource provider has this name",
+    "port_deleted": "its port <port> was deleted in Neutron, and its bandwidth was not freed",
+    "rpc_version_cap": "version <requested> was requested, and the cap is <cap>",
+}
 
 
 class Correlation(t.TypedDict):
-    """All complaints: those that a finding explains, and those that none does."""
+    """All complaints: those that a finding explains, by its id, and those that none does."""
 
-    # By the id of the finding.
     explained: dict[str, list[Complaint]]
     unexplained: list[Complaint]
 
@@ -73,6 +57,17 @@ def extract_records(contents: t.Any) -> list[Complaint]:
             "as a list or under the key records."
         )
     return records
+
+
+def _is_record(row: t.Any) -> bool:
+    if not isinstance(row, dict):
+        return False
+    parts = [row.get(key) for key in ("amounts", "counts", "versions", "provider")]
+    if not all(isinstance(part, dict | None) for part in parts):
+        return False
+    names = (row.get("instance"), (row.get("provider") or {}).get("name"))
+    texts = (row.get("kind"), row.get("host"), *(name or "" for name in names))
+    return all(isinstance(text, str) for text in texts)
 
 
 def correlate_records(
@@ -123,22 +118,6 @@ def _find_guests(guests: Json | None, record: Complaint) -> list[Json]:
     return [entry for entry in here if entry["uuid"] == record.get("instance")]
 
 
-def _is_record(row: t.Any) -> bool:
-    if not isinstance(row, dict):
-        return False
-    for key in ("amounts", "counts", "versions", "provider"):
-        if not isinstance(row.get(key), dict | None):
-            return False
-    provider = row.get("provider") or {}
-    texts = (
-        row.get("kind"),
-        row.get("host"),
-        row.get("instance") or "",
-        provider.get("name") or "",
-    )
-    return all(isinstance(text, str) for text in texts)
-
-
 def _list_subjects(entry: Entry) -> set[str]:
     """Return the uuids of consumer and server; of an entry that is about providers, their names."""
     consumer, server = entry["consumer"], entry["server"]
@@ -151,10 +130,9 @@ def _list_subjects(entry: Entry) -> set[str]:
 
 def _is_about_host(entry: Entry, record: Complaint) -> bool:
     """Return whether the host that complained is one of those that an entry is about."""
-    if not record.get("instance"):
-        return True
     roots = {provider["root_name"] for provider in entry["providers"]}
-    return not roots or any(_is_same_host(root, record["host"]) for root in roots)
+    is_anywhere = not roots or not record.get("instance")
+    return is_anywhere or any(_is_same_host(root, record["host"]) for root in roots)
 
 
 def _is_same_host(one: str, other: str) -> bool:
@@ -165,3 +143,24 @@ def _is_same_host(one: str, other: str) -> bool:
     if "." in one and "." in other:
         return one == other
     return one.partition(".")[0] == other.partition(".")[0]
+
+
+def describe_complaint(record: Complaint) -> str:
+    """Return who complained of what, how often and until when."""
+    kind: str = record["kind"]
+    text = _TEXTS.get(kind, kind)
+    facts = {
+        "to": record.get("other_host") or "no host",
+        "port": record.get("port") or "of an unknown UUID",
+        **(record.get("counts") or {}),
+        **(record.get("versions") or {}),
+    }
+    for name, fact in facts.items():
+        text = text.replace(f"<{name}>", str(fact))
+    if record.get("amounts"):
+        text += f", with an allocation of {format_amounts(record['amounts'])}"
+    count = record.get("count", 1)
+    times = "once" if count == 1 else f"{count} times"
+    if record.get("last_seen"):
+        times += f", last at {record['last_seen']}"
+    return f"{make_printable(record['host'], MAX_NAME)} says: {text} ({times})"

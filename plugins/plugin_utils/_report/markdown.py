@@ -13,23 +13,14 @@ from __future__ import annotations
 import functools
 import re
 import typing as t
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 import jinja2
 from markupsafe import Markup
 
 from ...module_utils._common.text import make_printable
-from ...module_utils._core.findings.coverage import (
-    describe_amounts,
-    describe_reading,
-    describe_unjudged_hosts,
-)
-from ...module_utils._core.findings.entries import describe_scope
 from ...module_utils._core.models.kinds import get_finding_subject
-from .phrases import join_counts, list_quota_lines, list_troubles
-from .report import Report
-from .units import humanize_amount, humanize_amounts, sort_resource_classes
-from .view import TEMPLATES, Item, list_items
+from .view import EntryList, Item, Report, build_environment, list_items, list_troubles
 
 _MARKUP = re.compile(r"[\\`*_\[\]<>|~${}]")
 # Where a mention, a reference, an address or a picture begins or goes on. A space without width is
@@ -37,32 +28,21 @@ _MARKUP = re.compile(r"[\\`*_\[\]<>|~${}]")
 _REFERENCE = re.compile(r"[@#!%^&](?=\S)|:(?=[^\s\d])|/(?=/)|(?<=www)\.")
 
 
+_LISTS: Mapping[str, EntryList] = {
+    "Findings": "findings",
+    "Undecided, not changed": "undecided",
+    "Protected, not changed": "protected",
+}
+
+
 def render(report: Report) -> str:
     """Return the summary, what went wrong, tables of the entries, and the outcomes."""
-    findings, summary = report.findings, report.findings["summary"]
-    coverage, overcommit = summary["coverage"], summary.get("overcommit", {})
-    text = _load_template().render(
-        report=report,
-        findings=findings,
-        summary=summary,
-        coverage=coverage,
-        about=describe_scope(findings["scope"]),
-        troubles=list_troubles(report),
-        reading=describe_reading(coverage),
-        amounts=describe_amounts(coverage),
-        unjudged=describe_unjudged_hosts(coverage),
-        quota=list_quota_lines(summary["stranded"]),
-        overcommit={cls: each for cls, each in overcommit.items() if each["overcommitted"]},
-        lists=[
-            ("Findings", list_items(report, "findings")),
-            ("Undecided, not changed", list_items(report, "undecided")),
-            ("Protected, not changed", list_items(report, "protected")),
-        ],
-    )
+    lists = [(title, list_items(report, key)) for title, key in _LISTS.items()]
+    text = _load_template().render(report=report, lists=lists)
     return re.sub(r"\n{3,}", "\n\n", text).strip("\n") + "\n"
 
 
-def _list_commands(items: Iterable[Item]) -> list[tuple[Item, str]]:
+def list_commands(items: Iterable[Item]) -> list[tuple[Item, str]]:
     """Return the commands that fix what the entries are about, each with its entry."""
     return [(item, command) for item in items for command in item.entry.get("commands", [])]
 
@@ -87,10 +67,8 @@ def _escape_bar(match: re.Match[str]) -> str:
     A table is cut at bars before anything else is read, but not at a bar after an odd number of
     backslashes.
     """
-    backslashes = match[1]
-    if len(backslashes) % 2:
-        backslashes += "\\"
-    return rf"{backslashes}\|"
+    odd = "\\" * (len(match[1]) % 2)
+    return rf"{match[1]}{odd}\|"
 
 
 def escape_text(text: t.Any, limit: int = 400) -> Markup:
@@ -104,23 +82,8 @@ def escape_text(text: t.Any, limit: int = 400) -> Markup:
 
 @functools.cache
 def _load_template() -> jinja2.Template:
-    environment = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(TEMPLATES),
-        # This escapes everything as Markdown that is not marked; autoescape would do so as HTML.
-        autoescape=False,
-        finalize=escape_text,
-        undefined=jinja2.StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    environment.globals.update(
-        get_finding_subject=get_finding_subject,
-        humanize=humanize_amount,
-        humanize_amounts=humanize_amounts,
-        join_counts=join_counts,
-        list_commands=_list_commands,
-    )
-    environment.filters.update(
-        code=format_code_span, ours=Markup, sort_classes=sort_resource_classes, text=escape_text
-    )
+    helpers = (get_finding_subject, list_commands, list_troubles)
+    # This escapes everything as Markdown that is not marked; autoescape would do so as HTML.
+    environment = build_environment(helpers, escape_text, autoescape=False)
+    environment.filters.update(code=format_code_span, ours=Markup, text=escape_text)
     return environment.get_template("report.md.j2")

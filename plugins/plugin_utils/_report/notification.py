@@ -15,11 +15,10 @@ from collections.abc import Iterator, Mapping
 
 from ...module_utils._common.text import format_count, make_printable
 from ...module_utils._core.findings.coverage import describe_unjudged_hosts
-from ...module_utils._core.findings.entries import Entry, Summary, get_subject
+from ...module_utils._core.findings.entries import Entry, get_subject
 from ...module_utils._core.models.codec import Json
-from .phrases import get_server_name, join_counts, list_hosts, list_troubles
-from .report import Report
-from .units import humanize_amounts
+from .phrases import get_server_name, humanize_amounts, join_counts, list_hosts
+from .view import Report, list_troubles
 
 # What is sent.
 Payload = dict[str, t.Any]
@@ -45,19 +44,6 @@ class Notice:
     reports: Mapping[str, str]
 
     @property
-    def cloud(self) -> tuple[str, str]:
-        """The endpoint and the region, both empty when the run did not come so far."""
-        if self.report is None:
-            return "", ""
-        cloud = self.report.findings["cloud"]
-        return cloud["placement_endpoint"], cloud["region"] or ""
-
-    @property
-    def summary(self) -> Summary | None:
-        """That of the findings; None without findings."""
-        return self.report.findings["summary"] if self.report else None
-
-    @property
     def troubles(self) -> list[str]:
         """A sentence each."""
         if self.report is None:
@@ -67,9 +53,8 @@ class Notice:
     @property
     def new(self) -> list[Entry]:
         """The new findings."""
-        if self.report is None:
-            return []
-        return [entry for entry in self.report.findings["findings"] if entry["new"]]
+        findings = self.report.findings["findings"] if self.report else []
+        return [entry for entry in findings if entry["new"]]
 
     @property
     def notable(self) -> bool:
@@ -83,38 +68,61 @@ class Notice:
             return "Orphaned allocations: the run failed"
         return f"Orphaned allocations: {format_count(len(self.new), 'new finding', 'new findings')}"
 
+    def as_dict(self) -> Payload:
+        """Return everything as data, as the cloud has it."""
+        findings, remediation = self.report and self.report.findings, self.remediation
+        tally = remediation["tally"] if remediation else {}
+        return {
+            "title": self.title,
+            "cloud": findings["cloud"]["placement_endpoint"] if findings else "",
+            "region": (findings["cloud"]["region"] or "") if findings else "",
+            "troubles": self.troubles,
+            "summary": findings["summary"] if findings else None,
+            "tally": {name: count for name, count in tally.items() if count},
+            "check_mode": bool(remediation and remediation["check_mode"]),
+            "new": list(map(_convert_entry, self.new[:MAX_NEW_FINDINGS])),
+            "new_count": len(self.new),
+            "reports": dict(self.reports),
+        }
+
+
+def _convert_entry(entry: Entry) -> Payload:
+    fields: Mapping[str, t.Any] = entry
+    return {
+        **{name: fields[name] for name in _SENT_FIELDS},
+        "server": get_server_name(entry),
+        "hosts": ", ".join(list_hosts(entry)),
+    }
+
 
 def _format_text(notice: Notice) -> Payload:
     """Return the text that Slack, Mattermost and Teams take, as a list with one line an item."""
-    items = [f"failed: {_quote(trouble, _MAX_TROUBLE)}" for trouble in notice.troubles]
-    for fact, text in _list_facts(notice):
-        if text:
-            items.append(f"{fact}: {_quote(text, _MAX_FACT)}")
-    for entry in notice.new[:MAX_NEW_FINDINGS]:
-        names = (get_subject(entry), get_server_name(entry), ", ".join(list_hosts(entry)))
-        subject = " ".join([entry["kind"], *(_quote(name) for name in names if name)])
+    data = notice.as_dict()
+    items = [f"failed: {_quote(trouble, _MAX_TROUBLE)}" for trouble in data["troubles"]]
+    items += [f"{fact}: {_quote(text, _MAX_FACT)}" for fact, text in _list_facts(data) if text]
+    for entry, sent in zip(notice.new, data["new"], strict=False):
+        names = (get_subject(entry), sent["server"], sent["hosts"])
+        subject = " ".join([entry["kind"], *filter(None, map(_quote, names))])
         items.append(f"{subject}: {_quote(entry['reason'], _MAX_REASON)}")
-    left = len(notice.new) - MAX_NEW_FINDINGS
+    left = data["new_count"] - MAX_NEW_FINDINGS
     if left > 0:
         items.append(f"… and {left} more")
     return {"text": "\n".join([notice.title, "", *(f"- {item}" for item in items)])}
 
 
-def _list_facts(notice: Notice) -> Iterator[tuple[str, str]]:
+def _list_facts(data: Payload) -> Iterator[tuple[str, str]]:
     """Yield the figures, as labels and texts."""
-    summary, remediation = notice.summary, notice.remediation
-    yield "cloud", " ".join(notice.cloud).strip()
+    summary = data["summary"]
+    yield "cloud", f"{data['cloud']} {data['region']}".strip()
     if summary:
         verdicts = summary["verdicts"]
         yield "findings", ", ".join(f"{verdicts[verdict]} {verdict}" for verdict in verdicts)
         yield "stranded", humanize_amounts(summary["stranded"]["resource_classes"])
-    if remediation:
-        label = "would be" if remediation["check_mode"] else "outcome"
-        yield label, join_counts(remediation["tally"])
+    yield "would be" if data["check_mode"] else "outcome", join_counts(data["tally"])
     if summary:
         yield "not judged", describe_unjudged_hosts(summary["coverage"])
     # The first format that the user named; more paths would only be longer.
-    yield "report", next(iter(notice.reports.values()), "")
+    yield "report", next(iter(data["reports"].values()), "")
 
 
 def _quote(text: t.Any, limit: int = _MAX_NAME) -> str:
@@ -127,31 +135,4 @@ def _quote(text: t.Any, limit: int = _MAX_NAME) -> str:
     return f"`{shown}`" if shown else ""
 
 
-def _format_json(notice: Notice) -> Payload:
-    """Return everything as data, as the cloud has it."""
-    cloud, region = notice.cloud
-    tally = notice.remediation["tally"] if notice.remediation else {}
-    return {
-        "title": notice.title,
-        "cloud": cloud,
-        "region": region,
-        "troubles": notice.troubles,
-        "summary": notice.summary,
-        "tally": {name: count for name, count in tally.items() if count},
-        "check_mode": bool(notice.remediation and notice.remediation["check_mode"]),
-        "new": [_convert_entry(entry) for entry in notice.new[:MAX_NEW_FINDINGS]],
-        "new_count": len(notice.new),
-        "reports": dict(notice.reports),
-    }
-
-
-def _convert_entry(entry: Entry) -> Payload:
-    fields: Mapping[str, t.Any] = entry
-    return {
-        **{name: fields[name] for name in _SENT_FIELDS},
-        "server": get_server_name(entry),
-        "hosts": ", ".join(list_hosts(entry)),
-    }
-
-
-NOTICE_FORMATTERS = {"json": _format_json, "text": _format_text}
+NOTICE_FORMATTERS = {"json": Notice.as_dict, "text": _format_text}

@@ -2,65 +2,71 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""What all reports use: the words for an entry, what projects get back, and what went wrong."""
+"""The words of all reports: for an entry, for amounts, and for what projects get back."""
 
 from __future__ import annotations
 
 import re
 import typing as t
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 
 from ...module_utils._common.text import format_count, make_printable
-from ...module_utils._core.models.change import DELETE_PROVIDERS
+from ...module_utils._core.models.change import DELETE_PROVIDERS, Amounts
 from ...module_utils._core.models.outcomes import FAILED, SKIPPED
 from ...module_utils._core.models.placement import sum_amounts
-from .units import format_amounts, humanize_amount
 
 if t.TYPE_CHECKING:  # pragma: no cover
     from ...module_utils._core.findings.entries import Entry, Stranded
     from ...module_utils._core.models.codec import Json
-    from .log_correlation import Complaint
-    from .report import Report
 
 UUID = re.compile(r"\b[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b")
 
 # The longest name that is shown whole, and that of a project.
 MAX_NAME, _MAX_PROJECT = 40, 80
 
-# What a host says by each kind of complaint.
-_COMPLAINT_TEXTS = {
-    "not_in_database": "it is not found in the database",
-    "not_managed": "it is not managed here",
-    "moved_away": "it has moved to <to>",
-    "power_state_counts": "servers in the database: <database>, on the hypervisor: <hypervisor>",
-    "provider_conflict": "another resource provider has this name",
-    "port_deleted": "its port <port> was deleted in Neutron, and its bandwidth was not freed",
-    "rpc_version_cap": "version <requested> was requested, and the cap is <cap>",
-}
+# The classes that every cloud has, in the order in which they are shown.
+COMMON_CLASSES = ("VCPU", "PCPU", "MEMORY_MB", "DISK_GB")
+_RANKS = {cls: rank for rank, cls in enumerate(COMMON_CLASSES)}
+
+# Placement's MB and GB are binary.
+_BINARY_UNITS = ("MiB", "GiB", "TiB", "PiB", "EiB")
+_BASE_UNITS = {"MEMORY_MB": 0, "DISK_GB": 1}
+# What follows an amount among others: of memory, the unit is enough.
+_NOUNS = {"MEMORY_MB": "", "DISK_GB": " disk"}
 
 
 def get_server_name(entry: Entry) -> str:
     """Return the name of the server that an entry is about, nothing where it has none."""
-    if not entry["server"]:
-        return ""
-    return str(entry["server"]["name"] or "")
+    server = entry["server"]
+    return str(server["name"] or "") if server else ""
+
+
+def choose_providers(entry: Entry) -> list[Json]:
+    """Return the providers whose allocation is an orphan, or else all that an entry is about."""
+    dropped = [provider for provider in entry["providers"] if provider["dropped"]]
+    return dropped or entry["providers"]
 
 
 def list_hosts(entry: Entry) -> list[str]:
-    """Return the hosts whose allocation is an orphan, or else all that an entry is about."""
-    dropped = [provider for provider in entry["providers"] if provider["dropped"]]
-    hosts = {provider["root_name"] for provider in dropped or entry["providers"]}
+    """Return the hosts of `choose_providers`, or that of the service that an entry is about."""
+    hosts = {provider["root_name"] for provider in choose_providers(entry)}
     if not hosts and entry["service"]:
         return [entry["service"]["host"]]
     return sorted(hosts)
 
 
-def sum_freed(entry: Entry) -> dict[str, int]:
-    """Return the amounts that the change of an entry would free, by resource class."""
+def map_freed(entry: Entry) -> Mapping[str, Mapping[str, int]]:
+    """Return the amounts that the change of an entry would free, by the uuid of the provider."""
     change = entry["change"]
     if change is None or change["action"] == DELETE_PROVIDERS:
         return {}
-    return sum_amounts(change["frees"].values())
+    frees: Amounts = change["frees"]
+    return frees
+
+
+def sum_freed(entry: Entry) -> dict[str, int]:
+    """Return the amounts that the change of an entry would free, by resource class."""
+    return sum_amounts(map_freed(entry).values())
 
 
 def explain_unchanged(entry: Entry, kinds: Collection[str] | None) -> str:
@@ -81,39 +87,39 @@ def explain_kind(kind: str) -> str:
     return f"{kind} is not among the kinds to remediate"
 
 
-def describe_complaint(record: Complaint) -> str:
-    """Return who complained of what, how often and until when."""
-    text = _COMPLAINT_TEXTS.get(record["kind"], record["kind"])
-    facts = {
-        "to": record.get("other_host") or "no host",
-        "port": record.get("port") or "of an unknown UUID",
-        **(record.get("counts") or {}),
-        **(record.get("versions") or {}),
-    }
-    for name, fact in facts.items():
-        text = text.replace(f"<{name}>", str(fact))
-    amounts = record.get("amounts")
-    if amounts:
-        text += f", with an allocation of {format_amounts(amounts)}"
-    count = record.get("count", 1)
-    times = "once" if count == 1 else f"{count} times"
-    if record.get("last_seen"):
-        times += f", last at {record['last_seen']}"
-    return f"{make_printable(record['host'], MAX_NAME)} says: {text} ({times})"
+def list_parts(change: Json | None) -> list[Json]:
+    """Return a change of allocations and that of its partner; none for other changes."""
+    if not change or change["action"] == DELETE_PROVIDERS:
+        return []
+    return [change, change["partner"]] if change["partner"] else [change]
+
+
+# --- outcomes
+
+
+def join_counts(counts: Mapping[str, int]) -> str:
+    """Return `2 removed, 1 failed`; nothing for none."""
+    return ", ".join(f"{count} {name}" for name, count in counts.items() if count)
+
+
+def count_made(tally: Mapping[str, int]) -> int:
+    """Return how many changes were made, by the numbers of their outcomes."""
+    return sum(count for name, count in tally.items() if name not in (SKIPPED, FAILED))
+
+
+# --- projects and their quota
 
 
 def label_project(uuid: str, stranded: Stranded) -> str:
     """Return the name of a project with its uuid, and whether Keystone still has it."""
-    # Files of older versions do not have it, and an allocation may have no project.
-    quota = stranded.get("quota", {}).get(uuid)
     if not uuid:
         return "no project"
     label = make_printable(uuid, _MAX_PROJECT)
-    if quota is None:
-        return label
-    if quota["name"]:
+    # Files of older versions do not have it, and an allocation may have no project.
+    quota = stranded.get("quota", {}).get(uuid)
+    if quota and quota["name"]:
         label = f"{make_printable(quota['name'], _MAX_PROJECT)} ({label})"
-    if quota["exists"] is False:
+    if quota and quota["exists"] is False:
         label += ", which no longer exists"
     return label
 
@@ -123,53 +129,73 @@ def list_quota_lines(stranded: Stranded) -> list[str]:
 
     Only of those that Keystone has: what no longer exists has no quota.
     """
-    quota = stranded.get("quota", {})
-    projects = [uuid for uuid in quota if quota[uuid]["exists"]]
-    ordered = sorted(
-        projects, key=lambda uuid: (-quota[uuid]["cores"], -quota[uuid]["ram_mib"], uuid)
-    )
-    lines = []
-    for uuid in ordered:
-        amounts = _describe_quota(quota[uuid])
-        if amounts:
-            lines.append(f"{label_project(uuid, stranded)}: {amounts}")
+    quotas, lines = stranded.get("quota", {}), []
+    for uuid in sorted(
+        quotas, key=lambda uuid: (-quotas[uuid]["cores"], -quotas[uuid]["ram_mib"], uuid)
+    ):
+        quota = quotas[uuid]
+        parts = [format_count(quota["cores"], "core", "cores")] if quota["cores"] else []
+        if quota["ram_mib"]:
+            parts.append(f"{humanize_amount('MEMORY_MB', quota['ram_mib'])} of RAM")
+        if quota["exists"] and parts:
+            lines.append(f"{label_project(uuid, stranded)}: {', '.join(parts)}")
     return lines
 
 
-def _describe_quota(quota: Json) -> str:
+# --- amounts
+
+
+def sort_resource_classes(classes: Iterable[str]) -> list[str]:
+    """Return resource classes in the order in which they are shown."""
+    return sorted(classes, key=lambda cls: (_RANKS.get(cls, len(_RANKS)), cls))
+
+
+def format_amounts(resources: Mapping[str, int]) -> str:
+    """Return amounts as `2 VCPU, 2048 MEMORY_MB, 1 CUSTOM_PCI`; nothing for none."""
+    classes = sort_resource_classes(resources)
+    return ", ".join(f"{resources[cls]} {make_printable(cls)}" for cls in classes)
+
+
+def format_others(resources: Mapping[str, int], columns: Collection[str]) -> str:
+    """Return the amounts of the classes that have no column of their own; nothing for none."""
+    others = [cls for cls, amount in resources.items() if amount and cls not in columns]
+    return format_amounts({cls: resources[cls] for cls in others})
+
+
+def humanize_amounts(
+    resources: Mapping[str, int], fractions: Mapping[str, float] | None = None
+) -> str:
+    """Return amounts for people, as `2 VCPU, 2 GiB, 10 GiB disk, 1 VF`; nothing for none.
+
+    fractions: by resource class, added to the amount as in `2 VCPU (0.4%)`.
+    """
     parts = []
-    if quota["cores"]:
-        parts.append(format_count(quota["cores"], "core", "cores"))
-    if quota["ram_mib"]:
-        parts.append(f"{humanize_amount('MEMORY_MB', quota['ram_mib'])} of RAM")
+    for cls in sort_resource_classes(resources):
+        part = _describe_amount(cls, resources[cls])
+        if fractions and cls in fractions:
+            part += f" ({fractions[cls]:.1%})"
+        parts.append(part)
     return ", ".join(parts)
 
 
-def join_counts(counts: Mapping[str, int]) -> str:
-    """Return `2 removed, 1 failed`; nothing for none."""
-    return ", ".join(f"{count} {name}" for name, count in counts.items() if count)
+def _describe_amount(resource_class: str, amount: t.Any) -> str:
+    name = make_printable(resource_class)
+    # A file can have been written by hand, and the amounts of a log are text.
+    if not isinstance(amount, int):
+        return f"{make_printable(amount)} {name}"
+    return f"{humanize_amount(resource_class, amount)}{_NOUNS.get(resource_class, f' {name}')}"
 
 
-def list_remediated_findings(remediation: Json | None) -> set[str]:
-    """Return the ids of the findings whose change was made; none in check mode."""
-    if remediation is None or remediation["check_mode"]:
-        return set()
-    return {
-        outcome["finding"]
-        for outcome in remediation["outcomes"]
-        if outcome["outcome"] not in (SKIPPED, FAILED)
-    }
+def humanize_amount(resource_class: str, amount: int) -> str:
+    """Return an amount with its unit, if it has one: `12 288 MEMORY_MB` is `12 GiB`."""
+    if resource_class not in _BASE_UNITS:
+        return format_number(amount)
+    size, unit = float(amount), _BASE_UNITS[resource_class]
+    while size >= 1024 and unit < len(_BINARY_UNITS) - 1:
+        size, unit = size / 1024, unit + 1
+    return f"{size:.1f}".removesuffix(".0") + f" {_BINARY_UNITS[unit]}"
 
 
-def list_troubles(report: Report) -> list[str]:
-    """Return a sentence for everything that went wrong, and why nothing may be changed."""
-    troubles = [*report.findings["summary"]["coverage"]["failed_checks"]]
-    failed = 0
-    if report.remediation is not None:
-        failed = report.remediation["tally"].get(FAILED, 0)
-    # The failure of a run counts its failed changes already.
-    if report.failure:
-        troubles.append(report.failure)
-    elif failed:
-        troubles.append(f"{format_count(failed, 'change', 'changes')} failed.")
-    return troubles
+def format_number(number: int) -> str:
+    """Return a number with a space before each group of three digits."""
+    return f"{number:,}".replace(",", " ")

@@ -10,7 +10,7 @@ import collections
 import datetime
 import re
 import typing as t
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 
 from ...module_utils._common.text import make_printable
 from ...module_utils._common.times import seconds_between
@@ -18,92 +18,88 @@ from ...module_utils._core.findings.coverage import list_unjudged_hosts
 from ...module_utils._core.findings.entries import iterate_entries
 from ...module_utils._core.models.kinds import KINDS, ORPHAN_KINDS
 from ...module_utils._core.models.verdict import DRIFTED, ORPHANED
-from .phrases import list_remediated_findings, list_troubles
-from .report import Report
+from .view import Report, list_remediated_findings, list_troubles
 
-if t.TYPE_CHECKING:  # pragma: no cover
-    # Labels and value.
-    Sample = tuple[Mapping[str, str], float]
-    # The samples of metrics by their names; of most there is one, without labels of its own.
-    _Metrics = dict[str, float | Iterable[Sample]]
+# By the names of metrics. Of most there is one figure; of the others, one for each value of their
+# labels.
+_Metrics = dict[str, float | Mapping[t.Any, float]]
 
 _LAST_SUCCESS = "last_success_timestamp_seconds"
 
-# What the metrics mean, in the order of the file.
-_MEANINGS = {
-    "findings": "Orphaned and drifted findings, by kind.",
-    "findings_left": "Findings that the last run has not remediated, by kind.",
-    "new_findings": "Findings that the run before did not have, by kind.",
-    "protected": "Entries that look like orphans and are never changed.",
-    "undecided": "Entries that could not be proven either way.",
-    "reasons": "Entries by verdict and the ID of their reason.",
-    "stranded": "Stranded amounts on a provider, in the unit of the resource class.",
-    "stranded_ratio": "Stranded fraction of all allocations in the cloud.",
-    "overcommitted_hosts": (
-        "Hosts with more allocated than they physically have, by resource class."
+# What the metrics mean, and their own labels, in the order of the file.
+_METRICS = {
+    "findings": ("Orphaned and drifted findings, by kind.", "kind", "verdict"),
+    "findings_left": ("Findings that the last run has not remediated, by kind.", "kind", "verdict"),
+    "new_findings": ("Findings that the run before did not have, by kind.", "kind", "verdict"),
+    "protected": ("Entries that look like orphans and are never changed.",),
+    "undecided": ("Entries that could not be proven either way.",),
+    "reasons": ("Entries by verdict and the ID of their reason.", "verdict", "reason"),
+    "stranded": (
+        "Stranded amounts on a provider, in the unit of the resource class.",
+        "provider",
+        "resource_class",
     ),
-    "complete": "Whether the whole cloud was read and all answers agree (1) or not (0).",
-    "failed_checks": "Soundness checks that failed.",
-    "silent_hosts": "Hosts in cells that did not answer.",
-    "unjudged_hosts": "Hosts that were not judged, because their cell did not answer.",
-    "consumers": "Consumers that were read.",
-    "hypervisors": "Compute nodes that Nova lists.",
-    "failed": "Whether anything went wrong in the last run.",
-    "planned_changes": "Changes that were planned.",
-    "changes": "Changes of the last run, by outcome.",
-    "last_run_timestamp_seconds": "When the last reading ended.",
-    _LAST_SUCCESS: "When the last sound reading ended that was followed by no failure.",
-    "duration_seconds": "How long the last reading took.",
+    "stranded_ratio": ("Stranded fraction of all allocations in the cloud.", "resource_class"),
+    "overcommitted_hosts": (
+        "Hosts with more allocated than they physically have, by resource class.",
+        "resource_class",
+    ),
+    "complete": ("Whether the whole cloud was read and all answers agree (1) or not (0).",),
+    "failed_checks": ("Soundness checks that failed.",),
+    "silent_hosts": ("Hosts in cells that did not answer.",),
+    "unjudged_hosts": ("Hosts that were not judged, because their cell did not answer.",),
+    "consumers": ("Consumers that were read.",),
+    "hypervisors": ("Compute nodes that Nova lists.",),
+    "failed": ("Whether anything went wrong in the last run.",),
+    "planned_changes": ("Changes that were planned.",),
+    "changes": ("Changes of the last run, by outcome.", "outcome"),
+    "last_run_timestamp_seconds": ("When the last reading ended.",),
+    _LAST_SUCCESS: ("When the last sound reading ended that was followed by no failure.",),
+    "duration_seconds": ("How long the last reading took.",),
 }
+
+_VERDICTS = {kind.name: ORPHANED if kind in ORPHAN_KINDS else DRIFTED for kind in KINDS}
 
 
 def render(report: Report) -> str:
     """Return all metrics, each of them a gauge about the last run."""
-    cloud = {
-        "cloud": report.findings["cloud"]["placement_endpoint"],
-        "region": report.findings["cloud"]["region"] or "",
-    }
-    metrics = {
-        **_collect_findings(report),
-        **_collect_changes(report),
-        **_collect_times(report, _format_labels(cloud)),
-    }
+    read = report.findings["cloud"]
+    cloud = {"cloud": read["placement_endpoint"], "region": read["region"] or ""}
+    metrics = _collect_findings(report) | _collect_run(report, _format_labels(cloud))
     lines: list[str] = []
-    for name, meaning in _MEANINGS.items():
-        full_name = f"placement_orphan_{name}"
-        found = metrics.get(name, ())
+    for name, (meaning, *labels) in _METRICS.items():
+        full_name, found = f"placement_orphan_{name}", metrics.get(name, {})
         # Names that differ only in what does not print are one series: none may come twice.
         series: dict[str, float] = {}
-        for labels, value in [({}, found)] if isinstance(found, (int, float)) else found:
-            key = _format_labels({**cloud, **labels})
-            series[key] = series.get(key, 0) + value
+        for values, figure in (found if isinstance(found, Mapping) else {(): found}).items():
+            own = zip(labels, [values] if isinstance(values, str) else values, strict=True)
+            key = _format_labels({**cloud, **dict(own)})
+            series[key] = series.get(key, 0) + figure
         if series:
             lines += [f"# HELP {full_name} {meaning}", f"# TYPE {full_name} gauge"]
-        for key, value in series.items():
-            lines.append(f"{full_name}{key} {value:.15g}")
+        lines += [f"{full_name}{key} {figure:.15g}" for key, figure in series.items()]
     return "\n".join(lines) + "\n"
 
 
 def _collect_findings(report: Report) -> _Metrics:
-    summary = report.findings["summary"]
+    summary, findings = report.findings["summary"], report.findings["findings"]
     verdicts, stranded, coverage = summary["verdicts"], summary["stranded"], summary["coverage"]
-    amounts: list[Sample] = []
-    for provider, resources in stranded["providers"].items():
-        for cls, amount in resources.items():
-            amounts.append(({"provider": provider, "resource_class": cls}, amount))
-    overcommitted = {
-        cls: figures["overcommitted"] for cls, figures in summary.get("overcommit", {}).items()
-    }
+    overcommit, remediated = summary.get("overcommit", {}), list_remediated_findings(report)
+    left = collections.Counter(each["kind"] for each in findings if each["id"] not in remediated)
     return {
-        "findings": _build_kind_samples(summary["kinds"]),
-        "findings_left": _build_kind_samples(_count_remaining(report)),
-        "new_findings": _build_kind_samples(summary["new"]),
+        "findings": _count_kinds(summary["kinds"]),
+        "findings_left": _count_kinds(left),
+        "new_findings": _count_kinds(summary["new"]),
         "protected": verdicts["protected"],
         "undecided": verdicts["undecided"],
         "reasons": _count_reasons(report),
-        "stranded": amounts,
-        "stranded_ratio": _build_samples("resource_class", stranded["share_of_claimed"]),
-        "overcommitted_hosts": _build_samples("resource_class", overcommitted),
+        "stranded": {
+            (provider, cls): amount
+            for provider, resources in stranded["providers"].items()
+            for cls, amount in resources.items()
+        },
+        "stranded_ratio": stranded["share_of_claimed"],
+        "overcommitted_hosts": {cls: each["overcommitted"] for cls, each in overcommit.items()},
         "complete": coverage["complete"],
         "failed_checks": len(coverage["failed_checks"]),
         "silent_hosts": coverage["silent_hosts"],
@@ -113,67 +109,37 @@ def _collect_findings(report: Report) -> _Metrics:
     }
 
 
-def _count_reasons(report: Report) -> list[Sample]:
+def _count_kinds(counts: Mapping[str, int]) -> Mapping[t.Any, float]:
+    """Return a figure for every kind: zero for a kind without findings."""
+    return {(kind, verdict): counts.get(kind, 0) for kind, verdict in _VERDICTS.items()}
+
+
+def _count_reasons(report: Report) -> Mapping[t.Any, float]:
     """Return how many entries have each reason; a file of an older version has no IDs."""
-    entries = iterate_entries(report.findings)
-    counts = collections.Counter(
-        (entry["verdict"], entry["reason_id"]) for entry in entries if "reason_id" in entry
-    )
-    return [
-        ({"verdict": verdict, "reason": reason}, count)
-        for (verdict, reason), count in sorted(counts.items())
-    ]
+    entries = [entry for entry in iterate_entries(report.findings) if "reason_id" in entry]
+    return collections.Counter(sorted((each["verdict"], each["reason_id"]) for each in entries))
 
 
-def _collect_changes(report: Report) -> _Metrics:
-    metrics: _Metrics = {"failed": bool(list_troubles(report))}
-    if report.plan is not None:
-        metrics["planned_changes"] = len(report.plan["changes"])
-    # In check mode nothing was changed.
-    if report.remediation is not None and not report.remediation["check_mode"]:
-        metrics["changes"] = _build_samples("outcome", report.remediation["tally"])
-    return metrics
-
-
-def _collect_times(report: Report, cloud: str) -> _Metrics:
-    """Return when the run was.
+def _collect_run(report: Report, cloud: str) -> _Metrics:
+    """Return what the run changed, and when it was.
 
     cloud: the labels of the cloud, as they are in the textfile of the run before.
     """
     started, finished = report.findings["started_at"], report.findings["finished_at"]
-    ended = _parse_timestamp(finished)
-    # A run that failed repeats when the last run that did not fail ended.
-    success: float | None = ended
-    if list_troubles(report):
-        success = _find_last_success(report.metrics, cloud)
-    return {
+    moment = datetime.datetime.fromisoformat(finished.removesuffix("Z"))
+    ended, failed = moment.replace(tzinfo=datetime.UTC).timestamp(), bool(list_troubles(report))
+    metrics: _Metrics = {
+        "failed": failed,
         "last_run_timestamp_seconds": ended,
-        _LAST_SUCCESS: () if success is None else success,
+        # A run that failed repeats when the last run that did not fail ended.
+        _LAST_SUCCESS: _find_last_success(report.metrics, cloud) if failed else ended,
         "duration_seconds": seconds_between(started, finished) or 0,
     }
-
-
-def _count_remaining(report: Report) -> dict[str, int]:
-    """Return how many findings of each kind are not remediated."""
-    remediated = list_remediated_findings(report.remediation)
-    counts: collections.Counter[str] = collections.Counter()
-    for entry in report.findings["findings"]:
-        if entry["id"] not in remediated:
-            counts[entry["kind"]] += 1
-    return counts
-
-
-def _build_kind_samples(counts: Mapping[str, int]) -> list[Sample]:
-    """Return a sample for every kind: zero for a kind without findings."""
-    samples: list[Sample] = []
-    for kind in KINDS:
-        verdict = ORPHANED if kind in ORPHAN_KINDS else DRIFTED
-        samples.append(({"kind": kind.name, "verdict": verdict}, counts.get(kind.name, 0)))
-    return samples
-
-
-def _build_samples(label: str, values: Mapping[str, float]) -> list[Sample]:
-    return [({label: name}, value) for name, value in values.items()]
+    if report.plan is not None:
+        metrics["planned_changes"] = len(report.plan["changes"])
+    if report.written:
+        metrics["changes"] = report.written["tally"]
+    return metrics
 
 
 def _format_labels(labels: Mapping[str, str]) -> str:
@@ -186,22 +152,12 @@ def _escape_label_value(value: str) -> str:
     return make_printable(value).replace("\\", "\\\\").replace('"', '\\"')
 
 
-def _parse_timestamp(text: str) -> float:
-    moment = datetime.datetime.fromisoformat(text.removesuffix("Z"))
-    return moment.replace(tzinfo=datetime.UTC).timestamp()
-
-
-def _find_last_success(before: str | None, cloud: str) -> float | None:
-    """Return when a run of this cloud last succeeded, None where the textfile does not say it.
+def _find_last_success(before: str | None, cloud: str) -> float | Mapping[t.Any, float]:
+    """Return when a run of this cloud last succeeded, nothing where the textfile does not say it.
 
     before: the textfile of the run before; None where there is none.
     cloud: the labels of the cloud.
     """
-    line = re.search(
-        rf"^placement_orphan_{_LAST_SUCCESS}{re.escape(cloud)} (\d+(?:\.\d+)?)$",
-        before or "",
-        re.MULTILINE,
-    )
-    if line is None:
-        return None
-    return float(line[1])
+    series = rf"^placement_orphan_{_LAST_SUCCESS}{re.escape(cloud)} (\d+(?:\.\d+)?)$"
+    line = re.search(series, before or "", re.MULTILINE)
+    return float(line[1]) if line else {}

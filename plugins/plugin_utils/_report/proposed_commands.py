@@ -2,8 +2,9 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Commands that a run proposes: each has the scope of the run, or there are only words.
+"""Commands that a run proposes, and the last lines with them: each has the scope of the run.
 
+Where that is not possible, words say what to run.
 A command that leaves out an option of the run would do the same to more hosts, or to another cloud.
 Names from a cloud get into a command only where they mean nothing to a shell, to Ansible's parser
 and to its templates. Anything else is left out.
@@ -12,6 +13,7 @@ and to its templates. Anything else is left out.
 from __future__ import annotations
 
 import dataclasses as d
+import itertools
 import json
 import os
 import re
@@ -27,8 +29,10 @@ from ...module_utils._common.options import Names
 from ...module_utils._common.text import make_printable
 from ...module_utils._common.uuids import normalize_uuid
 from ...module_utils._core.findings.entries import Entry
+from ...module_utils._core.models.codec import Json
 from ...module_utils._core.options.orphan_cleanup import ORPHAN_CLEANUP
 from .._variables.play_hosts import COLLECTION, get_started_name, get_started_playbook
+from .phrases import choose_providers
 
 # AWX sets it in its jobs, where nobody types a command.
 _AWX = "AWX_PRIVATE_DATA_DIR"
@@ -82,6 +86,8 @@ OF_PLANS = (
     *(name for name, option in ORPHAN_CLEANUP.options.items() if isinstance(option, Names)),
     *(f"{ORPHAN_CLEANUP.prefix}{name}" for name in ("shard", "plan", "select")),
 )
+# The end of a sentence about such a run.
+_WITHOUT_SCOPE = ", but without its hosts, consumers, projects and kinds"
 
 
 @d.dataclass(frozen=True)
@@ -112,12 +118,10 @@ def read_context(task_vars: Mapping[str, t.Any] | None, role: str, templar: t.An
 
 def format_fields(fields: Iterable[tuple[str, str]]) -> list[str]:
     """Return a line for each label and its text; nothing for an empty text, or a command in AWX."""
-    lines: list[str] = []
-    for label, text in fields:
-        if text and not (_AWX in os.environ and label in _COMMANDS):
-            # Neither a path nor a command is broken: they are there to be copied.
-            lines.append(f"{label + ':':8} {make_printable(text)}")
-    return lines
+    hidden = _COMMANDS if _AWX in os.environ else ()
+    shown = [(f"{label}:", text) for label, text in fields if text and label not in hidden]
+    # Neither a path nor a command is broken: they are there to be copied.
+    return [f"{label:8} {make_printable(text)}" for label, text in shown]
 
 
 def build_command(
@@ -135,21 +139,18 @@ def build_command(
 
     variables: what is added to its variables. without: the variables that it must not have.
     """
+    words = _describe(playbook, variables, without, check)
     named = _name_playbook(playbook)
     repeated = _repeat_variables((*without, *variables))
     # Still set in a file or in the inventory. An empty list of the command line wins over both.
     given = {name for text in _list_texts() for name in _parse(text)}
-    emptied: dict[str, t.Any] = {
-        name: [] for name in run.scope if name in without and name not in given
-    }
-    command = ""
-    if named and repeated is not None and "orphan_cleanup_shard" not in emptied:
-        added = {**emptied, **variables}.items()
-        texts = [*repeated, *(format_variable(name, value) for name, value in added)]
-        limit = ["--limit", run.host] if run.host else []
-        options = [*list_options(["subset"] if limit else []), *limit, named]
-        command = join_command(["ansible-playbook", *options, *_give(texts)], check)
-    return command or _describe(playbook, variables, without, check)
+    emptied = [name for name in run.scope if name in without and name not in given]
+    if not named or repeated is None or "orphan_cleanup_shard" in emptied:
+        return words
+    options = [*_list_options(["subset"]), "--limit", run.host] if run.host else _list_options()
+    added = _give({**{name: [] for name in emptied}, **variables})
+    parts = [*options, named, *repeated, *added, *(["--check"] if check else [])]
+    return _join_command(["ansible-playbook", *parts]) or words
 
 
 def build_cleanup(variables: Mapping[str, t.Any], run: Context) -> str:
@@ -168,24 +169,25 @@ def build_restore(journal: str, run: Context) -> str:
     """Return the command that restores what a journal has, empty if there is no journal."""
     if not journal:
         return ""
-    variables = {"orphan_cleanup_journal": journal}
+    playbook, variables = "restore_allocations", {"orphan_cleanup_journal": journal}
     if get_started_name().endswith("_orphans") and not run.host:
-        return build_command("restore_allocations", variables, run, without=OF_PLANS)
+        return build_command(playbook, variables, run, without=OF_PLANS)
     # A run for one of several clouds, or of another role, or with variables of its own: only what
     # chooses the cloud can be repeated, and only where that is a name.
     connection = dict(run.connection if run.connection is not None else {"auth": None})
     connection.pop("api_timeout", None)
+    words = _describe(playbook, variables, OF_PLANS, check=False)
     if not set(connection) <= {"cloud", "region_name"} or isinstance(connection.get("cloud"), dict):
-        return _describe("restore_allocations", variables, OF_PLANS, check=False)
-    chosen = {f"orphan_cleanup_{name}": value for name, value in connection.items()}
-    named = _name_playbook("restore_allocations") or f"{COLLECTION}.restore_allocations"
-    texts = [format_variable(name, value) for name, value in {**chosen, **variables}.items()]
-    command = join_command(["ansible-playbook", named, *_give(texts)])
-    return command or _describe("restore_allocations", variables, OF_PLANS, check=False)
+        return words
+    chosen = {f"{ORPHAN_CLEANUP.prefix}{name}": value for name, value in connection.items()}
+    named = _name_playbook(playbook) or f"{COLLECTION}.{playbook}"
+    return _join_command(["ansible-playbook", named, *_give({**chosen, **variables})]) or words
 
 
-def _give(texts: Iterable[str]) -> list[str]:
-    return [part for text in texts for part in ("-e", text)]
+def _give(variables: Mapping[str, t.Any]) -> list[str]:
+    """Return variables as parts of a command."""
+    pairs = variables.items()
+    return [part for name, value in pairs for part in ("-e", _format_variable(name, value))]
 
 
 def _describe(
@@ -193,14 +195,13 @@ def _describe(
 ) -> str:
     """Return in words what to run."""
     name = f"{COLLECTION}.{playbook}" if playbook else "the same playbook"
-    added = [format_variable(variable, value) for variable, value in variables.items()]
+    added = [_format_variable(variable, value) for variable, value in variables.items()]
     added += ["--check"] if check else []
-    scope = ", but without its hosts, consumers, projects and kinds"
-    left_out = scope if without == OF_PLANS else ""
-    return (
+    words = (
         f"run {name} with {' and '.join(added)}, and with the inventory, the cloud and the other "
-        f"options of this run{left_out}"
     )
+    words += "options of this run"
+    return words + (_WITHOUT_SCOPE if without == OF_PLANS else "")
 
 
 def _name_playbook(playbook: str) -> str:
@@ -218,7 +219,7 @@ def _name_playbook(playbook: str) -> str:
     return sibling if name and os.path.exists(sibling) else ""
 
 
-def list_options(without: Collection[str] = ()) -> list[str]:
+def _list_options(without: Collection[str] = ()) -> list[str]:
     """Return the options of this run, other than its variables, as parts of a command."""
     parts: list[str] = []
     for name, (option, unsaid) in _OPTIONS.items():
@@ -231,7 +232,7 @@ def list_options(without: Collection[str] = ()) -> list[str]:
     return parts
 
 
-def join_command(parts: list[str], check: bool = False) -> str:
+def _join_command(parts: list[str]) -> str:
     """Return a command for the shell.
 
     It is empty if it has a password, or a character that is not shown as it is.
@@ -244,7 +245,7 @@ def join_command(parts: list[str], check: bool = False) -> str:
     if any(_PASSWORD_IN_URL.search(os.environ[name]) for name in chosen):
         return ""
     words = [f"{name}={shlex.quote(os.environ[name])}" for name in chosen]
-    command = " ".join([*words, shlex.join([*parts, *(["--check"] if check else [])])])
+    command = " ".join([*words, shlex.join(parts)])
     return command if command.isprintable() else ""
 
 
@@ -253,20 +254,14 @@ def _list_texts() -> list[str]:
 
 
 def _repeat_variables(without: Collection[str]) -> list[str] | None:
-    """Return what follows each `-e` of this run, None if something of it may be a secret."""
+    """Return each `-e` of this run as parts of a command, None if any of them may be a secret."""
     repeated = []
     for text in _list_texts():
-        if text.startswith("@"):
-            repeated.append(text)
-            continue
         variables = _parse(text)
-        kept = {name: value for name, value in variables.items() if name not in without}
         if any(_may_be_secret(name, value) for name, value in variables.items()):
             return None
-        if len(kept) == len(variables):
-            repeated.append(text)
-        else:
-            repeated += [format_variable(name, value) for name, value in kept.items()]
+        kept = {name: value for name, value in variables.items() if name not in without}
+        repeated += ["-e", text] if len(kept) == len(variables) else _give(kept)
     return repeated
 
 
@@ -290,12 +285,12 @@ def _may_be_secret(name: str, value: t.Any) -> bool:
     return bool(is_named) or isinstance(value, Mapping)
 
 
-def format_variable(name: str, value: t.Any) -> str:
+def _format_variable(name: str, value: t.Any) -> str:
     """Return a variable as `-e` takes it."""
-    return f"{name}={value}" if is_plain(value) else json.dumps({name: value})
+    return f"{name}={value}" if _is_plain(value) else json.dumps({name: value})
 
 
-def is_plain(value: t.Any) -> bool:
+def _is_plain(value: t.Any) -> bool:
     """Return whether Ansible reads a value after `NAME=` as it is written."""
     return isinstance(value, str) and bool(_PLAIN_VALUE.fullmatch(value))
 
@@ -312,11 +307,101 @@ def keep_safe(text: str) -> str:
 
 def list_safe_hosts(entry: Entry) -> list[str]:
     """Return the hosts of an entry by names that may be in a command, or else by their UUIDs."""
-    dropped = [provider for provider in entry["providers"] if provider["dropped"]]
     hosts = set()
-    for provider in dropped or entry["providers"]:
+    for provider in choose_providers(entry):
         name, uuid = provider["root_name"], normalize_uuid(provider["root"] or "")
         if not _PLAIN_NAME.fullmatch(name) and uuid:
             name = uuid
         hosts.add(keep_safe(name))
     return sorted(hosts)
+
+
+# --- the last lines of a run
+
+
+@d.dataclass(frozen=True)
+class Ending:
+    """What the last lines are made of.
+
+    reports: the paths of the written reports, by format.
+    findings: the path of findings.json; empty if it is not of this run.
+    plan: the path of the plan; empty if there is none, or nothing to change in it.
+    journal: the path of the journal; empty if nothing was changed.
+    failed: whether the run fails.
+    run: what its commands need to know of it.
+    """
+
+    reports: Mapping[str, str]
+    findings: str = ""
+    plan: str = ""
+    journal: str = ""
+    check_mode: bool = False
+    detects_only: bool = False
+    failed: bool = False
+    run: Context = d.field(default_factory=Context)
+
+
+def format_ending(ending: Ending) -> list[str]:
+    """Return the paths of a run and the command to type next, each on a line of its own."""
+    # The one that a person reads first.
+    report = ending.reports.get("html") or ending.reports.get("markdown") or ending.findings
+    lines = format_fields([("Report", report)])
+    lines += format_journals([ending.journal], ending.run)
+    return lines + format_fields([("Next", _suggest_next(ending))])
+
+
+def format_undo(remediation: Json, journal: str, run: Context) -> list[str]:
+    """Return the command that restores what a remediation changed; nothing for a restoration."""
+    if any("write" in outcome for outcome in remediation["outcomes"]):
+        return []
+    return format_fields([("Undo", build_restore(journal, run))])
+
+
+def format_journals(journals: Iterable[str], run: Context) -> list[str]:
+    """Return the journals of a run, each with the command that restores what it changed."""
+    pairs = [(("Journal", path), ("Undo", build_restore(path, run))) for path in journals]
+    return format_fields(itertools.chain.from_iterable(pairs))
+
+
+def format_commands(
+    undo: Mapping[str, t.Any] | None, following: Mapping[str, t.Any] | None, run: Context
+) -> list[str]:
+    """Return the command that undoes a change on a host, and the playbook to run next.
+
+    That is the same playbook again; there is none after one of the user's own.
+
+    undo, following: the options undo and next of the module orphan_report.
+    """
+    fields = []
+    if undo:
+        fields.append(("Undo", _build_module_command(undo)))
+    # A variable on the command line would replace what another playbook says for each host.
+    if following and get_started_name() == following["playbook"]:
+        named, check = following["variables"], following["check"]
+        fields.append(("Next", build_command(following["playbook"], named, run, check=check)))
+    return format_fields(fields)
+
+
+def _suggest_next(ending: Ending) -> str:
+    if ending.failed:
+        return "solve the cause that the message names, and run the same command again"
+    if ending.plan and ending.detects_only:
+        return build_cleanup({}, ending.run)
+    if ending.plan and ending.check_mode:
+        plan = {"orphan_cleanup_plan": ending.plan}
+        return build_command("", plan, ending.run, without=OF_PLANS)
+    return ""
+
+
+def _build_module_command(undo: Mapping[str, t.Any]) -> str:
+    """Return the command that runs one module on one host."""
+    parts = ["ansible", *_list_options(["subset", "become", "tags", "skip_tags"]), undo["host"]]
+    parts += ["-b"] if undo["become"] else []
+    arguments = undo["arguments"]
+    given = json.dumps(arguments)
+    if all(map(_is_plain, arguments.values())):
+        given = " ".join(f"{name}={value}" for name, value in arguments.items())
+    command = _join_command([*parts, "-m", f"{COLLECTION}.{undo['module']}", "-a", given])
+    if undo["others"]:
+        return f"{command}  # and {undo['others']} more, each with its own host and uuid"
+    return command

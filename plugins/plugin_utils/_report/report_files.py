@@ -23,28 +23,21 @@ from .._stage.text_files import write_text
 from . import csv_file, html_page, markdown, prometheus
 from .notification import NOTICE_FORMATTERS, Notice
 from .proposed_commands import Context, read_context
-from .report import Report
+from .view import Report
 
-# A webhook that does not answer is tried this often, with so many seconds between.
-_TRIES, _PAUSE = 3, 2
+# A webhook is tried again if it does not answer, each time after so many seconds.
+_PAUSES = (0, 2, 2)
 _ACCEPTED = (200, 201, 202, 204)
-
-
-@d.dataclass(frozen=True)
-class Format:
-    """The name of the file of a format, and the function that returns its contents."""
-
-    file: str
-    render: Callable[[Report], str]
 
 
 PROMETHEUS = "prometheus"
 
-FORMATS = {
-    "html": Format("report.html", html_page.render),
-    "markdown": Format("report.md", markdown.render),
-    "csv": Format("findings.csv", csv_file.render),
-    PROMETHEUS: Format("placement_orphans.prom", prometheus.render),
+# By the name of a format, that of its file, and the function that returns its contents.
+FORMATS: Mapping[str, tuple[str, Callable[[Report], str]]] = {
+    "html": ("report.html", html_page.render),
+    "markdown": ("report.md", markdown.render),
+    "csv": ("findings.csv", csv_file.render),
+    PROMETHEUS: ("placement_orphans.prom", prometheus.render),
 }
 
 
@@ -60,41 +53,32 @@ class ReportActionModule(FileActionModule):
 
     def _write_reports(self, report: Report, options: Mapping[str, t.Any]) -> dict[str, str]:
         """Write the reports, and return their paths by format."""
+        folder, metrics_path = options["output_dir"], options["metrics_path"]
         written: dict[str, str] = {}
-        for name in dict.fromkeys(options["formats"]):
-            # JSON has no report: it is the file of the findings.
-            if name not in FORMATS:
-                continue
-            path, mode = self._choose_path(name, options)
-            contents = report
+        # JSON has no report: it is the file of the findings.
+        for name in (each for each in dict.fromkeys(options["formats"]) if each in FORMATS):
+            file, render = FORMATS[name]
+            path, mode = os.path.join(folder or "", file), "0600"
+            if name == PROMETHEUS and metrics_path:
+                # node_exporter reads the metrics; all other reports name projects and users.
+                path, mode = metrics_path, "0644"
+            elif not folder:
+                needed = f"output_dir is needed for {name}: it says where to write it."
+                raise AnsibleActionFail(needed)
             if name == PROMETHEUS:
-                contents = report.replace_metrics(self._read_text(path))
-            self._write_file(path, FORMATS[name].render(contents), mode)
+                report = d.replace(report, metrics=self._read_text(path))
+            self._write_file(path, render(report), mode)
             written[name] = path
         return written
-
-    @staticmethod
-    def _choose_path(name: str, options: Mapping[str, t.Any]) -> tuple[str, str]:
-        """Return the path and the mode of the report in a format."""
-        folder, metrics_path = options["output_dir"], options["metrics_path"]
-        if name == PROMETHEUS and metrics_path:
-            # node_exporter reads the metrics; all other reports name projects and users.
-            return metrics_path, "0644"
-        if not folder:
-            raise AnsibleActionFail(f"output_dir is needed for {name}: it says where to write it.")
-        return os.path.join(folder, FORMATS[name].file), "0600"
 
     def _write_file(self, path: str, text: str, mode: str) -> None:
         """Write a file to the host, in check mode too.
 
         A reader sees the old file or the whole new one, never a part of it.
         """
-        if is_on_controller(self):
-            self._write_on_controller(path, text, mode)
-        else:
+        if not is_on_controller(self):
             self._write_on_host(path, text, mode)
-
-    def _write_on_controller(self, path: str, text: str, mode: str) -> None:
+            return
         try:
             write_text(find_path(self, path), text, int(mode, 8))
         except OSError as error:
@@ -113,14 +97,8 @@ class ReportActionModule(FileActionModule):
             f"&& rm -f -- {quoted} && set -C && : > {quoted}",
             path,
         )
-        with tempfile.NamedTemporaryFile(
-            "w",
-            encoding="utf-8",
-            errors="backslashreplace",
-            newline="",
-            dir=constants.DEFAULT_LOCAL_TMP,
-        ) as source:
-            source.write(text)
+        with tempfile.NamedTemporaryFile(dir=constants.DEFAULT_LOCAL_TMP) as source:
+            source.write(text.encode(errors="backslashreplace"))
             source.flush()
             task = self._task.copy()
             task.args = {"src": source.name, "dest": unfinished, "mode": mode, "follow": False}
@@ -141,14 +119,12 @@ class ReportActionModule(FileActionModule):
         if not notice.notable:
             return
         body = NOTICE_FORMATTERS[options["notify_format"]](notice)
-        status = self._post(options["notify_url"], body)
-        for _try in range(_TRIES - 1):
-            if status in _ACCEPTED:
-                break
-            time.sleep(_PAUSE)
+        status = 0
+        for pause in _PAUSES:
+            time.sleep(pause)
             status = self._post(options["notify_url"], body)
-        if status in _ACCEPTED:
-            return
+            if status in _ACCEPTED:
+                return
         answer = "there was no answer" if status == -1 else f"the answer was {status}"
         trouble = f"The notification was not delivered: {answer}."
         if options["notify_required"]:
@@ -178,6 +154,5 @@ class ReportActionModule(FileActionModule):
     def _run_command(self, command: str, path: str) -> None:
         done = self._low_level_execute_command(command)
         if done["rc"]:
-            raise AnsibleActionFail(
-                f"{path} cannot be written: {done['stderr'].strip() or done['stdout'].strip()}"
-            )
+            reason = done["stderr"].strip() or done["stdout"].strip()
+            raise AnsibleActionFail(f"{path} cannot be written: {reason}")

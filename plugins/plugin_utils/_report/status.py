@@ -14,7 +14,7 @@ from ansible.release import __version__ as ANSIBLE_VERSION
 
 from ...module_utils._common.text import format_count, summarize_checks
 from ...module_utils._core.findings.coverage import describe_unjudged_hosts
-from ...module_utils._core.models.outcomes import FAILED, SKIPPED
+from ...module_utils._core.models.outcomes import FAILED
 from ...module_utils._core.run.folder import (
     DETECTED,
     PLANNED,
@@ -27,7 +27,8 @@ from ...module_utils._core.run.folder import (
 )
 from ...module_utils._core.run.pack import MAX_LENGTH, read_packed
 from .._stage.versions import read_running_version
-from .._variables.paths import make_host_key
+from .._variables.values import make_host_key
+from .phrases import count_made
 
 # What a run does in each stage, for a sentence about one that did not come to its end.
 _DOINGS: Mapping[str, str] = {
@@ -53,14 +54,8 @@ SEVERITIES = ("never", "error", "partial", "undecided", "findings")
 _FORGIVEN = {PLANNED: "changes", REMEDIATED: "tally", RESTORED: "tally"}
 
 # What a run came to, as one word for programs.
-CLEAN, FINDINGS, UNDECIDED, PARTIAL, UNSOUND, APPLIED = (
-    "clean",
-    "findings",
-    "undecided",
-    "partial",
-    "unsound",
-    "applied",
-)
+CLEAN, FINDINGS, UNDECIDED = "clean", "findings", "undecided"
+PARTIAL, UNSOUND, APPLIED = "partial", "unsound", "applied"
 
 
 @d.dataclass(frozen=True)
@@ -69,14 +64,12 @@ class RunStatus:
 
     failure: the messages of the stages that failed, empty when none did.
     has_findings: whether `findings.json` is that of this run.
-    shortfall: why the run is a failure although no stage failed, empty when it is none.
     message: what the run fails with; empty if it does not fail.
     outcome: what the run came to, as one word.
     """
 
     failure: str
     has_findings: bool
-    shortfall: str
     message: str
     outcome: str
 
@@ -89,7 +82,6 @@ def determine_status(run: State, fail_on: str, check_mode: bool, findings_exist:
     return RunStatus(
         failure=" ".join(_list_messages(run)),
         has_findings=_has_findings(run, findings_exist),
-        shortfall=_explain_shortfall(run, fail_on, check_mode),
         message=_explain_failure(run, fail_on, check_mode),
         outcome=name_outcome(run, check_mode),
     )
@@ -115,9 +107,8 @@ def _list_messages(run: State, forgives: bool = False) -> list[str]:
 
 def _explain_end(run: State, stage: str) -> str:
     """Return a sentence about a stage that did not come to its end."""
-    changed = "nothing was changed"
-    if run[stage].get("journal"):
-        changed = f"what it has changed is in {run[stage]['journal']}"
+    journal = run[stage].get("journal")
+    changed = f"what it has changed is in {journal}" if journal else "nothing was changed"
     return f"The run ended {_DOINGS.get(stage, 'early')}: {changed}."
 
 
@@ -139,16 +130,14 @@ def _is_forgiven(run: State, stage: str) -> bool:
 
     Without any result the run did nothing, and nobody knows what there was to do.
     """
-    if stage not in _FORGIVEN:
-        return False
-    if _FORGIVEN[stage] in run[stage]:
+    if stage in _FORGIVEN and _FORGIVEN[stage] in run[stage]:
         return True
-    return stage == PLANNED and _has_failed_checks(run)
+    return stage == PLANNED and bool(_list_failed_checks(run))
 
 
-def _has_failed_checks(run: State) -> bool:
+def _list_failed_checks(run: State) -> list[str]:
     summary = run.get(DETECTED, {}).get("summary", {})
-    return bool(summary.get("coverage", {}).get("failed_checks"))
+    return summary.get("coverage", {}).get("failed_checks") or []
 
 
 def _explain_gap(run: State) -> list[str]:
@@ -164,29 +153,42 @@ def _explain_gap(run: State) -> list[str]:
 
 def _only_informs(run: State) -> bool:
     """Return whether the plan is made for other jobs only, and not to be applied by this run."""
-    if not run.get("detects"):
-        return False
-    if not run.get("remediates", True):
-        return True
-    return _has_failed_checks(run)
+    is_last = not run.get("remediates", True) or bool(_list_failed_checks(run))
+    return bool(run.get("detects")) and is_last
 
 
 def _explain_failure(run: State, fail_on: str, check_mode: bool) -> str:
     """Return the message with which the run fails; empty if it does not fail."""
     messages = _list_messages(run, forgives=fail_on == "never")
-    if messages:
+    # A run that was given its findings did not decide what was found; and without a reading there
+    # is nothing to conclude from.
+    if messages or not run.get("detects") or "summary" not in run.get(DETECTED, {}):
         return " ".join(messages)
-    # A run that was given its findings did not decide what was found.
-    if not run.get("detects"):
-        return ""
     return _explain_shortfall(run, fail_on, check_mode)
+
+
+def _explain_shortfall(run: State, fail_on: str, check_mode: bool) -> str:
+    """Return why the run is a failure although no stage failed, empty when it is none."""
+    summary, path = run[DETECTED]["summary"], run[DETECTED].get("dest")
+    failed_checks = summarize_checks(summary["coverage"]["failed_checks"])
+    undecided, left = summary["verdicts"]["undecided"], _count_findings_left(run, check_mode)
+    consumers = format_count(undecided, "consumer is", "consumers are")
+    findings = format_count(left, "finding is", "findings are")
+    reasons = {
+        "error": f"Nothing may be changed: {failed_checks}" if failed_checks else "",
+        "partial": describe_unjudged_hosts(summary["coverage"]),
+        "undecided": f"{consumers} undecided, see {path}." if undecided else "",
+        "findings": f"{findings} left, see {path}." if left > 0 else "",
+    }
+    counted = SEVERITIES[: SEVERITIES.index(fail_on) + 1]
+    return next((text for severity, text in reasons.items() if text and severity in counted), "")
 
 
 def name_outcome(run: State, check_mode: bool) -> str:
     """Return what a run came to, as one word; `failed` if it could not do what it had to."""
     if _list_messages(run):
         return FAILED
-    summary = run.get("detected", {}).get("summary")
+    summary = run.get(DETECTED, {}).get("summary")
     if not run.get("detects") or summary is None:
         return APPLIED
     if summary["coverage"]["failed_checks"]:
@@ -206,30 +208,7 @@ def _has_findings(run: State, findings_exist: bool) -> bool:
     """
     if run["detects"]:
         return DETECTED in run and not has_failed(run, [DETECTED])
-    return findings_exist and run.get("planned", {}).get("plan") is not None
-
-
-def _explain_shortfall(run: State, fail_on: str, check_mode: bool) -> str:
-    # Without a reading there is nothing to conclude from, and the detection has failed itself.
-    if "summary" not in run.get("detected", {}):
-        return ""
-    summary, path = run["detected"]["summary"], run["detected"].get("dest")
-    severity = SEVERITIES.index(fail_on)
-    coverage, verdicts = summary["coverage"], summary["verdicts"]
-    failed_checks = summarize_checks(coverage["failed_checks"])
-    if severity >= SEVERITIES.index("error") and failed_checks:
-        return f"Nothing may be changed: {failed_checks}"
-    unjudged = describe_unjudged_hosts(coverage)
-    if severity >= SEVERITIES.index("partial") and unjudged:
-        return unjudged
-    undecided = verdicts["undecided"]
-    if severity >= SEVERITIES.index("undecided") and undecided:
-        consumers = format_count(undecided, "consumer is", "consumers are")
-        return f"{consumers} undecided, see {path}."
-    left = _count_findings_left(run, check_mode)
-    if severity >= SEVERITIES.index("findings") and left > 0:
-        return f"{format_count(left, 'finding is', 'findings are')} left, see {path}."
-    return ""
+    return findings_exist and run.get(PLANNED, {}).get("plan") is not None
 
 
 def _count_findings_left(run: State, check_mode: bool) -> int:
@@ -237,15 +216,10 @@ def _count_findings_left(run: State, check_mode: bool) -> int:
 
     Findings that are only reported count too.
     """
-    verdicts = run["detected"]["summary"]["verdicts"]
-    found = int(verdicts["orphaned"]) + int(verdicts["drifted"])
-    if check_mode:
-        return found
-    changed = 0
-    for outcome, count in run.get("remediated", {}).get("tally", {}).items():
-        if outcome not in (SKIPPED, FAILED):
-            changed += int(count)
-    return found - changed
+    verdicts = run[DETECTED]["summary"]["verdicts"]
+    made = 0 if check_mode else count_made(run.get(REMEDIATED, {}).get("tally", {}))
+    found: int = verdicts["orphaned"] + verdicts["drifted"]
+    return found - made
 
 
 def build_artifacts(
@@ -254,29 +228,28 @@ def build_artifacts(
     """Return what a run hands to the jobs that follow it, as `set_stats` takes it.
 
     Numbers, kinds, UUIDs, versions and paths: no text that somebody in the cloud chose. Each field
-    has one type, whatever the run did and whatever the templates of an ansible-core make of
-    numbers.
+    has one type, whatever the run did.
 
     host: the inventory host that the artifacts are for, when there are several; else empty.
     """
-    summary = run.get("detected", {}).get("summary", {})
-    planned, remediated = run.get("planned", {}), run.get("remediated", {})
-    packed = str(planned.get("packed") or "")
+    summary = run.get(DETECTED, {}).get("summary", {})
+    planned, remediated = run.get(PLANNED, {}), run.get(REMEDIATED, {})
+    packed = planned.get("packed") or ""
     described: t.Any = {
         "versions": _list_versions(run),
         "outcome": name_outcome(run, check_mode),
-        "check_mode": bool(check_mode),
+        "check_mode": check_mode,
         # A run that applies a plan reads only the consumers of that plan.
         "complete": bool(summary.get("coverage", {}).get("complete")),
-        "verdicts": _convert_counts(summary.get("verdicts")),
-        "kinds": _convert_counts(summary.get("kinds")),
-        "stranded": _convert_counts(summary.get("stranded", {}).get("resource_classes")),
-        "planned": int(planned.get("changes") or 0),
+        "verdicts": summary.get("verdicts", {}),
+        "kinds": summary.get("kinds", {}),
+        "stranded": summary.get("stranded", {}).get("resource_classes", {}),
+        "planned": planned.get("changes") or 0,
         "changes": _list_changes(packed),
-        "outcomes": _convert_counts(remediated.get("tally")),
-        "output_dir": str(output_dir),
-        "output_lost": str(planned.get("output_lost") or ""),
-        "journal": str(remediated.get("journal") or ""),
+        "outcomes": remediated.get("tally") or {},
+        "output_dir": output_dir,
+        "output_lost": planned.get("output_lost") or "",
+        "journal": remediated.get("journal") or "",
     }
     # Both packs together must not exceed what AWX keeps, and without the journal nothing can be
     # restored. An empty plan is refused by the job that it is given to.
@@ -289,19 +262,11 @@ def build_artifacts(
 
 def _list_versions(run: State) -> dict[str, str]:
     """Return the versions of what ran, each empty where it is not known."""
-    sdk = ""
-    for stage in ("detected", "remediated"):
-        sdk = run.get(stage, {}).get("versions", {}).get("openstacksdk") or sdk
-    return {
-        "collection": read_running_version(),
-        "ansible_core": ANSIBLE_VERSION,
-        # It need not be installed on the controller, where this code runs.
-        "openstacksdk": str(sdk),
-    }
-
-
-def _convert_counts(counts: Mapping[str, t.Any] | None) -> dict[str, int]:
-    return {str(name): int(count) for name, count in (counts or {}).items()}
+    versions = [run.get(stage, {}).get("versions", {}) for stage in (REMEDIATED, DETECTED)]
+    # It need not be installed on the controller, where this code runs.
+    sdk = next(filter(None, (each.get("openstacksdk") for each in versions)), "")
+    collection = read_running_version()
+    return {"collection": collection, "ansible_core": ANSIBLE_VERSION, "openstacksdk": sdk}
 
 
 def _list_changes(packed: str) -> list[str]:
@@ -316,7 +281,5 @@ def build_journal_artifact(packed: str, host: str = "") -> dict[str, t.Any]:
 
     host: as for `build_artifacts`.
     """
-    journal: t.Any = [packed]
-    if host:
-        journal = {"by_host": {make_host_key(host): journal}}
+    journal: t.Any = {"by_host": {make_host_key(host): [packed]}} if host else [packed]
     return {"orphan_cleanup_journal": journal}

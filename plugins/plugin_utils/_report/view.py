@@ -12,14 +12,23 @@ from __future__ import annotations
 import dataclasses as d
 import re
 import typing as t
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 
+import jinja2
+
+from ...module_utils._common.text import format_count
+from ...module_utils._core.findings.coverage import (
+    describe_amounts,
+    describe_reading,
+    describe_unjudged_hosts,
+)
 from ...module_utils._core.findings.entries import (
     ENTRY_LISTS,
     Entry,
     FindingsDocument,
     Stranded,
+    describe_scope,
     get_subject,
     iterate_entries,
 )
@@ -28,8 +37,10 @@ from ...module_utils._core.models.codec import Json
 from ...module_utils._core.models.kinds import KINDS
 from ...module_utils._core.models.outcomes import FAILED, SKIPPED
 from ...module_utils._core.models.placement import add_amounts
+from . import phrases
+from .log_correlation import Complaint
 from .phrases import explain_unchanged, get_server_name, label_project, list_hosts, sum_freed
-from .report import Report
+from .proposed_commands import Context
 
 EntryList = t.Literal["findings", "undecided", "protected"]
 
@@ -42,6 +53,38 @@ TEMPLATES = Path(__file__).with_name("_templates")
 
 # The resource classes that have a column.
 RESOURCE_COLUMNS = ("VCPU", "MEMORY_MB", "DISK_GB")
+
+
+@d.dataclass(frozen=True)
+class Report:
+    """The files of one run, as docs/findings.md describes them.
+
+    kinds: those that may be changed; None for any.
+    plan, remediation: None where the run did not come so far.
+    plan_path: the path of the plan, None where it is not known.
+    journal: the path of the journal, None where nothing was written.
+    complaints: the records of `nova_log_info`.
+    failure: what the run ended with, empty when nothing failed.
+    metrics: the Prometheus textfile of the run before, None where there is none.
+    run: what the commands need to know of the run.
+    """
+
+    findings: FindingsDocument
+    kinds: Collection[str] | None = None
+    plan: Json | None = None
+    remediation: Json | None = None
+    journal: str | None = None
+    complaints: Sequence[Complaint] = ()
+    failure: str = ""
+    metrics: str | None = None
+    plan_path: str | None = None
+    run: Context = d.field(default_factory=Context)
+
+    @property
+    def written(self) -> Json | None:
+        """The outcomes of changes that were made; None in check mode, too."""
+        remediation = self.remediation
+        return None if remediation is None or remediation["check_mode"] else remediation
 
 
 @d.dataclass(frozen=True)
@@ -78,43 +121,28 @@ class Total(t.NamedTuple):
     """What is stranded of something, and what is allocated on the same providers."""
 
     name: str
-    stranded: Mapping[str, int]
-    allocated: Mapping[str, int]
+    stranded: dict[str, int]
+    allocated: dict[str, int]
 
 
 def list_items(report: Report, *keys: EntryList) -> list[Item]:
     """Return the entries of some lists, or of all, in the order of the terminal."""
-    planned = None
+    planned, tried = None, {}
     if report.plan is not None:
         planned = {change["finding"] for change in report.plan["changes"]}
-    outcomes: dict[str, Json] = {}
-    check_mode = False
     if report.remediation is not None:
-        check_mode = report.remediation["check_mode"]
-        outcomes = {outcome["finding"]: outcome for outcome in report.remediation["outcomes"]}
+        tried = {outcome["finding"]: outcome for outcome in report.remediation["outcomes"]}
     items = []
     for key in keys or ENTRY_LISTS:
         for entry in sort_entries(report.findings[key]):
             left = explain_unchanged(entry, report.kinds) if entry["change"] else ""
-            state = _describe_plan(entry, planned, left)
-            tried = outcomes.get(entry["id"])
-            if tried:
-                state = _describe_outcome(tried, check_mode)
-            items.append(_build_item(entry, left, state, state.text if tried else ""))
+            state, outcome = _describe_plan(entry, planned, left), ""
+            if entry["id"] in tried:
+                state = _describe_outcome(tried[entry["id"]], report.written is None)
+                outcome = state.text
+            texts = get_subject(entry), get_server_name(entry), list_hosts(entry)
+            items.append(Item(entry, *texts, sum_freed(entry), left, state, outcome))
     return items
-
-
-def _build_item(entry: Entry, left: str, state: State, outcome: str) -> Item:
-    return Item(
-        entry=entry,
-        subject=get_subject(entry),
-        server=get_server_name(entry),
-        hosts=list_hosts(entry),
-        frees=sum_freed(entry),
-        left=left,
-        state=state,
-        outcome=outcome,
-    )
 
 
 def _describe_outcome(outcome: Json, check_mode: bool) -> State:
@@ -136,15 +164,34 @@ def _describe_plan(entry: Entry, planned: set[str] | None, left: str) -> State:
     change = entry["change"]
     if not change:
         return State("not changed", "left")
-    done = OUTCOME_BY_ACTION[change["action"]]
-    if planned is not None and entry["id"] in planned:
-        return State(f"would be {done}", "planned")
+    done, is_planned = OUTCOME_BY_ACTION[change["action"]], entry["id"] in (planned or ())
     # A reviewed plan may leave out what these options would change.
-    if not left and planned is not None:
+    if planned is not None and not left:
         left = "it is not in the plan"
-    if left:
+    if left and not is_planned:
         return State(f"could be {done}", "left", f"Not now: {left}.")
     return State(f"would be {done}", "planned")
+
+
+def list_remediated_findings(report: Report) -> set[str]:
+    """Return the ids of the findings whose change was made."""
+    outcomes = report.written["outcomes"] if report.written else ()
+    return {each["finding"] for each in outcomes if each["outcome"] not in (SKIPPED, FAILED)}
+
+
+def list_troubles(report: Report) -> list[str]:
+    """Return a sentence for everything that went wrong, and why nothing may be changed."""
+    troubles = [*report.findings["summary"]["coverage"]["failed_checks"]]
+    failed = report.remediation["tally"].get(FAILED, 0) if report.remediation else 0
+    # The failure of a run counts its failed changes already.
+    if report.failure:
+        troubles.append(report.failure)
+    elif failed:
+        troubles.append(f"{format_count(failed, 'change', 'changes')} failed.")
+    return troubles
+
+
+# --- what is stranded
 
 
 def sum_hosts(findings: FindingsDocument) -> list[Total]:
@@ -157,34 +204,31 @@ def sum_hosts(findings: FindingsDocument) -> list[Total]:
         for entry in iterate_entries(findings)
         for provider in entry["providers"]
     }
-    totals: dict[str, tuple[str, dict[str, int], dict[str, int]]] = {}
+    totals: dict[str, Total] = {}
     for provider in findings["capacity"]:
         # A provider that no entry is about stands for itself.
-        itself = (provider["uuid"], provider["name"])
-        root, name = roots.get(provider["uuid"], itself)
-        _name, stranded, used = totals.get(root, ("", {}, {}))
-        totals[root] = (name, stranded, used)
+        root, name = roots.get(provider["uuid"], (provider["uuid"], provider["name"]))
+        total = totals.setdefault(root, Total(name, {}, {}))
         for cls, stock in provider["resource_classes"].items():
-            add_amounts(stranded, {cls: stock["stranded"]})
-            add_amounts(used, {cls: stock["used"] or 0})
-    hosts = [Total(*total) for total in totals.values()]
-    return _sort_totals([host for host in hosts if any(host.stranded.values())])
+            add_amounts(total.stranded, {cls: stock["stranded"]})
+            add_amounts(total.allocated, {cls: stock["used"] or 0})
+    return _sort_totals(total for total in totals.values() if any(total.stranded.values()))
 
 
 def sum_projects(stranded: Stranded) -> list[Total]:
     """Return what is stranded of each project, the largest amounts first."""
-    totals = []
-    for project, amounts in stranded["projects"].items():
-        totals.append(Total(label_project(project, stranded), amounts, {}))
-    return _sort_totals(totals)
+    projects = stranded["projects"].items()
+    return _sort_totals(Total(label_project(uuid, stranded), each, {}) for uuid, each in projects)
 
 
-def _sort_totals(totals: list[Total]) -> list[Total]:
-    return sorted(totals, key=_rank_total)
+def _sort_totals(totals: Iterable[Total]) -> list[Total]:
+    def rank(total: Total) -> tuple[list[int], str]:
+        return [-total.stranded.get(cls, 0) for cls in RESOURCE_COLUMNS], total.name
+
+    return sorted(totals, key=rank)
 
 
-def _rank_total(total: Total) -> tuple[list[int], str]:
-    return [-total.stranded.get(cls, 0) for cls in RESOURCE_COLUMNS], total.name
+# --- the order
 
 
 def sort_entries(entries: Iterable[Entry]) -> list[Entry]:
@@ -193,17 +237,17 @@ def sort_entries(entries: Iterable[Entry]) -> list[Entry]:
     What an entry is protected or undecided for is not in that table: such kinds come last, in the
     order of their names.
     """
-    return sorted(entries, key=_rank_entry)
+
+    def rank(entry: Entry) -> tuple[tuple[int, str], list[_NaturalKey], int, str]:
+        hosts = [make_natural_key(host) for host in list_hosts(entry)]
+        return _rank_kind(entry["kind"]), hosts, -(entry["age_seconds"] or 0), entry["id"]
+
+    return sorted(entries, key=rank)
 
 
 def sort_kinds(counts: Mapping[str, int]) -> list[tuple[str, int]]:
     """Return kinds with their numbers in the order of the table of kinds."""
     return sorted(counts.items(), key=lambda pair: _rank_kind(pair[0]))
-
-
-def _rank_entry(entry: Entry) -> tuple[tuple[int, str], list[_NaturalKey], int, str]:
-    hosts = [make_natural_key(host) for host in list_hosts(entry)]
-    return _rank_kind(entry["kind"]), hosts, -(entry["age_seconds"] or 0), entry["id"]
 
 
 def _rank_kind(kind: str) -> tuple[int, str]:
@@ -212,8 +256,35 @@ def _rank_kind(kind: str) -> tuple[int, str]:
 
 def make_natural_key(name: str) -> _NaturalKey:
     """Return a key by which numbers in names are compared as numbers."""
-    key = []
-    for text, digits in re.findall(r"([^0-9]*)([0-9]*)", name):
-        # Python limits how long a text may be that it reads as a number.
-        key.append((text, int(digits[:18] or 0)))
-    return key
+    pairs = re.findall(r"([^0-9]*)([0-9]*)", name)
+    # Python limits how long a text may be that it reads as a number.
+    return [(text, int(digits[:18] or 0)) for text, digits in pairs]
+
+
+# --- templates
+
+
+# What the templates call: sentences about what was read, and sums.
+_SENTENCES = (describe_amounts, describe_reading, describe_scope, describe_unjudged_hosts)
+_SUMS = (format_count, sort_kinds, sum_hosts, sum_projects)
+
+
+def build_environment(
+    helpers: Iterable[Callable[..., t.Any]], finalize: Callable[[t.Any], t.Any], *, autoescape: bool
+) -> jinja2.Environment:
+    """Return an environment for the templates, in which nothing undefined is left out silently.
+
+    helpers: what a template calls besides the above, by their own names.
+    finalize: is called for the value of each expression.
+    """
+    environment = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(TEMPLATES),
+        autoescape=autoescape,
+        finalize=finalize,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.globals.update({each.__name__: each for each in (*_SENTENCES, *_SUMS, *helpers)})
+    environment.globals["phrases"] = phrases
+    return environment

@@ -7,14 +7,23 @@
 from __future__ import annotations
 
 import typing as t
-from collections.abc import Mapping
 
 from ...module_utils._common.text import format_count, make_printable
 from ...module_utils._core.findings.coverage import describe_unjudged_hosts
-from ...module_utils._core.models.outcomes import FAILED, SKIPPED
-from .._report.phrases import MAX_NAME
-from .lines import CHANGED, ERROR, OK, WARNING, format_field, paint, wrap_path, wrap_text
-from .table import Column, Row, format_table
+from .._report.phrases import MAX_NAME, count_made
+from .lines import (
+    CHANGED,
+    ERROR,
+    OK,
+    WARNING,
+    Column,
+    Row,
+    format_field,
+    format_table,
+    paint,
+    wrap_path,
+    wrap_text,
+)
 
 if t.TYPE_CHECKING:  # pragma: no cover
     from ...module_utils._core.models.codec import Json
@@ -39,24 +48,17 @@ def format_summary(summary: Json, path: str, width: int) -> list[str]:
     lines.append(totals)
     for missing in summary["missing_shards"]:
         endpoint = make_printable(missing["placement_endpoint"])
-        shards = f"{', '.join(missing['shards'])} of {endpoint}"
-        text = f"Shards {shards} are not among these runs."
-        if len(missing["shards"]) == 1:
-            text = f"Shard {shards} is not among these runs."
-        lines += paint(wrap_text(text, width), WARNING)
+        noun, verb = ("Shard", "is") if len(missing["shards"]) == 1 else ("Shards", "are")
+        shards = f"{noun} {', '.join(missing['shards'])} of {endpoint}"
+        lines += paint(wrap_text(f"{shards} {verb} not among these runs.", width), WARNING)
     return [*lines, *wrap_path(f"Summary: {make_printable(path)}", width)]
 
 
 def _make_row(name: str, sums: Json, tone: str | None) -> Row:
     counts = [str(sums["verdicts"].get(verdict, "-")) for verdict in _VERDICTS]
-    return Row((make_printable(name, MAX_NAME), *counts, _format_changed(sums["tally"])), tone)
-
-
-def _format_changed(tally: Mapping[str, int]) -> str:
-    """Return how many changes were made; a dash where no remediation ran."""
-    if not tally:
-        return "-"
-    return str(sum(count for outcome, count in tally.items() if outcome not in (SKIPPED, FAILED)))
+    # No remediation ran without a tally.
+    changed = str(count_made(sums["tally"])) if sums["tally"] else "-"
+    return Row((make_printable(name, MAX_NAME), *counts, changed), tone)
 
 
 def _choose_tone(run: Json) -> str:

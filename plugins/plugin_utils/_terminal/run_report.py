@@ -15,10 +15,8 @@ from ansible.errors import AnsibleActionFail, AnsibleError
 
 from ...module_utils._common.errors import InvalidInput
 from ...module_utils._core.run import folder
-from .._report.diff_names import find_findings_in
 from .._report.notification import Notice
-from .._report.phrases import list_remediated_findings
-from .._report.report import Report
+from .._report.proposed_commands import Ending, format_ending, format_journals, format_undo
 from .._report.report_files import ReportActionModule
 from .._report.status import (
     UNSOUND,
@@ -27,11 +25,10 @@ from .._report.status import (
     determine_status,
     explain_early_end,
 )
+from .._report.view import Report, list_remediated_findings
 from .._stage.action import is_plan_of_findings
 from . import changes, terminal
-from .lines import get_prose_width, leave_out_reasons
-from .next_command import Ending, format_ending, format_journals, format_undo
-from .screen import is_verbose, measure_terminal, print_lines
+from .lines import get_prose_width, is_verbose, leave_out_reasons, measure_terminal, print_lines
 
 # The files of a run, each None if it is not there.
 Documents = Mapping[str, t.Any]
@@ -45,6 +42,7 @@ class RunReportActionModule(ReportActionModule):
     """
 
     _run: folder.Run
+    _options: Mapping[str, t.Any]
     _state: folder.State
     _status: RunStatus
 
@@ -61,26 +59,30 @@ class RunReportActionModule(ReportActionModule):
 
     def _report_run(self, options: Mapping[str, t.Any]) -> dict[str, t.Any] | None:
         """Return the result of the task; None if there is no run that could be reported."""
-        self._run = options["run"]
-        is_own = self._run["detects"] or self._run["remediates"]
+        self._run, self._options = options["run"], options
         state = self._read_state(self._run)
-        if state is None and not is_own:
+        if state is None and not self._is_own:
             return None
         self._state = state or folder.start_state(self._run)
         self._settle_journal()
-        self._status = self._determine_status(options)
-        if not is_own:
+        self._status = self._determine_status()
+        if not self._is_own:
             early = self._status.failure or explain_early_end(self._state)
             self._status = d.replace(self._status, failure=early, message="")
         trouble, result = "", {"changed": False, "reports": self._get(folder.REPORTED, "reports")}
-        if not is_own or folder.REPORTED not in self._state:
-            trouble, result = self._write_run(options, is_own)
-        message = self._status.message if is_own else trouble
+        if not self._is_own or folder.REPORTED not in self._state:
+            trouble, result = self._write_run()
+        message = self._status.message if self._is_own else trouble
         if options["terminal"]:
-            message = self._show_run(options, message, is_own)
+            message = self._show_run(message)
         if options["fail"] and message:
             return {"changed": False, "failed": True, "msg": message}
         return {**result, "failure": message, "outcome": self._status.outcome}
+
+    @property
+    def _is_own(self) -> bool:
+        """Whether the run reports itself."""
+        return self._run["detects"] or self._run["remediates"]
 
     # --- the state
 
@@ -106,11 +108,11 @@ class RunReportActionModule(ReportActionModule):
             if journal and not has_ended and self._read_text(journal) is None:
                 self._state[stage]["journal"] = None
 
-    def _determine_status(self, options: Mapping[str, t.Any]) -> RunStatus:
+    def _determine_status(self) -> RunStatus:
         # A run that detects its findings knows whether they are there.
         exist = not self._state["detects"] and self._read_text(self._findings) is not None
-        fail_on, check_mode = options["fail_on"], self._state["check_mode"]
-        return determine_status(self._state, fail_on, check_mode, exist)
+        check_mode = self._state["check_mode"]
+        return determine_status(self._state, self._options["fail_on"], check_mode, exist)
 
     @property
     def _findings(self) -> str:
@@ -121,32 +123,36 @@ class RunReportActionModule(ReportActionModule):
 
     # --- files, artifacts and the notification: each also when another one fails
 
-    def _write_run(
-        self, options: Mapping[str, t.Any], is_own: bool
-    ) -> tuple[str, dict[str, t.Any]]:
+    def _write_run(self) -> tuple[str, dict[str, t.Any]]:
         """Return what went wrong, empty if nothing did, and the result of the task."""
         result: dict[str, t.Any] = {"changed": False, "reports": {}}
         documents: Documents = {}
         try:
             documents = self._read_run()
-            report = self._build_report(documents, options)
-            if report and options["formats"]:
-                result["reports"] = self._write_reports(report, options)
+            report = self._build_report(documents)
+            if report and self._options["formats"]:
+                result["reports"] = self._write_reports(report, self._options)
         except (AnsibleError, InvalidInput) as error:
             result["msg"] = str(error)
-        if is_own and folder.PLANNED in self._state:
+        if not self._is_own:
+            return result.pop("msg", ""), result
+        if folder.PLANNED in self._state:
             result["ansible_stats"] = self._build_stats()
-        if is_own and options["notify_url"]:
-            self._notify(documents, options, result)
+        # The run that detected the findings has already sent a notification of them: another run
+        # sends one only when it fails.
+        failure = self._status.failure
+        if self._options["notify_url"] and (self._state["detects"] or failure):
+            remediation, reports = documents.get("remediation"), result["reports"]
+            notice = Notice(self._build_report(documents), remediation, failure, reports)
+            self._send_notice(notice, self._options, result)
         trouble = result.pop("msg", "")
-        if is_own:
-            self._record_report(options, {**result, "failed": bool(trouble), "msg": trouble})
+        self._record_report({**result, "failed": bool(trouble), "msg": trouble})
         return trouble, result
 
-    def _record_report(self, options: Mapping[str, t.Any], reported: dict[str, t.Any]) -> None:
+    def _record_report(self, reported: dict[str, t.Any]) -> None:
         """Record that the run is reported, and what it has come to."""
         self._state = folder.record_result(self._state, folder.REPORTED, reported)
-        self._status = self._determine_status(options)
+        self._status = self._determine_status()
         reported |= {"failure": self._status.message, "outcome": self._status.outcome}
         self._state = folder.record_result(self._state, folder.REPORTED, reported)
         self._write_state(self._run, self._state)
@@ -167,14 +173,14 @@ class RunReportActionModule(ReportActionModule):
             )
         return documents
 
-    def _build_report(self, documents: Documents, options: Mapping[str, t.Any]) -> Report | None:
+    def _build_report(self, documents: Documents) -> Report | None:
         findings, plan = documents.get("findings"), documents.get("plan")
         # The outcomes of a plan cannot be reported with other findings.
         if not findings or not is_plan_of_findings(plan, findings):
             return None
         return Report(
             findings=findings,
-            kinds=options["kinds"],
+            kinds=self._options["kinds"],
             plan=plan,
             plan_path=self._get(folder.PLANNED, "plan"),
             remediation=documents["remediation"],
@@ -189,24 +195,14 @@ class RunReportActionModule(ReportActionModule):
         # With several inventory hosts each adds its own part.
         return {"data": data, "per_host": False, "aggregate": bool(host)}
 
-    def _notify(
-        self, documents: Documents, options: Mapping[str, t.Any], result: dict[str, t.Any]
-    ) -> None:
-        # The run that detected the findings has already sent a notification of them: another run
-        # sends one only when it fails.
-        if self._state["detects"] or self._status.failure:
-            report, failure = self._build_report(documents, options), self._status.failure
-            notice = Notice(report, documents.get("remediation"), failure, result["reports"])
-            self._send_notice(notice, options, result)
-
     # --- the screen, and the end of the run
 
-    def _show_run(self, options: Mapping[str, t.Any], message: str, is_own: bool) -> str:
+    def _show_run(self, message: str) -> str:
         """Show the run, and return what the task fails with."""
         width, trouble = measure_terminal(), ""
         drawn: list[str] = []
         try:
-            drawn += self._draw_run(self._read_run(), options, is_own)
+            drawn += self._draw_run(self._read_run(), width)
         except (AnsibleError, InvalidInput) as error:
             trouble = str(error)
         if trouble not in message:
@@ -214,40 +210,39 @@ class RunReportActionModule(ReportActionModule):
         # Ansible itself shows the message of a task that fails.
         if self._status.failure and not message:
             drawn += changes.format_failure(self._status.failure, get_prose_width(width))
-        print_lines([*drawn, *self._draw_ending(bool(trouble), is_own)])
+        print_lines([*drawn, *self._draw_ending(bool(trouble))])
         return message
 
-    def _draw_run(
-        self, documents: Documents, options: Mapping[str, t.Any], is_own: bool
-    ) -> list[str]:
+    def _draw_run(self, documents: Documents, width: int) -> list[str]:
         findings, remediation = documents["findings"], documents["remediation"]
-        width = measure_terminal()
+        is_of_plan = is_plan_of_findings(documents["plan"], findings)
         drawn: list[str] = []
-        is_shown = not is_own and is_plan_of_findings(documents["plan"], findings)
-        if findings and (self._state["detects"] or is_shown):
-            left = _leave_out_changed(findings, remediation)
-            left = leave_out_reasons(left, self._status.message)
+        if findings and (self._state["detects"] or (is_of_plan and not self._is_own)):
+            changed = list_remediated_findings(Report(findings, remediation=remediation))
+            left = [entry for entry in findings["findings"] if entry["id"] not in changed]
+            left = leave_out_reasons({**findings, "findings": left}, self._status.message)
+            kinds = self._options["kinds"]
             drawn += terminal.format_findings(
-                left, self._findings, options["kinds"], width, verbose=is_verbose()
+                left, self._findings, kinds, width, verbose=is_verbose()
             )
-        if not remediation:
-            return drawn
-        if folder.RESTORED in self._state:
+        if remediation and folder.RESTORED in self._state:
             journal = self._get(folder.RESTORED, "journal")
-            names = find_findings_in(self, self._run["folder"])
+            names = changes.find_findings(self, self._run["folder"])
             drawn += changes.format_remediation(remediation, journal, width, names)
-            return drawn + format_undo(remediation, journal or "", self._read_context())
-        names = findings if is_plan_of_findings(documents["plan"], findings) else None
-        return drawn + changes.format_remediation(remediation, None, width, names)
+            drawn += format_undo(remediation, journal or "", self._read_context())
+        elif remediation:
+            names = findings if is_of_plan else None
+            drawn += changes.format_remediation(remediation, None, width, names)
+        return drawn
 
-    def _draw_ending(self, is_broken: bool, is_own: bool) -> list[str]:
+    def _draw_ending(self, is_broken: bool) -> list[str]:
         """Return the paths of the run, and the command to type next."""
         journal, run = self._get(folder.REMEDIATED, "journal") or "", self._read_context()
         if folder.RESTORED in self._state:
             return []
-        if not is_own:
+        if not self._is_own:
             # A later report has another scope: it proposes nothing but the undo.
-            return format_journals([journal] if journal else [], run)
+            return format_journals([journal], run)
         findings = self._findings if self._status.has_findings else ""
         plan = self._get(folder.PLANNED, "plan") or findings
         status = self._status
@@ -262,10 +257,3 @@ class RunReportActionModule(ReportActionModule):
             run=run,
         )
         return format_ending(ending)
-
-
-def _leave_out_changed(findings: t.Any, remediation: t.Any) -> t.Any:
-    """Return the findings without those whose change was made; all of them in check mode."""
-    changed = list_remediated_findings(remediation)
-    left = [entry for entry in findings["findings"] if entry["id"] not in changed]
-    return {**findings, "findings": left}

@@ -9,7 +9,7 @@ from __future__ import annotations
 import collections
 import itertools
 import typing as t
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
 from ...module_utils._common.text import format_count, make_printable
 from ...module_utils._core.findings.coverage import (
@@ -26,28 +26,40 @@ from ...module_utils._core.findings.entries import (
     get_subject,
 )
 from ...module_utils._core.models.change import DELETE_PROVIDERS
+from ...module_utils._core.models.codec import Json
 from ...module_utils._core.models.kinds import KINDS
 from ...module_utils._core.models.placement import add_amounts
-from .._report.log_correlation import Complaint, correlate_records, get_record_subject
+from .._report.log_correlation import (
+    Complaint,
+    correlate_records,
+    describe_complaint,
+    get_record_subject,
+)
 from .._report.phrases import (
     MAX_NAME,
-    describe_complaint,
+    explain_kind,
     get_server_name,
+    humanize_amounts,
+    list_parts,
     list_quota_lines,
+    map_freed,
 )
-from .._report.report import Report
-from .._report.units import humanize_amounts
-from .._report.view import Item, list_items, make_natural_key
-from .details import describe_effect, format_drifted, format_entry, format_with_write, map_names
+from .._report.view import Item, Report, list_items, make_natural_key
+from .changes import describe_effect, map_names
 from .lines import (
     CHANGED,
     KIND_COLUMN,
     MAX_IN_FULL,
     MAX_ROWS,
     MAX_UNCHANGED_ROWS,
+    SHORT_UUID,
     SKIPPED,
     WARNING,
+    Column,
+    Line,
+    Row,
     cut_to_width,
+    format_command_field,
     format_failed_checks,
     format_field,
     format_left_alone,
@@ -55,12 +67,15 @@ from .lines import (
     format_reasons,
     format_remark,
     format_row,
+    format_second_column,
+    format_server,
+    format_table,
+    format_write,
     get_prose_width,
-    wrap,
+    is_cut,
     wrap_path,
     wrap_text,
 )
-from .table import SHORT_UUID, Column, Row, format_table, is_cut
 
 if t.TYPE_CHECKING:  # pragma: no cover
     from ...module_utils._core.models.codec import Json
@@ -116,14 +131,17 @@ def format_findings(
 
     endpoint = make_printable(findings["cloud"]["placement_endpoint"])
     title = f"Orphaned allocations in {endpoint} at {findings['finished_at']}"
-    lines = ["", *wrap_text(title + _format_version(findings), prose)]
-    with_write, others = _split_items(list_items(Report(findings, kinds), "findings"), kinds)
-    if verbose or len(findings["findings"]) <= MAX_IN_FULL:
-        lines += _format_in_full(with_write, others, path, prose, log)
+    # The file of an older version does not say what made it.
+    version = findings.get("versions", {}).get("collection")
+    title += f", by osops.placement {make_printable(version)}" if version else ""
+    lines = ["", *wrap_text(title, prose)]
+    items = list_items(Report(findings, kinds), "findings")
+    items.sort(key=lambda item: not _is_written(item, kinds))
+    if verbose or len(items) <= MAX_IN_FULL:
+        lines += _format_in_full(items, kinds, path, prose, log)
     else:
-        lines += _format_overview([*with_write, *others], path, width)
-        for item in [*with_write, *others][:MAX_ROWS]:
-            lines += log(item.entry)
+        lines += _format_overview(items, path, width)
+        lines += itertools.chain.from_iterable(log(item.entry) for item in items[:MAX_ROWS])
     for title, entries, tone in (
         ("Undecided, not changed:", findings["undecided"], WARNING),
         ("Protected, not changed:", findings["protected"], SKIPPED),
@@ -137,40 +155,30 @@ def format_findings(
     return [*lines, "", *_format_totals(findings["summary"], prose)]
 
 
-def _format_version(findings: FindingsDocument) -> str:
-    """Return the end of the title, which says what found them; nothing for an older file."""
-    version = findings.get("versions", {}).get("collection")
-    return f", by osops.placement {make_printable(version)}" if version else ""
+def _is_written(item: Item, kinds: Collection[str] | None) -> bool:
+    """Return whether a finding is shown with the write that would be made.
 
-
-def _split_items(
-    items: Iterable[Item], kinds: Collection[str] | None
-) -> tuple[list[Item], list[Item]]:
-    """Return the findings that are shown with the write that would be made, and the others.
-
-    The first are all orphans, and of the drift what a user chose to remediate.
+    All orphans are, and of the drift what a user chose to remediate.
     """
-    with_write: list[Item] = []
-    others: list[Item] = []
-    for item in items:
-        chosen = item.entry["kind"] in (kinds or ()) and bool(item.entry["change"])
-        (with_write if chosen or item.entry["verdict"] == "orphaned" else others).append(item)
-    return with_write, others
+    chosen = item.entry["kind"] in (kinds or ()) and bool(item.entry["change"])
+    return chosen or item.entry["verdict"] == "orphaned"
+
+
+# --- in full: several lines for each, with its proof and the write that would be made
 
 
 def _format_in_full(
-    with_write: Sequence[Item], others: Sequence[Item], path: str, width: int, log: _Log
+    items: Sequence[Item], kinds: Collection[str] | None, path: str, width: int, log: _Log
 ) -> list[str]:
-    lines: list[str] = []
-    if with_write:
-        lines += ["", format_row("KIND", "CONSUMER", "SERVER")]
+    with_write = [item for item in items if _is_written(item, kinds)]
+    others = items[len(with_write) :]
+    lines = ["", format_row("KIND", "CONSUMER", "SERVER")] if with_write else []
     for item in with_write[:MAX_ROWS]:
-        lines += [*format_with_write(item, width), *log(item.entry)]
+        lines += [*_format_with_write(item, width), *log(item.entry)]
     lines += format_omitted(with_write, MAX_ROWS, path, width)
-    if others:
-        lines += ["", "Drifted, not changed:"]
+    lines += ["", "Drifted, not changed:"] if others else []
     for item in others[:MAX_ROWS]:
-        lines += format_drifted(item.entry, width, log)
+        lines += _format_drifted(item.entry, width, log)
     return lines + format_omitted(others, MAX_ROWS, path, width)
 
 
@@ -180,8 +188,77 @@ def _format_unchanged(
     """Return entries that are not changed in full; nothing without entries."""
     lines = ["", title] if entries else []
     for entry in entries[:MAX_UNCHANGED_ROWS]:
-        lines += [*format_entry(entry, width, tone), *log(entry)]
+        lines += [*_format_entry(entry, width, tone), *log(entry)]
     return lines + format_omitted(entries, MAX_UNCHANGED_ROWS, path, width)
+
+
+def _format_drifted(entry: Entry, width: int, log: _Log) -> list[str]:
+    """Return an entry whose kind is not among those that may be changed."""
+    lines = [*_format_entry(entry, width, CHANGED), *log(entry)]
+    # Each command is on one line, to be copied.
+    lines += [format_command_field("fix", command) for command in entry.get("commands", [])]
+    if entry["change"]:
+        reason = explain_kind(entry["kind"])
+        lines += format_field("could", f"be corrected; not now: {reason}", width)
+    return lines
+
+
+def _format_with_write(item: Item, width: int) -> list[str]:
+    """Return a finding with the write that would be made."""
+    entry, fields, write = item.entry, {}, ""
+    change, names = entry["change"], map_names(entry)
+    # Some orphans have no change that is known to be right.
+    if change and change["action"] == DELETE_PROVIDERS:
+        providers = [_name_provider(each["name"], each["uuid"]) for each in change["providers"]]
+        write = f"DELETE /resource_providers for {', '.join(providers)}"
+    elif change:
+        dropped = {each["root_name"] for each in entry["providers"] if each["dropped"]}
+        hosts = {make_printable(host, MAX_NAME) for host in dropped}
+        fields = {
+            "host": ", ".join(sorted(hosts)),
+            "frees": _format_allocations(change["frees"], names),
+            "adds": _format_allocations(change["claims"], names),
+        }
+        parts = [
+            f"{each['consumer']} ({_describe_generation(each)})" for each in list_parts(change)
+        ]
+        effect = describe_effect(change, names)
+        write = f"POST /allocations for {' and '.join(parts)}: {effect}"
+    lines = ["", *_format_entry(entry, width, CHANGED, fields)]
+    return lines + (format_write(write, item.left, width) if write else [])
+
+
+def _format_entry(
+    entry: Entry, width: int, tone: str, fields: Mapping[str, str] | None = None
+) -> list[str]:
+    """Return an entry with its reason, and before it the fields that are not empty."""
+    about = format_second_column(get_subject(entry))
+    heading = format_row(entry["kind"], about, format_server(entry, width))
+    # An earlier run has seen it.
+    known = "" if entry["new"] else f"since {entry['first_seen']}"
+    lines: list[str] = [Line(heading, tone)]
+    for label, text in {"known": known, **(fields or {}), "why": entry["reason"]}.items():
+        lines += format_field(label, text, width)
+    return lines
+
+
+def _name_provider(name: str, uuid: str) -> str:
+    return f"{make_printable(name, MAX_NAME)} ({uuid})"
+
+
+def _format_allocations(
+    allocations: Mapping[str, Mapping[str, int]], names: Mapping[str, str]
+) -> str:
+    pairs = allocations.items()
+    return "; ".join(f"{humanize_amounts(each)} on {names.get(uuid, uuid)}" for uuid, each in pairs)
+
+
+def _describe_generation(change: Json) -> str:
+    generation = change["generation"]
+    return "new" if generation is None else f"generation {generation}"
+
+
+# --- as a table, with sums
 
 
 def _format_overview(items: Sequence[Item], path: str, width: int) -> list[str]:
@@ -204,9 +281,8 @@ def _format_overview(items: Sequence[Item], path: str, width: int) -> list[str]:
 def _make_row(item: Item) -> Row:
     hosts = ", ".join(make_printable(host, MAX_NAME) for host in item.hosts)
     subject = make_printable(item.subject, MAX_NAME)
-    change = "none"
-    if item.entry["change"]:
-        change = describe_effect(item.entry["change"], map_names(item.entry))
+    change = item.entry["change"]
+    effect = describe_effect(change, map_names(item.entry)) if change else "none"
     cells = (
         make_printable(item.entry["kind"]),
         hosts or "-",
@@ -215,21 +291,30 @@ def _make_row(item: Item) -> Row:
         make_printable(item.server, MAX_NAME) or "-",
         # What is not about a consumer, such as a service, has the name of its host.
         "-" if subject == hosts else subject,
-        "not now" if item.left else change,
+        "not now" if item.left else effect,
     )
     return Row(cells, CHANGED)
+
+
+def _describe_age(seconds: int | None) -> str:
+    """Return an age as `45s`, `3m`, `5h` or `12d`; a dash where it is not known."""
+    if seconds is None:
+        return "-"
+    # One day and a half is 36h, which says more than 1d.
+    fitting = (pair for pair in _AGE_UNITS if seconds >= 2 * pair[1])
+    unit, size = next(fitting, _AGE_UNITS[-1])
+    return f"{seconds // size}{unit}"
 
 
 def _format_kinds(entries: Iterable[Entry], width: int) -> list[str]:
     """Return how many findings there are of each kind, and what the kind means."""
     counts = collections.Counter(entry["kind"] for entry in entries)
-    column = max(len(kind) for kind in counts)
-    digits = max(len(str(count)) for count in counts.values())
+    column, digits = max(map(len, counts)), max(len(str(count)) for count in counts.values())
     lines = [""]
     for kind, count in counts.items():
         start = f"{kind:{column}}  {count:{digits}}  "
         meaning = _MEANINGS.get(kind, "a kind of another version")
-        lines += wrap(meaning, width, start, " " * len(start))
+        lines += wrap_text(meaning, width, start, " " * len(start))
     return lines
 
 
@@ -237,46 +322,24 @@ def _format_hosts(entries: Sequence[Entry], width: int) -> list[str]:
     """Return what the hosts lose that lose most, if there are several."""
     freed: dict[str, dict[str, int]] = {}
     for entry in entries:
-        for host, amounts in _sum_freed_by_host(entry).items():
-            add_amounts(freed.setdefault(host, {}), amounts)
-    hosts = sorted(freed, key=make_natural_key)
-    hosts.sort(key=lambda host: _rank_amounts(freed[host]), reverse=True)
-    if len(hosts) < 2:
+        hosts = {provider["uuid"]: provider["root_name"] for provider in entry["providers"]}
+        for provider, amounts in map_freed(entry).items():
+            add_amounts(freed.setdefault(hosts.get(provider, provider), {}), amounts)
+    if len(freed) < 2:
         return []
+    ranked = sorted(freed, key=make_natural_key)
+    ranked.sort(key=lambda host: _rank_amounts(freed[host]), reverse=True)
     rows = []
-    for host in hosts[:_MAX_HOSTS]:
+    for host in ranked[:_MAX_HOSTS]:
         rows.append(Row((make_printable(host, MAX_NAME), humanize_amounts(freed[host]))))
-    lines = ["", *format_table((_HOST, _FREES), rows, width)]
-    if len(hosts) > _MAX_HOSTS:
-        lines.append(f"and {len(hosts) - _MAX_HOSTS} more hosts")
-    return lines
+    left = len(ranked) - _MAX_HOSTS
+    more = [f"and {left} more hosts"] if left > 0 else []
+    return ["", *format_table((_HOST, _FREES), rows, width), *more]
 
 
-def _sum_freed_by_host(entry: Entry) -> dict[str, dict[str, int]]:
-    change = entry["change"]
-    if change is None or change["action"] == DELETE_PROVIDERS:
-        return {}
-    hosts = {provider["uuid"]: provider["root_name"] for provider in entry["providers"]}
-    freed: dict[str, dict[str, int]] = {}
-    for provider, amounts in change["frees"].items():
-        add_amounts(freed.setdefault(hosts.get(provider, provider), {}), amounts)
-    return freed
-
-
-def _rank_amounts(amounts: dict[str, int]) -> tuple[int, int, int]:
+def _rank_amounts(amounts: Mapping[str, int]) -> tuple[int, int, int]:
     processors = amounts.get("VCPU", 0) + amounts.get("PCPU", 0)
     return processors, amounts.get("MEMORY_MB", 0), amounts.get("DISK_GB", 0)
-
-
-def _describe_age(seconds: int | None) -> str:
-    """Return an age as `45s`, `3m`, `5h` or `12d`; a dash where it is not known."""
-    if seconds is None:
-        return "-"
-    for unit, size in _AGE_UNITS:
-        # One day and a half is 36h, which says more than 1d.
-        if seconds >= 2 * size or size == 1:
-            return f"{seconds // size}{unit}"
-    return "-"
 
 
 def _name_entry(entry: Entry) -> str:
@@ -287,46 +350,49 @@ def _name_entry(entry: Entry) -> str:
 
 def _format_unexplained(records: Sequence[Complaint], width: int) -> list[str]:
     """Return the complaints that no finding explains."""
-    lines: list[str] = []
-    if records:
-        lines += ["", "Complaints of hosts that no finding explains:"]
+    lines = ["", "Complaints of hosts that no finding explains:"] if records else []
     for record in records[:MAX_ROWS]:
         kind = make_printable(record["kind"], KIND_COLUMN - 1)
         # No third column follows, so the name may be longer than the second.
         subject = cut_to_width(get_record_subject(record), min(MAX_NAME, width - KIND_COLUMN))
         lines.append(format_row(kind, subject, ""))
         lines += format_field("log", describe_complaint(record), width)
-    if len(records) > MAX_ROWS:
-        lines.append(f"… and {len(records) - MAX_ROWS} more")
-    return lines
+    left = len(records) - MAX_ROWS
+    return lines + ([f"… and {left} more"] if left > 0 else [])
+
+
+# --- figures
 
 
 def _format_totals(summary: Summary, width: int) -> list[str]:
-    verdicts, coverage = summary["verdicts"], summary["coverage"]
-    stranded = summary["stranded"]["resource_classes"]
-    fractions = summary["stranded"]["share_of_claimed"]
-    counts = f"{verdicts['orphaned']} orphaned, {verdicts['drifted']} drifted"
-    # "0 of them new" would be no news.
-    if verdicts["orphaned"] + verdicts["drifted"]:
-        counts += f" ({sum(summary['new'].values())} of them new)"
-    if stranded:
-        counts += f"; stranded: {humanize_amounts(stranded, fractions)}"
-    if fractions:
-        # Files of older versions do not say what their figures are about.
-        counts += f" of all allocations in {coverage.get('scope', 'the cloud')}"
-    consumers = format_count(coverage["consumers"], "consumer", "consumers")
-    providers = format_count(coverage["providers"], "provider", "providers")
-    hypervisors = format_count(coverage["hypervisors"], "hypervisor", "hypervisors")
-    total = (
-        f"Total: {counts}; {verdicts['protected']} protected; "
-        f"{verdicts['undecided']} undecided; "
-        f"of {consumers} on {providers} and {hypervisors}."
-    )
+    coverage = summary["coverage"]
+    counts = [
+        format_count(coverage["consumers"], "consumer", "consumers"),
+        format_count(coverage["providers"], "provider", "providers"),
+        format_count(coverage["hypervisors"], "hypervisor", "hypervisors"),
+    ]
+    total = f"Total: {_count_verdicts(summary)}; of {counts[0]} on {counts[1]} and {counts[2]}."
     lines: list[str] = []
     for sentence in (_describe_quota(summary["stranded"]), total, *_describe_coverage(coverage)):
         lines += format_remark(sentence, width)
     lines += format_failed_checks(coverage["failed_checks"], width)
     return lines + format_remark(describe_unjudged_hosts(coverage), width, WARNING)
+
+
+def _count_verdicts(summary: Summary) -> str:
+    verdicts, stranded = summary["verdicts"], summary["stranded"]
+    counts = f"{verdicts['orphaned']} orphaned, {verdicts['drifted']} drifted"
+    # "0 of them new" would be no news.
+    if verdicts["orphaned"] + verdicts["drifted"]:
+        counts += f" ({sum(summary['new'].values())} of them new)"
+    fractions = stranded["share_of_claimed"]
+    if stranded["resource_classes"]:
+        counts += f"; stranded: {humanize_amounts(stranded['resource_classes'], fractions)}"
+    if fractions:
+        # Files of older versions do not say what their figures are about.
+        scope = summary["coverage"].get("scope", "the cloud")
+        counts += f" of all allocations in {scope}"
+    return f"{counts}; {verdicts['protected']} protected; {verdicts['undecided']} undecided"
 
 
 def _describe_coverage(coverage: Coverage) -> list[str]:

@@ -14,12 +14,13 @@ from __future__ import annotations
 import dataclasses as d
 import datetime
 import difflib
+import functools
 import json
 import os
 import re
 import typing as t
 import unicodedata
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import yaml
 from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
@@ -32,8 +33,7 @@ from ...module_utils._core.models.kind import REPORT
 from ...module_utils._core.models.kinds import KINDS, rename_kind
 from ...module_utils._core.options.exclusions import Exclusions
 from ...module_utils._core.run.pack import find_packs
-from .answers import read_fenced
-from .paths import build_host_path, choose_document
+from .values import build_host_path, choose_document, read_host_names
 
 
 @d.dataclass(frozen=True)
@@ -68,25 +68,14 @@ _TYPES = {
     "str": "not a text",
 }
 
-# What the validator would convert although it is something else.
 _COLLECTIONS = (list, tuple, Mapping)
-_WRONG_TYPES: Mapping[str, tuple[type, ...]] = {
-    "float": (bool,),
-    "int": (bool,),
-    "list": (bool, Mapping),
-    "path": (bool, *_COLLECTIONS),
-    "str": (bool, *_COLLECTIONS),
-}
-_WRONG_ELEMENTS = (bool, *_COLLECTIONS, datetime.date, type(None))
+# What the validator would take for a text.
+_NO_ELEMENTS = (bool, *_COLLECTIONS, datetime.date, type(None))
 
 _EMPTIED = (
     "comes out empty, and would limit nothing: if that is meant, write [], or end the template "
     "with default(omit, true)."
 )
-
-# The categories of characters that no name has: control characters, and marks for the direction of
-# text and the like.
-_INVISIBLE = ("Cc", "Cf")
 
 # The kinds of findings without a change.
 _REPORTED_KINDS = frozenset(kind.name for kind in KINDS if kind.by_default == REPORT)
@@ -94,8 +83,13 @@ _REPORTED_KINDS = frozenset(kind.name for kind in KINDS if kind.by_default == RE
 # AWX writes it before each answer of a survey.
 _UNSAFE = "!unsafe"
 _LEADING_ZERO = re.compile(r"\s*[+-]?0[0-9]+\s*")
-
 _PERCENT = re.compile(r"\s*([0-9]{1,3}(?:\.[0-9]+)?)\s*%\s*")
+
+# A survey and the command line give a truth value as a text.
+_YES = frozenset({"true", "yes"})
+_NO = frozenset({"false", "no", ""})
+# Ansible takes these for truth values too. They are refused, because such a word must be clear.
+_UNCLEAR = frozenset({"0", "1", "off", "on", "t", "f", "y", "n"})
 
 # Values that version 3.0.0 no longer has, and what to write instead.
 # `docs/porting-to-3.0.md` lists them all.
@@ -107,58 +101,48 @@ REMOVED_VALUES = {
     "triage": "incremental",
 }
 
-# How similar a value must be to one of the choices that was probably meant.
-_SIMILAR = 0.6
-
 
 def find_wrong_values(
     options: Mapping[str, Option], values: Mapping[str, t.Any], run: Run
-) -> list[str]:
-    """Return a sentence for each variable with a wrong value.
+) -> Iterator[str]:
+    """Yield a sentence for each variable with a wrong value.
 
     options: the options of a role by the names of their variables.
     values: the variables that are defined, without templates.
     """
-    sentences = []
     for name, option in options.items():
         if name in values:
             fault = _find_fault(name, option, values[name], run)
         else:
             fault = "is required, and is not defined: set it." if option.required else ""
         if fault:
-            sentences.append(f"{name} {fault}")
-    return sentences
+            yield f"{name} {fault}"
 
 
 def find_misread_numbers(
     options: Mapping[str, Option], values: Mapping[str, t.Any], read_texts: Callable[[], list[str]]
-) -> list[str]:
-    """Return a sentence for each number that YAML has read as another one: 1:00 as 60, 010 as 8.
+) -> Iterator[str]:
+    """Yield a sentence for each number that YAML has read as another one: 1:00 as 60, 010 as 8.
 
     A duration that nobody has written as this number may be another one: through an alias, say.
 
     read_texts: returns the texts in which variables are set.
     """
-    numbers = {}
+    read_once = functools.cache(read_texts)
     for name, option in options.items():
-        value = values.get(name)
-        if isinstance(value, int) and not isinstance(value, bool) and value != option.default:
-            numbers[name] = value
-    texts = read_texts() if numbers else []
-    sentences = []
-    for name, value in numbers.items():
-        option = options[name]
+        value = values.get(name, option.default)
+        if not isinstance(value, int) or isinstance(value, bool) or value == option.default:
+            continue
+        words = {word for text in read_once() for word in _find_written(name, text)}
+        misread = sorted(word for word in words - {str(value)} if _read_number(word) == value)
         has_unit = isinstance(option, Duration) and not isinstance(option, LongAge)
-        written = {word for text in texts for word in _find_written(name, text)}
-        misread = sorted(word for word in written - {str(value)} if _read_number(word) == value)
         if misread:
-            sentences.append(
+            yield (
                 f"{name} is {misread[0]}, which YAML reads as {value}: put a name in quotes, in a "
                 "survey too, and write a number without a zero in front and without colons."
             )
-        elif value and has_unit and str(value) not in written:
-            sentences.append(f"{name} is {value}, which has no unit: write {value}s for seconds.")
-    return sentences
+        elif value and has_unit and str(value) not in words:
+            yield f"{name} is {value}, which has no unit: write {value}s for seconds."
 
 
 def _find_written(name: str, text: str) -> list[str]:
@@ -200,16 +184,13 @@ def _find_fault(name: str, option: Option, value: t.Any, run: Run) -> str:
     if isinstance(option, Age) and value in (None, ""):
         return ""
     if option.type != "raw":
-        if value is None:
-            return _judge_null(option)
-        fault = _judge_type(name, option, value)
-        if fault:
+        fault = _judge_null(option) if value is None else _judge_type(name, option, value)
+        if fault or value is None:
             return fault
     if option.empty and isinstance(value, str) and not value.strip():
         return f"is empty: {option.empty}"
     converted = _validate(option, value).validated_parameters[option.name]
-    check = _CHECKS.get(option.name)
-    return option.find_fault(converted) or (check(converted, run) if check else "")
+    return option.find_fault(converted) or _judge_in_run(option, converted, run)
 
 
 def _judge_null(option: Option) -> str:
@@ -225,157 +206,147 @@ def _validate(option: Option, value: t.Any) -> t.Any:
     return ArgumentSpecValidator({option.name: option.build_spec()}).validate({option.name: value})
 
 
-def _is_accepted(option: Option, value: t.Any) -> bool:
-    return not _validate(option, value).error_messages
-
-
 def _judge_type(name: str, option: Option, value: t.Any) -> str:
-    kind = option.type
+    """Return what is wrong with the type of a value, or with its elements."""
+    kind, text = option.type, str(value)
     shown = "" if option.secret else f"{show_value(value)}, which is "
-    if isinstance(value, _WRONG_TYPES.get(kind, ())):
+    fault = f"is {shown}{_TYPES[kind]}"
+    if isinstance(value, bool) and kind != "bool":
         # YAML takes names such as no and on for truth values.
-        is_name = isinstance(value, bool) and kind in ("path", "str")
-        return f"is {shown}{_TYPES[kind]}{': put a text in quotes' if is_name else ''}."
+        return f"{fault}{': put a text in quotes' if kind in ('path', 'str') else ''}."
+    if kind in ("path", "str") and isinstance(value, _COLLECTIONS):
+        return f"{fault}."
+    if kind == "path" and any(ord(character) < 32 for character in text):
+        return f"{fault}: it has a control character."
     if kind == "list":
-        return _judge_list(name, option, value)
-    if kind == "path" and any(ord(character) < 32 for character in str(value)):
-        return f"is {shown}not a path: it has a control character."
+        found = _judge_list(name, option, value)
+        if found:
+            return found
     # YAML takes 010 for 8, and Ansible for 10.
-    is_doubtful = kind in ("int", "float") and _LEADING_ZERO.fullmatch(str(value))
-    if not is_doubtful and _is_accepted(option, value):
+    is_doubtful = kind in ("int", "float") and _LEADING_ZERO.fullmatch(text)
+    if not is_doubtful and not _validate(option, value).error_messages:
         return ""
-    if option.choices:
+    if option.choices and kind != "list":
         return f"is {show_value(value)}, which is not {_name_choices(value, option.choices)}"
-    percent = _PERCENT.fullmatch(str(value)) if kind == "float" else None
-    advice = f": write {float(percent[1]) / 100:g}" if percent else ""
-    return f"is {shown}{_TYPES[kind]}{advice}."
+    percent = _PERCENT.fullmatch(text) if kind == "float" else None
+    return f"{fault}: write {float(percent[1]) / 100:g}." if percent else f"{fault}."
 
 
 def _judge_list(name: str, option: Option, value: t.Any) -> str:
-    """Return what is wrong with a list, or with a text that has a list."""
+    """Return what is wrong with the elements of a list, or with a text that has a list."""
+    elements = value if isinstance(value, list) else [value]
     if isinstance(value, str):
-        fault = _judge_list_in_text(name, option, value)
-        if fault:
-            return fault
-        elements: Sequence[t.Any] = value.split(",")
-    else:
-        elements = value if isinstance(value, list) else [value]
-    if option.elements == "str":
-        for element in elements:
-            fault = _judge_element(element, option.choices)
-            if fault:
-                return fault
-    return "" if _is_accepted(option, value) else f"is {show_value(value)}, which is not a list."
-
-
-def _judge_list_in_text(name: str, option: Option, text: str) -> str:
-    if not text and option.choices:
-        return "is an empty text, which is not a list: write [] for an empty list."
-    if not text.lstrip().startswith(("[", "{")):
+        if not value and option.choices:
+            return "is an empty text, which is not a list: write [] for an empty list."
+        if value.lstrip().startswith(("[", "{")) and not _is_json(option, value):
+            kind = "a JSON list" if isinstance(option, Exclusions) else "a list"
+            return (
+                f"is the text {show_value(value)}, which is not {kind}. On the command line, write "
+                f'-e {name}=ONE,TWO or -e \'{{"{name}": ["ONE", "TWO"]}}\'.'
+            )
+        elements = value.split(",")
+    if option.elements != "str" or isinstance(value, Mapping):
         return ""
-    if not isinstance(option, Exclusions):
-        return (
-            f"is the text {show_value(text)}, which is not a list. On the command line, write "
-            f'-e {name}=ONE,TWO or -e \'{{"{name}": ["ONE", "TWO"]}}\'.'
-        )
+    faults = (_judge_element(element, option.choices) for element in elements)
+    return next(filter(None, faults), "")
+
+
+def _is_json(option: Option, text: str) -> bool:
+    """Return whether a text is a list in JSON, for an option that can be one."""
     try:
-        is_list = isinstance(json.loads(text), list)
+        return isinstance(option, Exclusions) and isinstance(json.loads(text), list)
     except ValueError:
-        is_list = False
-    return "" if is_list else f"is the text {show_value(text)}, which is not a JSON list."
+        return False
 
 
 def _judge_element(element: t.Any, choices: Sequence[str]) -> str:
-    if isinstance(element, _WRONG_ELEMENTS):
-        return f"has {show_value(element)}, which is not a text: put a text in quotes."
-    text = str(element)
-    if any(unicodedata.category(character) in _INVISIBLE for character in text):
-        return (
-            f"has {show_value(text)}, which has an invisible character. Put commas between names."
-        )
+    text, shown = str(element), show_value(element)
+    if isinstance(element, _NO_ELEMENTS):
+        return f"has {shown}, which is not a text: put a text in quotes."
+    # Control characters, and marks for the direction of text and the like: no name has them.
+    if any(unicodedata.category(character) in ("Cc", "Cf") for character in text):
+        return f"has {shown}, which has an invisible character. Put commas between names."
     if choices and text not in choices:
-        return f"has {show_value(text)}, which is not {_name_choices(text, choices)}"
+        return f"has {shown}, which is not {_name_choices(text, choices)}"
     return ""
 
 
 def _name_choices(value: t.Any, choices: Sequence[str]) -> str:
     """Return the end of a sentence with the choice that was probably meant, or with all of them."""
     text = str(value).strip()
+    renamed, instead = rename_kind(text), REMOVED_VALUES.get(text.lower())
+    similar = difflib.get_close_matches(text.lower(), choices, 1)
     if text in choices:
         return f"{text}: leave out the spaces around it."
-    renamed = rename_kind(text)
     if renamed in choices:
         return f"a known value: it was renamed in version 2.0.0, write {renamed}."
-    instead = REMOVED_VALUES.get(text.lower())
     if instead in choices:
         return f"a known value: it was removed in version 3.0.0, write {instead}."
     if renamed in _REPORTED_KINDS:
         return f"a kind that can be changed: {renamed} is only reported. Leave it out."
-    similar = difflib.get_close_matches(text.lower(), choices, 1, _SIMILAR)
-    if similar:
-        return f"a known value; did you mean {similar[0]}?"
-    return f"one of {', '.join(choices)}."
+    return (
+        f"a known value; did you mean {similar[0]}?" if similar else f"one of {', '.join(choices)}."
+    )
 
 
-def _check_output_dir(value: str, run: Run) -> str:
-    if not run.has_files:
-        return ""
+def _judge_in_run(option: Option, value: t.Any, run: Run) -> str:
+    """Return what is wrong with a value in this run, and with the files that it names."""
+    check, check_files = _CHECKS.get(option.name), _FILE_CHECKS.get(option.name)
+    fault = check(value, run) if check else ""
+    if fault or not (value and run.has_files and check_files):
+        return fault
+    problem = check_files(value)
+    return f"is {show_value(value)}, {problem}" if problem else ""
+
+
+def _check_output_dir(value: str) -> str:
     # The folder is created with all its parents.
     path = build_host_path(value)
     while not os.path.lexists(path):
         path = os.path.dirname(path)
     if not os.path.isdir(path):
-        return f"is {show_value(value)}, but {path} is a file and not a folder."
+        return f"but {path} is a file and not a folder."
     if not os.access(path, os.W_OK | os.X_OK):
-        return f"is {show_value(value)}, but you may not write in {path}."
+        return f"but you may not write in {path}."
     problem = explain_shared_folder(os.path.expanduser(value))
-    if problem:
-        return (
-            f"is {show_value(value)}, and {problem}: make yourself its owner, with mode 0700, or "
-            "name another folder."
-        )
-    return ""
+    advice = "make yourself its owner, with mode 0700, or name another folder."
+    return f"and {problem}: {advice}" if problem else ""
 
 
-def _check_metrics_path(value: str, run: Run) -> str:
-    if value and not value.endswith(".prom"):
-        return (
-            f"is {show_value(value)}, and must end in .prom, because node_exporter reads no other "
-            "files."
-        )
+def _check_metrics_folder(value: str) -> str:
     folder = os.path.dirname(build_host_path(value))
-    if value and run.has_files and not os.path.isdir(folder):
-        return f"is {show_value(value)}, but the folder {folder} does not exist: create it."
-    return _check_state(value, run)
+    if not os.path.isdir(folder):
+        return f"but the folder {folder} does not exist: create it."
+    return _check_written_file(value)
 
 
-def _check_state(value: str, run: Run) -> str:
-    if value and run.has_files and os.path.isdir(build_host_path(value)):
-        return f"is {show_value(value)}, which is a folder and not a file."
+def _check_written_file(value: str) -> str:
+    if os.path.isdir(build_host_path(value)):
+        return "which is a folder and not a file."
     # Another user may have put it there, to have another file overwritten.
-    if value and run.has_files and os.path.islink(os.path.expanduser(value)):
-        return f"is {show_value(value)}, which is a symbolic link: name the file itself."
-    return ""
+    is_link = os.path.islink(os.path.expanduser(value))
+    return "which is a symbolic link: name the file itself." if is_link else ""
 
 
-def _check_file(value: str, run: Run) -> str:
+def _check_file(value: str) -> str:
     # A relative path starts in another folder for a module.
     path = os.path.expanduser(value)
-    if run.has_files and os.path.isabs(path) and not os.path.isfile(path):
-        return f"is {show_value(value)}, and there is no such file."
-    return ""
-
-
-def _check_moves_journal(value: t.Any, run: Run) -> str:
-    return _check_file(build_host_path(value), run) if value and _is_path(value) else ""
+    is_missing = os.path.isabs(path) and not os.path.isfile(path)
+    return "and there is no such file." if is_missing else ""
 
 
 def _check_guests(value: list[t.Any], run: Run) -> str:
-    for entry in value:
+    for entry in value if run.has_files else ():
         # Any other entry is a result itself.
-        if isinstance(entry, str) and _check_file(build_host_path(entry.strip()), run):
+        if isinstance(entry, str) and _check_file(build_host_path(entry.strip())):
             return f"names {show_value(entry)}, and there is no such file."
     return ""
+
+
+def _check_metrics_name(value: str, _run: Run) -> str:
+    if not value or value.endswith(".prom"):
+        return ""
+    return f"is {show_value(value)}, and must end in .prom: node_exporter reads no other files."
 
 
 def _check_url(value: str, _run: Run) -> str:
@@ -383,6 +354,38 @@ def _check_url(value: str, _run: Run) -> str:
     if not value or re.match(r"https?://[^/]", value):
         return ""
     return "is not an address: it must begin with https:// or http://."
+
+
+def read_fenced(value: t.Any) -> bool | list[str]:
+    """Return whether the named hosts are fenced, or the names of those that are.
+
+    Nothing but the word of the operator makes a host fenced: it is never concluded from the state
+    of a service.
+
+    Raises InvalidInput, with the end of a sentence, for anything that is neither.
+    """
+    if value is None or isinstance(value, bool):
+        return bool(value)
+    word = value.strip().lower() if isinstance(value, str) else None
+    if word in _YES | _NO:
+        return word in _YES
+    try:
+        names = read_host_names(value, "host_decommission_fenced")
+    except InvalidInput:
+        names = [""]
+    # 1 and 0 are refused too: with this word, nothing is guessed.
+    if all(map(_is_host, names)):
+        return names
+    raise InvalidInput(
+        f"is {show_value(value)}, which is neither true nor false nor a list of hosts: write true "
+        "if no guest can still run on the hosts of host_decommission_target."
+    )
+
+
+def _is_host(name: str) -> bool:
+    """Return whether a name is no truth value, and neither nothing nor a list in a text."""
+    is_truth_value = name.lower() in _YES | _NO | _UNCLEAR
+    return not is_truth_value and name[0] not in "[{" and len(name.split()) == 1
 
 
 def _check_fenced(value: t.Any, _run: Run) -> str:
@@ -402,14 +405,15 @@ def _is_path(value: t.Any) -> bool:
 
 
 def _check_journal(value: t.Any, run: Run) -> str:
-    if run.entry_point != "restore":
+    if run.entry_point not in _READS_JOURNALS:
         return ""
     journal = choose_document(value, run.host)
-    if not journal:
+    # Without one, a host returns by all journals in its folder.
+    if not journal and run.entry_point == "restore":
         if isinstance(value, Mapping):
             return f"has no journal for the host {run.host}."
         return "is empty: set it to the path of the journal to restore from, or to its records."
-    if run.has_files and _is_path(value) and not os.path.exists(journal):
+    if journal and run.has_files and _is_path(value) and not os.path.exists(journal):
         return (
             f"is {show_value(value)}, and there is no file {make_printable(journal)}: name the "
             "journal of the run that you want to undo."
@@ -417,17 +421,23 @@ def _check_journal(value: t.Any, run: Run) -> str:
     return ""
 
 
-# What depends on the run and its files, by the names of the options.
+# The entry points that read journals.
+_READS_JOURNALS = ("drain", "restore", "return")
+
+# What depends on the run, by the names of the options.
 _CHECKS: Mapping[str, Callable[[t.Any, Run], str]] = {
-    "ca_cert": _check_file,
-    "client_cert": _check_file,
-    "client_key": _check_file,
     "fenced": _check_fenced,
     "guests": _check_guests,
     "journal": _check_journal,
-    "metrics_path": _check_metrics_path,
-    "moves_journal": _check_moves_journal,
+    "metrics_path": _check_metrics_name,
     "notify_url": _check_url,
+}
+# What is wrong with the file of a path, if the files of the host are those of this machine.
+_FILE_CHECKS: Mapping[str, Callable[[t.Any], str]] = {
+    "ca_cert": _check_file,
+    "client_cert": _check_file,
+    "client_key": _check_file,
+    "metrics_path": _check_metrics_folder,
     "output_dir": _check_output_dir,
-    "state": _check_state,
+    "state": _check_written_file,
 }

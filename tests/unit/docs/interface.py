@@ -13,6 +13,7 @@ those of version 1.0.0, and was written from its checkout with:
 from __future__ import annotations
 
 import ast
+import itertools
 import re
 import sys
 import typing as t
@@ -45,7 +46,7 @@ def read_interface(root: Path) -> Interface:
         ),
         "playbooks": _list_files(root / "playbooks", "*.yml"),
         "modules": _list_files(root / "plugins" / "modules", "*.py"),
-        "filters": _list_files(root / "plugins" / "filter", "*.py"),
+        "filters": _list_files(root / "plugins" / "filter", "*.yml"),
         "options": sorted(_iterate_module_names(root, _iterate_option_names)),
         "return values": sorted(_iterate_module_names(root, _iterate_return_names)),
         "metrics": sorted(set(metrics)),
@@ -78,10 +79,12 @@ def _iterate_option_names(root: Path, texts: dict[str, str]) -> Iterator[str]:
     documentation = yaml.safe_load(texts["DOCUMENTATION"])
     parts = [documentation]
     for fragment in documentation.get("extends_documentation_fragment", ()):
-        # osops.placement._scope, or osops.placement._scope.part.
+        # osops.placement._options.scope; those of _attributes are no options.
         _namespace, _collection, name, *part = fragment.split(".")
-        fragments = _read_texts(root / "plugins" / "doc_fragments" / f"{name}.py")
-        parts.append(yaml.safe_load(fragments["".join(part).upper() or "DOCUMENTATION"]))
+        if name == "_options":
+            path = root / "plugins" / "doc_fragments" / f"{name}.py"
+            texts = _read_texts(path, part[0].capitalize())
+            parts.append(yaml.safe_load(texts["DOCUMENTATION"]))
     for part in parts:
         yield from _iterate_nested(part.get("options"), "suboptions")
 
@@ -97,10 +100,12 @@ def _iterate_nested(names: Mapping[str, t.Any] | None, key: str) -> Iterator[str
             yield f"{name}.{inner}"
 
 
-def _read_texts(path: Path) -> dict[str, str]:
-    """Return the texts that a file assigns to names, also in its classes."""
+def _read_texts(path: Path, part: str = "") -> dict[str, str]:
+    """Return the texts that a file, or one of its classes, assigns to names."""
     texts = {}
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    body = [node for node in tree.body if part in ("", getattr(node, "name", None))]
+    for node in itertools.chain.from_iterable(map(ast.walk, body)):
         if isinstance(node, ast.Assign) and isinstance(node.value, ast.Constant):
             target, value = node.targets[0], node.value.value
             if isinstance(target, ast.Name) and isinstance(value, str):

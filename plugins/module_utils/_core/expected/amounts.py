@@ -12,6 +12,7 @@ sums over all providers that are compared.
 
 from __future__ import annotations
 
+import collections
 import dataclasses as d
 import typing as t
 from collections.abc import Mapping
@@ -20,19 +21,12 @@ from ..._common.errors import Reason
 from ..facts.consumer import ConsumerView, build_views
 from ..facts.index import SnapshotIndex
 from ..models.nova import Server
-from ..models.placement import Allocations, Resources, sum_amounts
-from ..models.resource_request import (
-    HostTree,
-    MissingInput,
-    PciAlias,
-    ResourceRequest,
-    ServerInputs,
-)
+from ..models.placement import Allocations, sum_amounts
+from ..models.resource_request import HostTree, MissingInput, PciAlias, ResourceRequest
 from ..models.snapshot import NOT_ASKED, Answer
 from ..options.policy import Policy
 from .inputs import build_inputs, build_listed_inputs, describe_unread
-from .missing import PCI_TRAIT
-from .placing import Expectation, compare, explain_missing
+from .placing import PCI_TRAIT, Expectation, compare, explain_missing
 from .request import build_requests
 
 # Why the amounts of a server were not checked, beside the names of `MissingInput`.
@@ -81,11 +75,9 @@ def find_device_doubt(view: ConsumerView, policy: Policy) -> Reason | None:
     """
     if not any(PCI_TRAIT in row.traits for row in get_host_tree(view).providers.values()):
         return None
-    for request in _build_requests(view, policy):
-        for missing in request.missing:
-            if missing.pci:
-                return explain_missing([missing])
-    return None
+    parts = [part for request in _build_requests(view, policy) for part in request.missing]
+    missing = next((part for part in parts if part.pci), None)
+    return explain_missing([missing]) if missing else None
 
 
 def fits_all_that_is_known(view: ConsumerView, policy: Policy, present: Allocations) -> bool:
@@ -102,17 +94,12 @@ def fits_all_that_is_known(view: ConsumerView, policy: Policy, present: Allocati
 def count_amounts(index: SnapshotIndex, policy: Policy) -> AmountCounts:
     """Return of how many servers of the scope the amounts were checked."""
     listed = index.snapshot.listed_amounts
-    unchecked = dict(listed.unchecked)
-    by_server = listed.by_server
-    for view in build_views(index):
-        # Without a host it should have nothing.
-        if view.migration is not None or view.server is None or not view.server.host:
-            continue
-        reason = _explain_unchecked(view, policy)
-        if reason:
-            unchecked[reason] = unchecked.get(reason, 0) + 1
-        else:
-            by_server += 1
+    unchecked = collections.Counter(listed.unchecked)
+    # Without a host it should have nothing.
+    views = [one for one in build_views(index) if one.migration is None]
+    placed = [one for one in views if one.server is not None and one.server.host]
+    unchecked.update(_explain_unchecked(view, policy) for view in placed)
+    by_server = listed.by_server + unchecked.pop("", 0)
     return AmountCounts(by_server, listed.by_host, dict(sorted(unchecked.items())))
 
 
@@ -120,19 +107,16 @@ def _explain_unchecked(view: ConsumerView, policy: Policy) -> str:
     """Return why the amounts of a candidate were not checked, empty if they were."""
     if not view.is_settled_in_place or view.server is None:
         return UNSETTLED
-    present = view.allocation.resources
     # Of a server that also has something on other hosts, that is to be removed first.
-    if set(view.trees) - {view.own_tree}:
-        present = {}
+    is_elsewhere = bool(view.trees.keys() - {view.own_tree})
+    present = {} if is_elsewhere else view.allocation.resources
     expectation = compare_amounts(view, policy, present)
     if expectation is None:
         listed = view.index.snapshot.listed_amounts.candidates
         return listed.get(view.consumer, NOT_COMPARED)
     if expectation.missing:
         return name_missing(expectation.missing[0], view.server)
-    if expectation.matches is None:
-        return CONTRADICTORY
-    return ""
+    return CONTRADICTORY if expectation.matches is None else ""
 
 
 def _find_doubt(view: ConsumerView, present: Allocations) -> MissingInput | None:
@@ -201,36 +185,25 @@ def compare_listed(
         return ListedComparison(fits=True, missing=(NO_FLAVOR,))
     inputs = build_listed_inputs(server.flavor, server, pci_aliases)
     totals = sum_amounts(allocations.values())
-    requests = _build_all_requests(inputs)
+    requests = list(build_requests(inputs))
+    # Either amount of disk may be right while it is unknown whether the root disk is a volume.
+    if inputs.volume_backed is None:
+        requests.extend(build_requests(d.replace(inputs, volume_backed=True)))
     missing = tuple(dict.fromkeys(name_missing(row, server) for row in requests[0].missing))
     sums = [_sum_request(request) for request in requests]
     # PCI devices are in Placement only where Nova is configured so.
     sums.extend(_sum_request(request, with_pci=False) for request in requests)
     explained = not _EXPLAINING.isdisjoint(missing) and any(
-        _has_all_of(totals, amounts) for amounts in sums
+        amounts.items() <= totals.items() for amounts in sums
     )
     return ListedComparison(fits=totals in sums, missing=missing, explained=explained)
 
 
 def name_missing(missing: MissingInput, server: Server) -> str:
     """Return the name under which the summary counts the servers of which something is missing."""
-    if missing.name == "image" and not server.image:
-        return VOLUME_IMAGE
-    return missing.name
-
-
-def _build_all_requests(inputs: ServerInputs) -> list[ResourceRequest]:
-    requests = list(build_requests(inputs))
-    # Either amount of disk may be right while it is unknown whether the root disk is a volume.
-    if inputs.volume_backed is None:
-        requests.extend(build_requests(d.replace(inputs, volume_backed=True)))
-    return requests
+    return VOLUME_IMAGE if missing.name == "image" and not server.image else missing.name
 
 
 def _sum_request(request: ResourceRequest, with_pci: bool = True) -> dict[str, int]:
     groups = request.groups.values()
     return sum_amounts(group.resources for group in groups if with_pci or not group.pci)
-
-
-def _has_all_of(totals: Resources, amounts: Resources) -> bool:
-    return all(totals.get(cls, 0) == amount for cls, amount in amounts.items())

@@ -6,26 +6,20 @@
 
 from __future__ import annotations
 
+import collections
 import dataclasses as d
 import typing as t
 from collections.abc import Iterable
 
 from ..._common.errors import Reason
-from ..facts.consumer import (
-    ConsumerView,
-)
+from ..facts.consumer import ConsumerView
 from ..models.change import build_change
-from ..models.placement import Allocations, Resources, subtract_amounts
+from ..models.placement import Allocations, Resources, subtract_amounts, sum_amounts_by_key
 from ..models.resource_request import AmountRule, HostTree
 from ..models.snapshot import Answer
 from ..models.verdict import Decision, drifted
 from ..options.policy import Policy
-from .amounts import (
-    compare_amounts,
-    find_device_doubt,
-    find_host_tree,
-    get_host_tree,
-)
+from .amounts import compare_amounts, find_device_doubt, find_host_tree, get_host_tree
 
 # Of these a guest has what its flavor says, whatever is allocated.
 _ORDINARY_CLASSES = frozenset({"VCPU", "PCPU", "MEMORY_MB", "DISK_GB"})
@@ -51,67 +45,45 @@ def correct_amounts(present: Allocations, expected: Allocations, tree: HostTree)
     lacking = find_surplus_on_children(present=expected, expected=present, tree=tree)
     if surplus and lacking:
         # Its guest may use the device that it has, in place of the one that it should have.
-        return Correction(
-            present,
-            Reason("has_other_devices", "it has other devices of its host than it should have"),
-        )
-    for provider, amounts in present.items():
-        if not tree.providers[provider].sharing:
-            continue
-        unneeded = sorted(amounts.keys() - expected.get(provider, {}).keys())
-        if unneeded:
-            name = tree.providers[provider].name
+        reason = Reason("has_other_devices", "it has other devices of its host than it should have")
+        return Correction(present, reason)
+    for provider in (tree.providers[uuid] for uuid in present):
+        unneeded = present[provider.uuid].keys() - expected.get(provider.uuid, {}).keys()
+        if provider.sharing and unneeded:
             reason = Reason(
                 "unneeded_on_shared_provider",
-                f"it has {', '.join(unneeded)} on {name}, which hosts share, and does not need it",
+                f"it has {', '.join(sorted(unneeded))} on {provider.name}, which hosts share, and "
+                "does not need it",
             )
-            return Correction(
-                present,
-                reason,
-            )
-    unrequested = _find_unrequested_devices(present, expected, tree)
+            return Correction(present, reason)
+    on_root = present.get(tree.root, {}).keys() - expected.get(tree.root, {}).keys()
+    unrequested = ", ".join(sorted(on_root - _ORDINARY_CLASSES))
     if unrequested:
         # Some drivers report devices on the root provider, such as vGPUs before Stein.
         reason = Reason(
             "unrequested_device_in_use",
             f"its guest may use the {unrequested} that it does not need",
         )
-        return Correction(
-            present,
-            reason,
-        )
-    corrected: dict[str, dict[str, int]] = {}
-    for provider, amounts in (*expected.items(), *surplus.items()):
-        corrected.setdefault(provider, {})
-        for cls, amount in amounts.items():
-            corrected[provider][cls] = corrected[provider].get(cls, 0) + amount
-    # A type checker does not take one mapping for the other.
-    return Correction(dict(corrected))
+        return Correction(present, reason)
+    return Correction(sum_amounts_by_key((*expected.items(), *surplus.items())))
 
 
 def find_surplus_on_children(
     present: Allocations, expected: Allocations, tree: HostTree
 ) -> dict[str, Resources]:
     """Return what is `present` beyond what is `expected` on the child providers of a host."""
-    surplus: dict[str, Resources] = {}
-    for provider, more in subtract_amounts(present, expected).items():
-        if provider != tree.root and not tree.providers[provider].sharing:
-            surplus[provider] = more
-    return surplus
-
-
-def _find_unrequested_devices(present: Allocations, expected: Allocations, tree: HostTree) -> str:
-    """Return the classes on the root provider that may be devices and that nothing requests."""
-    on_root = present.get(tree.root, {}).keys() - expected.get(tree.root, {}).keys()
-    return ", ".join(sorted(on_root - _ORDINARY_CLASSES))
+    return {
+        provider: more
+        for provider, more in subtract_amounts(present, expected).items()
+        if provider != tree.root and not tree.providers[provider].sharing
+    }
 
 
 def format_rules(rules: Iterable[AmountRule]) -> str:
     """Return the amounts of a request as text, each with where it comes from."""
-    sums: dict[tuple[str, str], int] = {}
+    sums: collections.Counter[tuple[str, str]] = collections.Counter()
     for rule in rules:
-        key = (rule.resource_class, rule.source)
-        sums[key] = sums.get(key, 0) + rule.amount
+        sums[rule.resource_class, rule.source] += rule.amount
     return ", ".join(f"{amount} {cls} ({source})" for (cls, source), amount in sums.items())
 
 
@@ -137,10 +109,8 @@ def choose_owner(view: ConsumerView) -> dict[str, t.Any]:
 def decide_new_allocation(reason: Reason, view: ConsumerView, policy: Policy) -> Decision:
     """Decide that a server without an allocation on its host should have one there."""
     # What it has of providers that share with its host may be right.
-    kept = {}
-    for provider, amounts in view.allocation.resources.items():
-        if view.index.is_sharing(provider):
-            kept[provider] = amounts
+    present = view.allocation.resources
+    kept = {one: present[one] for one in present if view.index.is_sharing(one)}
     expectation = compare_amounts(view, policy, kept)
     if expectation is None:
         return decide_without_change(
@@ -155,21 +125,20 @@ def decide_new_allocation(reason: Reason, view: ConsumerView, policy: Policy) ->
     if doubt:
         return decide_without_change(reason, view, doubt)
     # What it was given elsewhere says what it needed there.
-    strange = sorted(_list_classes(view.allocation.resources) - _list_classes(allocations))
+    strange = sorted(_list_classes(present) - _list_classes(allocations))
     if strange:
         why = Reason(
             "needed_other_classes",
             f"it has {', '.join(strange)}, which it would not get on its host",
         )
         return decide_without_change(reason, view, why)
-    for provider in kept:
-        if provider not in allocations:
-            name = view.index.get_name(provider)
-            why = Reason(
-                "unneeded_shared_provider",
-                f"it has an allocation on {name}, which hosts share, and does not need it",
-            )
-            return decide_without_change(reason, view, why)
+    unneeded = next((view.index.get_name(one) for one in kept if one not in allocations), None)
+    if unneeded:
+        why = Reason(
+            "unneeded_shared_provider",
+            f"it has an allocation on {unneeded}, which hosts share, and does not need it",
+        )
+        return decide_without_change(reason, view, why)
     return decide_change(reason, view, allocations)
 
 
@@ -182,10 +151,8 @@ def _find_volume_doubt_of_new(view: ConsumerView) -> Reason | None:
     shape = view.subject.shape.value
     if shape is None or shape.image:
         return None
-    for provider in get_host_tree(view).providers.values():
-        if not IMAGE_CLASSES.isdisjoint(provider.inventories):
-            return VOLUME_MAY_HAVE_CHANGED
-    return None
+    classes = {cls for one in get_host_tree(view).providers.values() for cls in one.inventories}
+    return None if IMAGE_CLASSES.isdisjoint(classes) else VOLUME_MAY_HAVE_CHANGED
 
 
 def decide_without_change(reason: Reason, view: ConsumerView, why: Reason) -> Decision:
@@ -227,9 +194,8 @@ def _list_classes(allocations: Allocations) -> set[str]:
 
 def format_allocations(allocations: Allocations, view: ConsumerView) -> str:
     """Return the amounts on each provider as text, by the names of the providers."""
-    parts = []
-    for provider, amounts in allocations.items():
-        parts.append(f"{format_amounts(amounts)} on {view.index.get_name(provider)}")
+    name = view.index.get_name
+    parts = [f"{format_amounts(amounts)} on {name(one)}" for one, amounts in allocations.items()]
     return "; ".join(sorted(parts))
 
 

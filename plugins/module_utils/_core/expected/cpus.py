@@ -11,9 +11,10 @@ refuses what does not go together (nova/virt/hardware.py).
 from __future__ import annotations
 
 import dataclasses as d
+import re
 from collections.abc import Mapping
 
-from .specs import RefusedByNovaError, parse_group_spec, read_boolean
+from .specs import RefusedByNovaError, parse_group_spec, read_boolean, read_integer
 
 _POLICIES = ("dedicated", "shared", "mixed")
 _THREAD_POLICIES = ("prefer", "isolate", "require")
@@ -81,25 +82,16 @@ def parse_cpus(text: str) -> frozenset[int]:
     """
     included: set[int] = set()
     excluded: set[int] = set()
-    for part in text.split(","):
-        rule = part.strip()
-        if not rule:
-            continue
-        if rule.startswith("^"):
-            excluded.update(_parse_range(rule[1:]))
-        else:
-            included.update(_parse_range(rule))
+    for rule in filter(None, map(str.strip, text.split(","))):
+        cpus = excluded if rule.startswith("^") else included
+        cpus.update(_parse_range(rule.removeprefix("^")))
     return frozenset(included - excluded)
 
 
 def _parse_range(text: str) -> range:
     first, hyphen, last = text.partition("-")
-    try:
-        start = int(first)
-        end = int(last) if hyphen else start
-    except ValueError:
-        raise RefusedByNovaError("a mask of CPUs is not valid") from None
-    if start > end or end > _HIGHEST_CPU:
+    start, end = read_integer(first), read_integer(last if hyphen else first)
+    if start is None or end is None or not start <= end <= _HIGHEST_CPU:
         raise RefusedByNovaError("a mask of CPUs is not valid")
     return range(start, end + 1)
 
@@ -192,46 +184,33 @@ def _find_effective_policy(
     return "shared" if shared else policy
 
 
-def _is_numbered(suffix: str) -> bool:
-    if not suffix:
-        return True
-    return suffix.isascii() and suffix.isdigit() and not suffix.startswith("0")
-
-
 def _sum_requested(specs: Mapping[str, str], cls: str) -> int:
     """Return the sum of those amounts of a class that Nova compares with the flavor."""
-    total = 0
+    return sum(read_integer(value) or 0 for value in _list_values(specs, "resources", cls))
+
+
+def _list_values(specs: Mapping[str, str], kind: str, start: str) -> list[str]:
+    """Return the values of a class or trait that Nova compares with the policies of CPUs."""
+    values = []
     for key, value in specs.items():
         spec = parse_group_spec(key)
-        if spec is None or spec.kind != "resources" or not _is_numbered(spec.group):
-            continue
+        is_numbered = spec is not None and re.fullmatch("|[1-9][0-9]*", spec.group)
         # Nova looks only at how the name begins.
-        if not spec.name.startswith(cls):
-            continue
-        try:
-            total += int(value)
-        except ValueError:
-            continue
-    return total
+        if spec and is_numbered and spec.kind == kind and spec.name.startswith(start):
+            values.append(value)
+    return values
 
 
 def _find_effective_threads(
     specs: Mapping[str, str], image: Mapping[str, str], thread_policy: str | None
 ) -> str | None:
     """Return the thread policy that follows from the trait of hyperthreading."""
-    value = None
-    if image.get(f"trait:{_HYPERTHREADING}") == "required":
-        value = "required"
-    for key, spec_value in specs.items():
-        spec = parse_group_spec(key)
-        if spec is None or spec.kind != "trait" or not _is_numbered(spec.group):
-            continue
-        if spec.name.startswith(_HYPERTHREADING):
-            value = spec_value
-            break
+    of_image = image.get(f"trait:{_HYPERTHREADING}") == "required"
+    values = _list_values(specs, "trait", _HYPERTHREADING)
+    value = values[0] if values else "required" if of_image else ""
     if thread_policy and value:
         raise RefusedByNovaError(f"hw:cpu_thread_policy does not go with trait:{_HYPERTHREADING}")
-    return {"forbidden": "isolate", "required": "require"}.get(value or "", thread_policy)
+    return {"forbidden": "isolate", "required": "require"}.get(value, thread_policy)
 
 
 def _check_policies(

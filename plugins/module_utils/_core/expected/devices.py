@@ -10,11 +10,19 @@ function is named after the one in nova/scheduler/utils.py that it follows.
 
 from __future__ import annotations
 
-import string
+import collections
+import re
 from collections.abc import Iterable, Iterator, Mapping
 
-from ..models.resource_request import AcceleratorRequest, PciAlias
-from .specs import Group, RefusedByNovaError, choose_value, parse_group_spec, read_boolean
+from ..models.resource_request import PciAlias, ServerInputs
+from .specs import (
+    Group,
+    RefusedByNovaError,
+    choose_value,
+    parse_group_spec,
+    read_boolean,
+    read_integer,
+)
 
 # A flavor cannot have more devices than that.
 _MOST_DEVICES = 1_000
@@ -27,12 +35,10 @@ def parse_pci_request(value: str) -> list[tuple[str, int]]:
     """
     requests = []
     for part in value.split(","):
-        name, colon, count = part.partition(":")
-        try:
-            number = int(count)
-        except ValueError:
-            colon = ""
-        if not colon or number > _MOST_DEVICES:
+        name, _colon, count = part.partition(":")
+        # Without a colon there is no number either.
+        number = read_integer(count)
+        if number is None or number > _MOST_DEVICES:
             raise RefusedByNovaError("pci_passthrough:alias of the flavor is not valid")
         requests.append((name.strip(), number))
     return requests
@@ -59,28 +65,27 @@ def list_pci_groups(
 
 
 def list_profile_groups(
-    profile: str,
-    groups: Iterable[Mapping[str, str]],
-    port: str = "",
-    accelerators: Iterable[AcceleratorRequest] = (),
+    profile: str, inputs: ServerInputs, port: str = ""
 ) -> Iterator[tuple[str, Group]]:
-    """Yield the groups of a Cyborg device profile, with their names.
+    """Yield the groups of a Cyborg device profile, with their names; none of an unknown one.
 
     port: the uuid of the port that names the profile; empty for the flavor.
 
     The source is nova/accelerator/cyborg.py, get_device_request_groups.
     """
-    for number, specs in enumerate(groups):
+    for number, specs in enumerate(inputs.device_profiles.get(profile, ())):
         group = Group()
         for key, value in specs.items():
             spec = parse_group_spec(key)
-            if spec is None:
-                continue
-            if spec.kind == "resources":
-                group.add_resource(spec.name, value, f"device profile {profile}")
-            else:
-                group.add_trait(spec.name, value)
-        group.provider = _find_provider(profile, number, accelerators)
+            if spec is not None:
+                group.add_spec(spec, value, f"device profile {profile}")
+        # Cyborg may name the provider of the group, if it is one.
+        providers = {
+            accelerator.provider
+            for accelerator in inputs.accelerators or ()
+            if (accelerator.device_profile, accelerator.group) == (profile, number)
+        }
+        group.provider = providers.pop() if len(providers) == 1 else None
         yield f"device_profile_{number}{port}", group
 
 
@@ -90,27 +95,15 @@ def count_devices(groups: Iterable[Mapping[str, str]]) -> int:
     Raises RefusedByNovaError for an amount that is not a number.
     """
     total = 0
-    for specs in groups:
-        for key, value in specs.items():
-            spec = parse_group_spec(key)
-            if spec is None or spec.kind != "resources":
-                continue
-            try:
-                total += int(value)
-            except ValueError:
-                raise RefusedByNovaError("a device profile has an invalid amount") from None
+    for key, value in (item for specs in groups for item in specs.items()):
+        spec = parse_group_spec(key)
+        if spec is None or spec.kind != "resources":
+            continue
+        try:
+            total += int(value)
+        except ValueError:
+            raise RefusedByNovaError("a device profile has an invalid amount") from None
     return total
-
-
-def _find_provider(
-    profile: str, number: int, accelerators: Iterable[AcceleratorRequest]
-) -> str | None:
-    """Return the provider that Cyborg names for a group, if it is one."""
-    providers = set()
-    for accelerator in accelerators:
-        if accelerator.device_profile == profile and accelerator.group == number:
-            providers.add(accelerator.provider)
-    return providers.pop() if len(providers) == 1 else None
 
 
 MEMORY_ENCRYPTION = "MEM_ENCRYPTION_CONTEXT"
@@ -121,21 +114,23 @@ _ENCRYPTION_TRAITS = {
     "intel-tdx": "HW_CPU_X86_INTEL_TDX",
 }
 _STATELESS_MODELS = ("amd-sev-snp", "intel-tdx")
-_TPM_MODEL_TRAITS = {
-    "tpm-tis": "COMPUTE_SECURITY_TPM_TIS",
-    "tpm-crb": "COMPUTE_SECURITY_TPM_CRB",
+_TPM_MODEL_TRAITS = {"tpm-tis": "COMPUTE_SECURITY_TPM_TIS", "tpm-crb": "COMPUTE_SECURITY_TPM_CRB"}
+_TPM_VERSION_TRAITS = {"1.2": "COMPUTE_SECURITY_TPM_1_2", "2.0": "COMPUTE_SECURITY_TPM_2_0"}
+# By the prefix and the name of a choice, all values that Nova accepts; only some require a trait.
+_CHOICES: Mapping[tuple[str, str], Mapping[str, str | None]] = {
+    ("hw", "pci_numa_affinity_policy"): {
+        **dict.fromkeys(("required", "legacy", "preferred")),
+        "socket": "COMPUTE_SOCKET_PCI_NUMA_AFFINITY",
+    },
+    ("os", "secure_boot"): {
+        **dict.fromkeys(("disabled", "optional")),
+        "required": "COMPUTE_SECURITY_UEFI_SECURE_BOOT",
+    },
+    ("hw", "maxphysaddr_mode"): {
+        "passthrough": "COMPUTE_ADDRESS_SPACE_PASSTHROUGH",
+        "emulate": "COMPUTE_ADDRESS_SPACE_EMULATED",
+    },
 }
-_TPM_VERSION_TRAITS = {
-    "1.2": "COMPUTE_SECURITY_TPM_1_2",
-    "2.0": "COMPUTE_SECURITY_TPM_2_0",
-}
-_ADDRESS_TRAITS = {
-    "passthrough": "COMPUTE_ADDRESS_SPACE_PASSTHROUGH",
-    "emulate": "COMPUTE_ADDRESS_SPACE_EMULATED",
-}
-_SECURE_BOOT_POLICIES = ("required", "disabled", "optional")
-_NUMA_POLICIES = ("required", "legacy", "preferred", "socket")
-_CLASS_CHARACTERS = frozenset(string.ascii_letters + string.digits)
 
 
 def add_guest_features(main: Group, specs: Mapping[str, str], image: Mapping[str, str]) -> None:
@@ -146,9 +141,15 @@ def add_guest_features(main: Group, specs: Mapping[str, str], image: Mapping[str
     _add_memory_encryption(main, specs, image)
     _add_persistent_memory(main, specs)
     _add_tpm(main, specs, image)
-    _add_pci_numa_policy(main, specs, image)
-    _add_secure_boot(main, specs, image)
-    _add_address_space(main, specs, image)
+    for (prefix, name), traits in _CHOICES.items():
+        value = choose_value(specs, image, prefix, name)
+        if value is None:
+            continue
+        if value not in traits:
+            raise RefusedByNovaError(f"{prefix}:{name} has a value that Nova does not accept")
+        trait = traits[value]
+        if trait:
+            main.add_trait(trait, "required")
     if _is_stateless(image):
         main.add_trait("COMPUTE_SECURITY_STATELESS_FIRMWARE", "required")
 
@@ -169,9 +170,8 @@ def _add_memory_encryption(main: Group, specs: Mapping[str, str], image: Mapping
     if model not in _ENCRYPTION_TRAITS:
         raise RefusedByNovaError("hw:mem_encryption_model has a value that Nova does not accept")
     _check_encryption(model, image)
-    source = "hw:mem_encryption of the image"
-    if flavor_text is not None:
-        source = "extra spec hw:mem_encryption"
+    is_of_image = flavor_text is None
+    source = "hw:mem_encryption of the image" if is_of_image else "extra spec hw:mem_encryption"
     main.add_resource(MEMORY_ENCRYPTION, 1, source)
     main.add_trait(_ENCRYPTION_TRAITS[model], "required")
 
@@ -189,18 +189,13 @@ def _check_encryption(model: str, image: Mapping[str, str]) -> None:
 
 
 def _is_stateless(image: Mapping[str, str]) -> bool:
-    if image.get("hw_firmware_type") != "uefi":
-        return False
-    return read_boolean(image.get("hw_firmware_stateless", ""))
+    is_uefi = image.get("hw_firmware_type") == "uefi"
+    return is_uefi and read_boolean(image.get("hw_firmware_stateless", ""))
 
 
 def _add_persistent_memory(main: Group, specs: Mapping[str, str]) -> None:
-    amounts: dict[str, int] = {}
-    for part in specs.get("hw:pmem", "").split(","):
-        label = part.strip()
-        if label:
-            cls = _name_class(f"PMEM_NAMESPACE_{label}")
-            amounts[cls] = amounts.get(cls, 0) + 1
+    labels = filter(None, (part.strip() for part in specs.get("hw:pmem", "").split(",")))
+    amounts = collections.Counter(_name_class(f"PMEM_NAMESPACE_{label}") for label in labels)
     for cls, amount in amounts.items():
         main.add_resource(cls, amount, "extra spec hw:pmem")
 
@@ -210,52 +205,18 @@ def _name_class(name: str) -> str:
 
     The source is normalize_name of the os-resource-classes library.
     """
-    characters: list[str] = []
-    for character in name:
-        if character in _CLASS_CHARACTERS:
-            characters.append(character.upper())
-        elif not characters or characters[-1] != "\0":
-            characters.append("\0")
-    return "CUSTOM_" + "".join(characters).replace("\0", "_")
+    return "CUSTOM_" + re.sub("[^A-Za-z0-9]+", "_", name).upper()
 
 
 def _add_tpm(main: Group, specs: Mapping[str, str], image: Mapping[str, str]) -> None:
     version = choose_value(specs, image, "hw", "tpm_version")
     if version is None:
         return
-    model = choose_value(specs, image, "hw", "tpm_model")
-    if model is None:
-        model = "tpm-tis"
+    chosen_model = choose_value(specs, image, "hw", "tpm_model")
+    model = "tpm-tis" if chosen_model is None else chosen_model
     if version not in _TPM_VERSION_TRAITS or model not in _TPM_MODEL_TRAITS:
         raise RefusedByNovaError("Nova does not accept hw:tpm_version or hw:tpm_model")
     if model == "tpm-crb" and version != "2.0":
         raise RefusedByNovaError("TPM model tpm-crb needs TPM version 2.0")
     main.add_trait(_TPM_MODEL_TRAITS[model], "required")
     main.add_trait(_TPM_VERSION_TRAITS[version], "required")
-
-
-def _add_pci_numa_policy(main: Group, specs: Mapping[str, str], image: Mapping[str, str]) -> None:
-    policy = choose_value(specs, image, "hw", "pci_numa_affinity_policy")
-    if policy and policy not in _NUMA_POLICIES:
-        raise RefusedByNovaError(
-            "hw:pci_numa_affinity_policy has a value that Nova does not accept"
-        )
-    if policy == "socket":
-        main.add_trait("COMPUTE_SOCKET_PCI_NUMA_AFFINITY", "required")
-
-
-def _add_secure_boot(main: Group, specs: Mapping[str, str], image: Mapping[str, str]) -> None:
-    policy = choose_value(specs, image, "os", "secure_boot")
-    if policy is not None and policy not in _SECURE_BOOT_POLICIES:
-        raise RefusedByNovaError("os:secure_boot has a value that Nova does not accept")
-    if policy == "required":
-        main.add_trait("COMPUTE_SECURITY_UEFI_SECURE_BOOT", "required")
-
-
-def _add_address_space(main: Group, specs: Mapping[str, str], image: Mapping[str, str]) -> None:
-    mode = choose_value(specs, image, "hw", "maxphysaddr_mode")
-    if mode is None:
-        return
-    if mode not in _ADDRESS_TRAITS:
-        raise RefusedByNovaError("hw:maxphysaddr_mode has a value that Nova does not accept")
-    main.add_trait(_ADDRESS_TRAITS[mode], "required")

@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 import dataclasses as d
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Container, Iterable, Mapping
 
 from ..models.placement import Inventory, Resources, sum_amounts
 from ..models.resource_request import HostTree, RequestGroup, ResourceRequest, TreeProvider
@@ -42,12 +42,9 @@ def build_exact_problem(
     limits.update(dict.fromkeys(ignored, sum(sum_request(request).values())))
     units = []
     for part in _list_parts(request):
-        providers = []
-        for provider in tree.providers:
-            if strict and part.group.provider not in (None, provider):
-                continue
-            if _has_all(part.resources, provider, limits):
-                providers.append(provider)
+        providers = [one for one in tree.providers if _has_all(part.resources, one, limits)]
+        if strict and part.group.provider is not None:
+            providers = [one for one in providers if one == part.group.provider]
         isolated = strict and request.isolate and part.group.provider is None
         units.append(_build_unit(part, request, providers, isolated))
     return Problem(
@@ -55,7 +52,7 @@ def build_exact_problem(
         present=present,
         limits=limits,
         ignored=ignored,
-        accept=_build_subtree_test(request, tree) if strict else _accept_all,
+        accept=_build_subtree_test(request, tree) if strict else lambda _chosen: True,
         largest_distance=0,
     )
 
@@ -66,13 +63,8 @@ def build_problem(request: ResourceRequest, tree: HostTree, present: Mapping[Key
     allowed = _leave_out_equal_providers(parts, request, tree, present)
     units = []
     for part in parts:
-        candidates = allowed
-        if _is_in_subtree(part.group, request):
-            candidates = list(tree.providers)
-        providers = []
-        for provider in candidates:
-            if _fits(part, tree.providers[provider], present):
-                providers.append(provider)
+        candidates = tree.providers if _is_in_subtree(part.group, request) else allowed
+        providers = [one for one in candidates if _fits(part, tree.providers[one], present)]
         # What is there already is tried first.
         providers.sort(key=lambda provider: not _has_some(part.resources, provider, present))
         units.append(_build_unit(part, request, providers, request.isolate))
@@ -87,11 +79,7 @@ def build_problem(request: ResourceRequest, tree: HostTree, present: Mapping[Key
 
 def list_unplaceable_classes(problem: Problem) -> list[str]:
     """Return the classes that no provider can have as they are requested."""
-    classes: set[str] = set()
-    for unit in problem.units:
-        if not unit.providers:
-            classes |= unit.resources.keys()
-    return sorted(classes)
+    return sorted({cls for unit in problem.units if not unit.providers for cls in unit.resources})
 
 
 def sum_request(request: ResourceRequest) -> dict[str, int]:
@@ -145,17 +133,15 @@ def _fits(part: _Part, provider: TreeProvider, present: Mapping[Key, int]) -> bo
         # Several providers may have the traits of the group without a suffix together.
         if group.name and not group.required <= provider.traits:
             return False
-    for cls, amount in part.resources.items():
-        inventory = provider.inventories.get(cls)
-        if inventory is None or not _is_valid_amount(amount, inventory):
-            return False
-    return True
+    return all(
+        cls in provider.inventories and _is_valid_amount(amount, provider.inventories[cls])
+        for cls, amount in part.resources.items()
+    )
 
 
 def _is_valid_amount(amount: int, inventory: Inventory) -> bool:
-    if amount < inventory.min_unit or amount > _get_limit(inventory):
-        return False
-    return amount % inventory.step_size == 0
+    is_in_bounds = inventory.min_unit <= amount <= _get_limit(inventory)
+    return is_in_bounds and amount % inventory.step_size == 0
 
 
 def _get_limit(inventory: Inventory) -> int:
@@ -198,17 +184,12 @@ def _leave_out_equal_providers(
     return allowed
 
 
-def _describe_inventories(provider: TreeProvider, classes: Iterable[str]) -> tuple[object, ...]:
-    described = []
-    for cls in sorted(classes):
-        inventory = provider.inventories.get(cls)
-        if inventory is not None:
-            described.append((cls, inventory.min_unit, inventory.step_size, _get_limit(inventory)))
-    return tuple(described)
-
-
-def _accept_all(_chosen: tuple[str, ...]) -> bool:
-    return True
+def _describe_inventories(provider: TreeProvider, classes: Container[str]) -> tuple[object, ...]:
+    return tuple(
+        (cls, row.min_unit, row.step_size, _get_limit(row))
+        for cls, row in sorted(provider.inventories.items())
+        if cls in classes
+    )
 
 
 def _build_test(
@@ -217,22 +198,21 @@ def _build_test(
     """Return the test of same_subtree and of the traits of the group without a suffix."""
     test_subtrees = _build_subtree_test(request, tree)
     main = request.groups.get("")
-    available: set[str] = set()
-    for unit in units:
-        if not unit.name:
-            for provider in unit.providers:
-                available |= tree.providers[provider].traits
+    unnamed = [unit for unit in units if not unit.name]
+    available = _collect_traits((one for unit in unnamed for one in unit.providers), tree)
     # A trait that no provider has any more decides nothing.
     required = main.required & available if main else frozenset()
 
     def test(chosen: tuple[str, ...]) -> bool:
-        traits: set[str] = set()
-        for unit, provider in zip(units, chosen, strict=True):
-            if not unit.name:
-                traits |= tree.providers[provider].traits
+        pairs = zip(units, chosen, strict=True)
+        traits = _collect_traits((provider for unit, provider in pairs if not unit.name), tree)
         return required <= traits and test_subtrees(chosen)
 
     return test
+
+
+def _collect_traits(providers: Iterable[str], tree: HostTree) -> frozenset[str]:
+    return frozenset().union(*(tree.providers[provider].traits for provider in providers))
 
 
 def _build_subtree_test(
@@ -242,10 +222,8 @@ def _build_subtree_test(
 
     def test(chosen: tuple[str, ...]) -> bool:
         for subtree in request.same_subtree:
-            providers = set()
-            for name, provider in zip(names, chosen, strict=True):
-                if name in subtree:
-                    providers.add(provider)
+            pairs = zip(names, chosen, strict=True)
+            providers = {provider for name, provider in pairs if name in subtree}
             if providers and not _have_common_root(providers, tree):
                 return False
         return True
@@ -255,10 +233,7 @@ def _build_subtree_test(
 
 def _have_common_root(providers: set[str], tree: HostTree) -> bool:
     """Return whether one of the providers is above all the others, as same_subtree demands."""
-    common = set(providers)
-    for provider in providers:
-        common &= _list_ancestors(provider, tree)
-    return bool(common)
+    return bool(providers.intersection(*(_list_ancestors(one, tree) for one in providers)))
 
 
 def _list_ancestors(provider: str, tree: HostTree) -> set[str]:

@@ -10,9 +10,14 @@ from collections.abc import Iterator, Mapping
 
 from ..models.resource_request import MissingInput, ResourceRequest, ServerInputs
 from .cpus import CpuDemand, read_cpu_demand
-from .devices import add_guest_features, list_pci_groups, list_profile_groups, parse_pci_request
-from .missing import list_missing_inputs
-from .ports import list_port_groups, list_same_subtrees
+from .devices import (
+    add_guest_features,
+    count_devices,
+    list_pci_groups,
+    list_profile_groups,
+    parse_pci_request,
+)
+from .inputs import DEVICE_PROFILE_SPEC, PCI_ALIAS_SPEC, find_profile, list_missing_inputs
 from .specs import (
     MAIN_GROUP,
     Group,
@@ -21,9 +26,6 @@ from .specs import (
     check_image_values,
     parse_group_spec,
 )
-
-PCI_ALIAS_SPEC = "pci_passthrough:alias"
-DEVICE_PROFILE_SPEC = "accel:device_profile"
 
 
 def build_requests(inputs: ServerInputs) -> tuple[ResourceRequest, ...]:
@@ -55,10 +57,7 @@ def build_requests(inputs: ServerInputs) -> tuple[ResourceRequest, ...]:
 
 
 def _build_request(
-    inputs: ServerInputs,
-    demand: CpuDemand,
-    missing: tuple[MissingInput, ...],
-    again: bool = False,
+    inputs: ServerInputs, demand: CpuDemand, missing: tuple[MissingInput, ...], again: bool = False
 ) -> ResourceRequest:
     """Build one request in the order of Nova, because what comes first may decide on the rest.
 
@@ -83,30 +82,23 @@ def _build_request(
     if unknown:
         reason = f"it is not known whether Nova knows the class {', '.join(sorted(unknown))}"
         missing = (*missing, MissingInput("flavor", reason, classes=unknown))
+    subtrees = (port.same_subtree for port in inputs.ports or ())
     return ResourceRequest(
         groups=builder.finish_groups(),
         isolate=builder.isolate,
-        same_subtree=list_same_subtrees(inputs),
+        same_subtree=tuple(frozenset(names) for names in subtrees if names),
         rules=builder.finish_rules(),
         missing=missing,
     )
 
 
 def _add_extra_specs(builder: GroupBuilder, specs: Mapping[str, str]) -> None:
+    # Nova ignores any other value.
+    builder.isolate = specs.get("group_policy") == "isolate"
     for key, value in specs.items():
-        if key == "group_policy":
-            # Nova ignores any other value.
-            if value in ("none", "isolate"):
-                builder.isolate = value == "isolate"
-            continue
         spec = parse_group_spec(key)
-        if spec is None:
-            continue
-        group = builder.get_group(spec.group)
-        if spec.kind == "resources":
-            group.add_resource(spec.name, value, f"extra spec {key}")
-        else:
-            group.add_trait(spec.name, value)
+        if spec is not None:
+            builder.get_group(spec.group).add_spec(spec, value, f"extra spec {key}")
 
 
 def _add_cpus(main: Group, demand: CpuDemand) -> None:
@@ -124,10 +116,9 @@ def _list_other_groups(inputs: ServerInputs) -> Iterator[tuple[str, Group]]:
     if PCI_ALIAS_SPEC in specs:
         yield from list_pci_groups(parse_pci_request(specs[PCI_ALIAS_SPEC]), inputs.pci_aliases)
     profile = specs.get(DEVICE_PROFILE_SPEC)
-    if profile and profile in inputs.device_profiles:
-        groups = inputs.device_profiles[profile]
-        yield from list_profile_groups(profile, groups, accelerators=inputs.accelerators or ())
-    yield from list_port_groups(inputs)
+    if profile:
+        yield from list_profile_groups(profile, inputs)
+    yield from _list_port_groups(inputs)
 
 
 def _add_flavor(builder: GroupBuilder, inputs: ServerInputs) -> None:
@@ -151,3 +142,25 @@ def _add_disk(main: Group, inputs: ServerInputs) -> None:
     total = sum(amounts.values())
     if total:
         main.add_resource("DISK_GB", total, f"the {' and '.join(parts)} of the flavor")
+
+
+def _list_port_groups(inputs: ServerInputs) -> Iterator[tuple[str, Group]]:
+    """Yield the groups that the ports request, with their names; what is unknown is left out.
+
+    Raises RefusedByNovaError for a port with more than one device.
+
+    The source is nova/network/neutron.py, create_resource_requests.
+    """
+    for port in inputs.ports or ():
+        profile = find_profile(port)
+        if profile:
+            if count_devices(inputs.device_profiles.get(profile, ())) > 1:
+                raise RefusedByNovaError("the device profile of a port has more than one device")
+            yield from list_profile_groups(profile, inputs, port.uuid)
+        for requested in port.groups or ():
+            group = Group()
+            group.amounts.update(requested.resources)
+            group.sources.update(dict.fromkeys(requested.resources, f"port {port.uuid}"))
+            group.required |= requested.required
+            group.provider = port.providers.get(requested.uuid, port.providers.get(""))
+            yield requested.uuid, group

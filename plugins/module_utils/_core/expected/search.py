@@ -10,12 +10,13 @@ any other in each class; where one is nearer in this class and another in that, 
 
 from __future__ import annotations
 
+import collections
 import dataclasses as d
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 from ..._common.errors import Reason
-from ..models.placement import Resources
+from ..models.placement import Resources, sum_amounts
 
 Key = tuple[str, str]
 """A provider and a resource class."""
@@ -92,9 +93,8 @@ class _Search:
         self.amounts: Amounts = {}
         self.chosen: list[str] = []
         self.found: list[Amounts] = []
-        self.best: float = math.inf
-        if problem.largest_distance is not None:
-            self.best = problem.largest_distance
+        largest = problem.largest_distance
+        self.best: float = math.inf if largest is None else largest
         self.steps = 0
         self._later_keys = self._collect_later_keys()
         self._later_amounts = self._sum_later_amounts()
@@ -126,15 +126,12 @@ class _Search:
             self._add(unit, provider, -1)
 
     def _can_add(self, unit: Unit, provider: str) -> bool:
-        if unit.isolated:
-            for other, taken in zip(self.units, self.chosen, strict=False):
-                if other.isolated and taken == provider:
-                    return False
-        for cls, amount in unit.resources.items():
-            key = (provider, cls)
-            if self.amounts.get(key, 0) + amount > self.problem.limits.get(key, 0):
-                return False
-        return True
+        pairs = zip(self.units, self.chosen, strict=False)
+        if unit.isolated and any(other.isolated and taken == provider for other, taken in pairs):
+            return False
+        keys = (((provider, cls), amount) for cls, amount in unit.resources.items())
+        limits = self.problem.limits
+        return all(self.amounts.get(key, 0) + more <= limits.get(key, 0) for key, more in keys)
 
     def _add(self, unit: Unit, provider: str, sign: int) -> None:
         for cls, amount in unit.resources.items():
@@ -147,14 +144,11 @@ class _Search:
 
     def _has_twin(self, position: int) -> bool:
         """Return whether the next unit can be swapped with the one at `position`."""
-        if position + 1 == len(self.units):
-            return False
-        return _get_sort_key(self.units[position]) == _get_sort_key(self.units[position + 1])
+        unit, following = self.units[position], self.units[position + 1 : position + 2]
+        return any(_get_sort_key(unit) == _get_sort_key(other) for other in following)
 
     def _can_improve(self, distance: int) -> bool:
-        if len(self.found) > 1:
-            return distance < self.best
-        return distance <= self.best
+        return distance < self.best if len(self.found) > 1 else distance <= self.best
 
     def _measure_least_distance(self, position: int, next_first: int) -> int:
         """Return the least distance that is possible, whatever follows."""
@@ -173,10 +167,8 @@ class _Search:
                 rest[key[1]] = rest.get(key[1], 0) - (present - amount)
             else:
                 distance += abs(amount - present)
-        for cls, amount in rest.items():
-            if cls not in self._ignored_classes:
-                distance += abs(amount)
-        return distance
+        compared = [cls for cls in rest if cls not in self._ignored_classes]
+        return distance + sum(abs(rest[cls]) for cls in compared)
 
     def _list_compared_keys(self) -> set[Key]:
         return (self.amounts.keys() | self.problem.present.keys()) - self.problem.ignored
@@ -188,30 +180,23 @@ class _Search:
         """
         later_keys: list[set[Key]] = []
         for position, unit in enumerate(self.units):
-            keys: set[Key] = set()
-            for later in self.units[position + 1 :]:
-                if _get_sort_key(later) == _get_sort_key(unit):
-                    continue
-                for provider in later.providers:
-                    keys.update((provider, cls) for cls in later.resources)
-            later_keys.append(keys)
+            later = [
+                other
+                for other in self.units[position + 1 :]
+                if _get_sort_key(other) != _get_sort_key(unit)
+            ]
+            later_keys.append(_list_keys(later))
         return later_keys
 
     def _sum_later_amounts(self) -> list[dict[str, int]]:
         """Return for each unit the sum of what all units after it have, by class."""
-        sums: list[dict[str, int]] = []
-        for position in range(len(self.units)):
-            later: dict[str, int] = {}
-            for unit in self.units[position + 1 :]:
-                for cls, amount in unit.resources.items():
-                    later[cls] = later.get(cls, 0) + amount
-            sums.append(later)
-        return sums
+        places = range(1, len(self.units) + 1)
+        return [sum_amounts(unit.resources for unit in self.units[place:]) for place in places]
 
     def _keep_placement(self) -> None:
-        distance = 0
-        for key in self._list_compared_keys():
-            distance += abs(self.amounts.get(key, 0) - self.problem.present.get(key, 0))
+        here, present = self.amounts, self.problem.present
+        keys = self._list_compared_keys()
+        distance = sum(abs(here.get(key, 0) - present.get(key, 0)) for key in keys)
         if not self._can_improve(distance) or self.amounts in self.found:
             return
         chosen = dict(zip(self.order, self.chosen, strict=True))
@@ -231,12 +216,12 @@ def _get_sort_key(unit: Unit) -> tuple[bool, list[tuple[str, int]], tuple[str, .
 
 def collect_amounts(allocations: Mapping[str, Resources]) -> Amounts:
     """Return allocations by provider as amounts by key."""
-    amounts = {}
-    for provider, resources in allocations.items():
-        for cls, amount in resources.items():
-            if amount:
-                amounts[provider, cls] = amount
-    return amounts
+    return {
+        (provider, cls): amount
+        for provider, resources in allocations.items()
+        for cls, amount in resources.items()
+        if amount
+    }
 
 
 def collect_allocations(amounts: Mapping[Key, int]) -> dict[str, dict[str, int]]:
@@ -247,12 +232,13 @@ def collect_allocations(amounts: Mapping[Key, int]) -> dict[str, dict[str, int]]
     return allocations
 
 
-def measure_distances(first: Mapping[Key, int], second: Mapping[Key, int]) -> dict[str, int]:
+def measure_distances(
+    first: Mapping[Key, int], second: Mapping[Key, int]
+) -> collections.Counter[str]:
     """Return for each class the sum of the amounts by which both differ."""
-    distances: dict[str, int] = {}
+    distances: collections.Counter[str] = collections.Counter()
     for key in first.keys() | second.keys():
-        difference = abs(first.get(key, 0) - second.get(key, 0))
-        distances[key[1]] = distances.get(key[1], 0) + difference
+        distances[key[1]] += abs(first.get(key, 0) - second.get(key, 0))
     return distances
 
 
@@ -289,15 +275,14 @@ def is_nearer(
 ) -> bool:
     """Return whether the first is as near to what is present in each class, and nearer in one."""
     left, right = measure_distances(first, present), measure_distances(second, present)
-    classes = left.keys() | right.keys()
-    if any(left.get(cls, 0) > right.get(cls, 0) for cls in classes):
-        return False
-    return any(left.get(cls, 0) < right.get(cls, 0) for cls in classes)
+    return left <= right and left != right
 
 
 def _compare_only(problem: Problem, cls: str) -> Problem:
-    keys = set(problem.present)
-    for unit in problem.units:
-        for provider in unit.providers:
-            keys.update((provider, requested) for requested in unit.resources)
+    keys = _list_keys(problem.units).union(problem.present)
     return d.replace(problem, ignored=frozenset(key for key in keys if key[1] != cls))
+
+
+def _list_keys(units: Iterable[Unit]) -> set[Key]:
+    """Return the keys of which the units may have something."""
+    return {(one, cls) for unit in units for one in unit.providers for cls in unit.resources}

@@ -10,14 +10,13 @@ Pure.
 from __future__ import annotations
 
 import dataclasses as d
-import string
+import re
 from collections.abc import Iterable, Mapping
 
 from ..models.placement import STANDARD_CLASSES
 from ..models.resource_request import AmountRule, RequestGroup
 
-_SUFFIX_CHARACTERS = frozenset(string.ascii_letters + string.digits + "_-")
-_LONGEST_SUFFIX = 64
+_GROUP_SPEC = re.compile("(resources|trait)([A-Za-z0-9_-]{0,64}):(.*)", re.DOTALL)
 _TRUE_TEXTS = frozenset({"1", "t", "true", "on", "y", "yes"})
 # The image properties that decide on the request and have only these values; Nova refuses any other
 # (nova/objects/image_meta.py).
@@ -51,21 +50,21 @@ def parse_group_spec(key: str) -> GroupSpec | None:
 
     The form is that of nova/scheduler/utils.py, ResourceRequest.XS_KEYPAT.
     """
-    start, colon, name = key.partition(":")
-    if not colon:
-        return None
-    for kind in ("resources", "trait"):
-        if not start.startswith(kind):
-            continue
-        suffix = start.removeprefix(kind)
-        if len(suffix) <= _LONGEST_SUFFIX and _SUFFIX_CHARACTERS.issuperset(suffix):
-            return GroupSpec(kind, suffix, name)
-    return None
+    match = _GROUP_SPEC.fullmatch(key)
+    return GroupSpec(*match.groups()) if match else None
 
 
 def read_boolean(value: str) -> bool:
     """Return whether a text says yes, as oslo.utils reads it."""
     return value.strip().lower() in _TRUE_TEXTS
+
+
+def read_integer(text: str | int) -> int | None:
+    """Return the whole number that a text is; None if it is none."""
+    try:
+        return int(text)
+    except ValueError:
+        return None
 
 
 def check_image_values(image: Mapping[str, str]) -> None:
@@ -93,7 +92,6 @@ def choose_value(
 
 # The group without a suffix.
 MAIN_GROUP = ""
-_CLASS_CHARACTERS = frozenset(string.ascii_uppercase + string.digits + "_")
 
 
 class RefusedByNovaError(Exception):
@@ -120,17 +118,20 @@ class Group:
         """
         if not cls.startswith("CUSTOM_") and cls not in STANDARD_CLASSES:
             # A newer Nova may know it, if it is the name of a class at all.
-            if cls and _CLASS_CHARACTERS.issuperset(cls):
+            if re.fullmatch("[A-Z0-9_]+", cls):
                 self.unknown_classes.add(cls)
             return
-        try:
-            number = int(amount)
-        except ValueError:
-            return
-        if number < 0:
-            return
-        self.amounts[cls] = number
-        self.sources[cls] = source
+        number = read_integer(amount)
+        if number is not None and number >= 0:
+            self.amounts[cls] = number
+            self.sources[cls] = source
+
+    def add_spec(self, spec: GroupSpec, value: str, source: str) -> None:
+        """Request an amount or a trait, as an extra spec or a device profile says."""
+        if spec.kind == "resources":
+            self.add_resource(spec.name, value, source)
+        else:
+            self.add_trait(spec.name, value)
 
     def add_trait(self, trait: str, value: str) -> None:
         """Require or forbid a trait; Nova ignores any other value."""
@@ -180,10 +181,7 @@ class GroupBuilder:
 
     def list_unknown_classes(self) -> frozenset[str]:
         """Return the names of classes that were ignored because they are unknown."""
-        names: set[str] = set()
-        for group in self._groups.values():
-            names |= group.unknown_classes
-        return frozenset(names)
+        return frozenset().union(*(group.unknown_classes for group in self._groups.values()))
 
     def finish_groups(self) -> dict[str, RequestGroup]:
         """Return the groups by name, without amounts of zero and without empty groups."""
@@ -204,8 +202,8 @@ class GroupBuilder:
 
     def finish_rules(self) -> tuple[AmountRule, ...]:
         """Return where each amount of the finished groups comes from."""
-        rules = []
-        for name, group in self._groups.items():
-            for cls, amount in group.amounts.items():
-                rules.append(AmountRule(name, cls, amount, group.sources[cls]))
-        return tuple(rules)
+        return tuple(
+            AmountRule(name, cls, amount, group.sources[cls])
+            for name, group in self._groups.items()
+            for cls, amount in group.amounts.items()
+        )

@@ -18,9 +18,8 @@ from collections.abc import Iterable, Iterator
 
 from ..._common.errors import Reason
 from ..._common.text import summarize_names
-from ..models.nova import Service
-from ..models.snapshot import Answer, Evidence, Listings, Snapshot
-from .services import COMPUTE
+from ..models.snapshot import Evidence, Listings, Snapshot
+from .services import get_compute_hosts
 
 # A host that comes or goes during a reading makes the listings differ too. Only a restart renews
 # what a worker knows of the cells.
@@ -45,27 +44,9 @@ def list_disagreements(listings: Listings) -> tuple[Reason, ...]:
         _check_markers,
         _check_migrations,
     )
-    disagreements: list[Reason] = []
-    for check in checks:
-        disagreement = check(listings)
-        if disagreement:
-            disagreements = [
-                earlier.reword(earlier.replace(f" {_ADVICE}", "")) for earlier in disagreements
-            ]
-            disagreements.append(disagreement)
-    return tuple(disagreements)
-
-
-def get_compute_hosts(answer: Answer[tuple[Service, ...]]) -> frozenset[str]:
-    """Return the hosts whose nova-compute the answer names, those of unreachable cells included."""
-    return frozenset(service.host for service in answer.value or () if service.binary == COMPUTE)
-
-
-def have_same_compute_hosts(
-    one: Answer[tuple[Service, ...]], other: Answer[tuple[Service, ...]]
-) -> bool:
-    """Return whether two answers name the same compute services."""
-    return get_compute_hosts(one) == get_compute_hosts(other)
+    found = list(filter(None, (check(listings) for check in checks)))
+    shortened = [one.reword(one.replace(f" {_ADVICE}", "")) for one in found[:-1]]
+    return (*shortened, *found[-1:])
 
 
 def list_hosts_to_look_up(listings: Listings, evidence: Iterable[Evidence]) -> list[str]:
@@ -74,11 +55,8 @@ def list_hosts_to_look_up(listings: Listings, evidence: Iterable[Evidence]) -> l
     evidence: about the consumers that were looked up since the listings were read.
     """
     # Aggregates and direct lookups of servers know every cell, whatever the worker knows.
-    named: set[str] = set()
-    for aggregate in listings.aggregates:
-        named.update(aggregate.hosts)
-    for host, _uuid in _list_server_hosts(listings, evidence):
-        named.add(host)
+    named = {host for aggregate in listings.aggregates for host in aggregate.hosts}
+    named.update(host for host, _uuid in _list_server_hosts(listings, evidence))
     return sorted(named - get_hosts_in_every_listing(listings))
 
 
@@ -87,13 +65,10 @@ def list_doubtful_hosts(snapshot: Snapshot) -> list[str]:
 
     Only hosts count that aggregates or servers name and that a listing lacks.
     """
-    doubtful = []
-    for name in list_hosts_to_look_up(snapshot, snapshot.evidence.values()):
-        lookup = snapshot.host_lookups.get(name)
-        # 200 says that the host exists, 404 that it does not; any other status says neither.
-        if lookup is not None and lookup.status not in (200, 404):
-            doubtful.append(name)
-    return doubtful
+    hosts = list_hosts_to_look_up(snapshot, snapshot.evidence.values())
+    lookups = snapshot.host_lookups
+    # 200 says that the host exists, 404 that it does not; any other status says neither.
+    return [name for name in hosts if name in lookups and lookups[name].status not in (200, 404)]
 
 
 def list_host_names(name: str) -> tuple[str, ...]:
@@ -147,11 +122,8 @@ def _check_host_lookups(listings: Listings) -> Reason | None:
     """A direct lookup finds no host that a listing lacks."""
     if listings.services.value is None or listings.services_after.value is None:
         return None
-    listed = get_hosts_in_every_listing(listings)
-    unlisted = []
-    for name, lookup in sorted(listings.host_lookups.items()):
-        if lookup.status == 200 and name not in listed:
-            unlisted.append(name)
+    found = {name for name, lookup in listings.host_lookups.items() if lookup.status == 200}
+    unlisted = sorted(found - get_hosts_in_every_listing(listings))
     if not unlisted:
         return None
     return Reason(
@@ -187,9 +159,7 @@ def _check_servers(listings: Listings) -> Reason | None:
 def _get_evidence(listings: Listings) -> Iterable[Evidence]:
     """Return the evidence of a finished reading; listings alone have none."""
     # One function for both, so that no caller can leave the evidence of a snapshot unchecked.
-    if isinstance(listings, Snapshot):
-        return listings.evidence.values()
-    return ()
+    return listings.evidence.values() if isinstance(listings, Snapshot) else ()
 
 
 def _list_server_hosts(
@@ -225,9 +195,10 @@ def _check_migrations(listings: Listings) -> Reason | None:
         listed.setdefault(row.server, set()).add(row.uuid)
     for evidence in _get_evidence(listings):
         # Nova deletes the migrations of a server together with it, which is not a contradiction.
-        if evidence.server.status != 200 or evidence.migrations.value is None:
+        rows = evidence.migrations.value
+        if evidence.server.status != 200 or rows is None:
             continue
-        missing = listed.get(evidence.uuid, set()) - _get_migration_uuids(evidence)
+        missing = listed.get(evidence.uuid, set()) - {row.uuid for row in rows}
         if missing:
             return Reason(
                 "migration_listings_differ",
@@ -235,7 +206,3 @@ def _check_migrations(listings: Listings) -> Reason | None:
                 f"and not in another. {_ADVICE}",
             )
     return None
-
-
-def _get_migration_uuids(evidence: Evidence) -> set[str]:
-    return {row.uuid for row in evidence.migrations.value or ()}

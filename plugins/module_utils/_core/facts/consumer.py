@@ -20,9 +20,7 @@ from ..._common.times import seconds_between
 from ..models.nova import Migration
 from ..models.placement import Allocation, list_compute_classes
 from ..models.snapshot import Answer, Evidence
-from .index import SnapshotIndex
-from .listings_index import group_by_tree
-from .move_records import explain_possible_guest_of_unshelve, find_placement_after_unshelve
+from .index import SnapshotIndex, group_by_tree
 from .server import ServerView
 
 
@@ -58,15 +56,10 @@ class ConsumerView(ServerView):
     @functools.cached_property
     def migration_allocations(self) -> Mapping[str, Allocation]:
         """The allocations of the server's ended migrations, by their uuid, empty ones left out."""
-        evidence_by_uuid = self.index.snapshot.evidence
-        allocations: dict[str, Allocation] = {}
-        for migration in self.server_migrations:
-            if not migration.ended or migration.uuid not in evidence_by_uuid:
-                continue
-            allocation = evidence_by_uuid[migration.uuid].allocation.value
-            if allocation is not None and allocation.resources:
-                allocations[allocation.consumer] = allocation
-        return allocations
+        read = self.index.snapshot.evidence
+        ended = [row.uuid for row in self.server_migrations if row.ended and row.uuid in read]
+        allocations = filter(None, (read[uuid].allocation.value for uuid in ended))
+        return {one.consumer: one for one in allocations if one.resources}
 
     @property
     def age_seconds(self) -> int | None:
@@ -93,11 +86,8 @@ class ConsumerView(ServerView):
         Such a tree is that of a compute node that Nova lists, of one that is gone, or of the source
         that a migration names.
         """
-        return {
-            root: providers
-            for root, providers in self._foreign_trees.items()
-            if self._is_of_host(root)
-        }
+        trees = self._foreign_trees.items()
+        return {root: providers for root, providers in trees if self._is_of_host(root)}
 
     @functools.cached_property
     def doubtful_trees(self) -> Mapping[str, frozenset[str]]:
@@ -114,12 +104,9 @@ class ConsumerView(ServerView):
     @property
     def _foreign_trees(self) -> Mapping[str, frozenset[str]]:
         """The trees of the allocation other than the server's own."""
-        trees: dict[str, frozenset[str]] = {}
-        for root, providers in self.trees.items():
-            # A provider that Placement did not list has no root that would say whose it is.
-            if root is not None and root != self.own_tree:
-                trees[root] = providers
-        return trees
+        # A provider that Placement did not list has no root that would say whose it is.
+        trees = self.trees.items()
+        return {root: tree for root, tree in trees if root is not None and root != self.own_tree}
 
     def _is_of_host(self, root: str) -> bool:
         return (
@@ -147,9 +134,8 @@ class ConsumerView(ServerView):
         down while it lived. A host that has
         another name now does not find the evacuation, and never destroys that guest.
         """
-        for move in self.server_migrations:
-            if move.type != "evacuation" or not move.has_arrived:
-                continue
+        evacuations = [row for row in self.server_migrations if row.type == "evacuation"]
+        for move in (row for row in evacuations if row.has_arrived):
             for root in filter(None, roots):
                 host = self._find_evacuated_host(root, move)
                 if host and self.index.is_reporting(host, move.changed_at):
@@ -161,21 +147,19 @@ class ConsumerView(ServerView):
 
         The result is None if it did not, or the guest there is known to be destroyed.
         """
-        node = self.index.nodes.get(root)
+        node, source = self.index.nodes.get(root), (move.source_compute, move.source_node)
+        if not self.may_be_source(root, move):
+            return None
+        is_listed = self.index.lists_node(*source)
         if self.is_source(root, move) or node is None:
             # A compute node that is gone can have got another UUID before the evacuation, so then
             # its name is listed.
-            is_source = self.may_be_source(root, move) and move.status == "done"
-            is_listed = self.index.lists_node(move.source_compute, move.source_node)
             may_return = is_listed or not self.index.is_gone(root)
-            return move.source_compute if is_source and may_return else None
-        if root == self.own_tree or not self.may_be_source(root, move):
-            return None
+            return move.source_compute if move.status == "done" and may_return else None
         # A new machine that has the name of the host completes the evacuation.
-        is_named = self.index.has_name(root, move.source_compute, move.source_node)
-        if move.status != "done" and is_named:
+        is_named = self.index.has_name(root, *source)
+        if root == self.own_tree or (move.status != "done" and is_named):
             return None
-        is_listed = self.index.lists_node(move.source_compute, move.source_node)
         return None if self.has_left_after(move, root, is_named or is_listed) else node.host
 
     @property
@@ -211,19 +195,14 @@ class ConsumerView(ServerView):
             )
         if any(listing.value is None for listing in self.migration_listings):
             return Reason("migrations_unread", "a listing of migrations could not be read")
-        if self.migration is None and self._is_listed_as_migration():
+        listings = [listing.value or () for listing in self.subject.host_migrations]
+        is_listed = any(row.uuid == self.consumer for rows in listings for row in rows)
+        if self.migration is None and is_listed:
             return Reason(
                 "migration_listed_once",
                 "Nova lists a migration with this UUID in one answer and not in another",
             )
         return None
-
-    def _is_listed_as_migration(self) -> bool:
-        """Return whether the listing of a host has a migration with the uuid of the consumer."""
-        for listing in self.subject.host_migrations:
-            if any(migration.uuid == self.consumer for migration in listing.value or ()):
-                return True
-        return False
 
 
 def _describe_possible_guest(host: str, evacuation: Migration) -> Reason:
@@ -244,17 +223,13 @@ def _describe_possible_guest(host: str, evacuation: Migration) -> Reason:
 
 def build_views(index: SnapshotIndex) -> Iterator[ConsumerView]:
     """Yield a view of each candidate that was read and that has or should have an allocation."""
-    evidence_by_uuid = index.snapshot.evidence
-    for consumer in sorted(index.snapshot.candidates):
-        evidence = evidence_by_uuid.get(consumer)
-        if evidence is None or evidence.allocation.value is None:
+    read = index.snapshot.evidence
+    for evidence in (read[uuid] for uuid in sorted(index.snapshot.candidates) if uuid in read):
+        allocation, migration = evidence.allocation.value, index.migrations.get(evidence.uuid)
+        if allocation is None:
             continue
-        allocation = evidence.allocation.value
-        migration = index.migrations.get(consumer)
-        subject = evidence
         # Whether a migration's allocation is needed follows from the server that it moves.
-        if migration is not None:
-            subject = evidence_by_uuid.get(migration.server, evidence)
+        subject = evidence if migration is None else read.get(migration.server, evidence)
         # Without an allocation, only a live server is judged, because it should have one.
         if allocation.resources or (migration is None and subject.server.value is not None):
             yield ConsumerView(
@@ -297,20 +272,17 @@ def has_wrong_owner(view: ConsumerView) -> bool:
     return (allocation.project, allocation.user) != (server.project, server.user)
 
 
-def _has_own_tree_allocated(view: ConsumerView) -> bool:
+def has_own_tree_allocated(view: ConsumerView) -> bool:
     """Return whether a settled server has an allocation on its own host, not only of its disk."""
-    return (
-        view.is_settled_in_place
-        and view.own_tree is not None
-        and _has_compute_allocation(view, view.own_tree)
-    )
+    is_placed = view.is_settled_in_place and view.own_tree is not None
+    return is_placed and has_compute_allocation(view, view.own_tree)
 
 
 def has_own_and_other_trees_allocated(view: ConsumerView) -> bool:
-    return _has_own_tree_allocated(view) and bool(view.other_trees)
+    return has_own_tree_allocated(view) and bool(view.other_trees)
 
 
-def _has_compute_allocation(view: ConsumerView, root: str | None) -> bool:
+def has_compute_allocation(view: ConsumerView, root: str | None) -> bool:
     """Return whether the server has on `root` a class that it also has on its own host.
 
     An allocation without such a class is not a leftover of a move.
@@ -318,50 +290,3 @@ def _has_compute_allocation(view: ConsumerView, root: str | None) -> bool:
     resources = view.allocation.resources
     own_classes = list_compute_classes(resources, view.own_tree)
     return bool(list_compute_classes(resources, root) & own_classes)
-
-
-def explain_possible_move_without_migration(view: ConsumerView) -> Reason | None:
-    """Return why the guest may be on another host, or get there, without a migration; or None.
-
-    Nova has none of an evacuation if its database was restored from before it, and makes none for
-    an unshelve.
-    """
-    own_host = view.server.host if view.server else None
-    other_hosts = {_get_host(view, root) for root in view.other_trees}
-    # An evacuation is always to another host, not to another node of the same one.
-    if other_hosts != {own_host} and view.index.list_compute_states(own_host) != {"up"}:
-        return Reason(
-            "own_service_not_up",
-            f"nova-compute on {own_host} is not up: if Nova's database was restored from before "
-            "an evacuation, its guest may run on another host.",
-        )
-    for root in view.other_trees:
-        doubt = _explain_possible_unshelve(view, root)
-        if doubt:
-            return doubt
-    return None
-
-
-def _get_host(view: ConsumerView, root: str) -> str | None:
-    """Return the host of the compute node behind the tree `root`, or None if Nova lists none."""
-    node = view.index.nodes.get(root)
-    return node.host if node else None
-
-
-def _explain_possible_unshelve(view: ConsumerView, root: str) -> Reason | None:
-    """Return how an unshelve may still place, or have placed, the server on a host twice; or None.
-
-    root: another tree on which it has an allocation. A host that is up has emptied its queue.
-    """
-    host = _get_host(view, root)
-    placement = find_placement_after_unshelve(view, root)
-    if host is None or placement is None:
-        return None
-    if view.index.list_compute_states(host) != {"up"}:
-        return Reason(
-            "unshelve_may_be_queued",
-            "it was placed again after an unshelve: that one may still wait for nova-compute "
-            f"on {host}, which is not up.",
-        )
-    remaining_guest = explain_possible_guest_of_unshelve(view, [root])
-    return remaining_guest.reword(f"{remaining_guest}.") if remaining_guest else None

@@ -78,16 +78,13 @@ def describe_deletion(subject: Evidence) -> str:
 def is_unknown_to_nova(view: ConsumerView) -> bool:
     """Return whether Nova, asked in every way, has no record of a server or migration like it."""
     subject = view.subject
-    # 400 is Nova's answer to a marker that is not a migration's, and every worker must give it.
-    if any(answer.status != 400 for answer in subject.markers):
-        return False
-    if (
-        view.migration
-        or not is_unlisted(subject)
-        or subject.marker.status != 400
-        or subject.actions.status != 404
-        or view.contradiction
-    ):
-        return False
-    # A migration that names it as its server shows that Nova had that server.
-    return not view.server_migrations
+    return (
+        view.migration is None
+        and is_unlisted(subject)
+        and subject.actions.status == 404
+        # 400 is Nova's answer to a marker that is not a migration's, and every worker must give it.
+        and all(answer.status == 400 for answer in (subject.marker, *subject.markers))
+        and not view.contradiction
+        # A migration that names it as its server shows that Nova had that server.
+        and not view.server_migrations
+    )

@@ -50,8 +50,10 @@ _DOMAIN_STATES = {
 }
 # `<name of the root>_0000:84:00.0` (nova/compute/pci_placement_translator.py) and
 # `<name of the root>_pci_0000_84_00_0` (nova/virt/libvirt/driver.py, VGPU).
-_PCI_NAME = re.compile(r"([0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7])")
-_GPU_NAME = re.compile(r"pci_([0-9a-f]{4,8})_([0-9a-f]{2})_([0-9a-f]{2})_([0-7])")
+_DEVICE_NAME = re.compile(
+    r"([0-9a-f]{4,8}):([0-9a-f]{2}):([0-9a-f]{2})\.([0-7])"
+    r"|pci_([0-9a-f]{4,8})_([0-9a-f]{2})_([0-9a-f]{2})_([0-7])"
+)
 
 
 @d.dataclass(frozen=True)
@@ -79,11 +81,12 @@ def find_unused_providers(
         return UnusedProviders(frozenset(), None)
     seen = _find_host(view, looked_at)
     if seen is None:
-        reason = Reason(
-            "host_not_in_guests",
-            f"none of the results in guests is of its host {view.node_name}",
+        return _prove_nothing(
+            Reason(
+                "host_not_in_guests",
+                f"none of the results in guests is of its host {view.node_name}",
+            )
         )
-        return _prove_nothing(reason)
     guest = seen.guests.get(view.consumer)
     if guest is None:
         return _prove_nothing(
@@ -92,24 +95,16 @@ def find_unused_providers(
     doubt = _find_doubt_about_guest(view, guest) or _find_doubt_about_time(view, seen)
     if doubt:
         return _prove_nothing(doubt)
-    unused = []
-    doubts = []
-    for child in sorted(children):
-        use = _find_doubt_about_child(view, child, guest)
-        if use:
-            doubts.append(use)
-        else:
-            unused.append(child)
+    uses = {child: _find_doubt_about_child(view, child, guest) for child in sorted(children)}
+    unused = [child for child, use in uses.items() if not use]
     if not unused:
+        doubts = list(filter(None, uses.values()))
         return _prove_nothing(doubts[0].reword(" and ".join(doubts)))
     names = ", ".join(map(view.index.get_name, unused))
-    return UnusedProviders(
-        frozenset(unused),
-        Reason(
-            "devices_unused",
-            f"At {seen.read_at}, its guest on {seen.host} used no device of {names}.",
-        ),
+    explanation = Reason(
+        "devices_unused", f"At {seen.read_at}, its guest on {seen.host} used no device of {names}."
     )
+    return UnusedProviders(frozenset(unused), explanation)
 
 
 def find_device_address(name: str, root_name: str) -> str | None:
@@ -117,16 +112,10 @@ def find_device_address(name: str, root_name: str) -> str | None:
 
     None for the name of any other provider.
     """
-    prefix = f"{root_name}_"
-    if not name.startswith(prefix):
+    if not name.startswith(f"{root_name}_"):
         return None
-    rest = name.removeprefix(prefix).lower()
-    if _PCI_NAME.fullmatch(rest):
-        return rest
-    match = _GPU_NAME.fullmatch(rest)
-    if match is None:
-        return None
-    return f"{match[1]}:{match[2]}:{match[3]}.{match[4]}"
+    match = _DEVICE_NAME.fullmatch(name.removeprefix(f"{root_name}_").lower())
+    return "{}:{}:{}.{}".format(*filter(None, match.groups())) if match else None
 
 
 def _prove_nothing(why: Reason) -> UnusedProviders:
@@ -136,12 +125,11 @@ def _prove_nothing(why: Reason) -> UnusedProviders:
 
 def _find_host(view: ConsumerView, hosts: Iterable[HostGuests]) -> HostGuests | None:
     """Return what was seen on the host of the server."""
+    own_host = view.server.host if view.server else None
     for seen in hosts:
         # The uuid decides where the host has one: another host may have the same name.
-        if seen.node is not None:
-            if seen.node == view.own_tree:
-                return seen
-        elif view.server is not None and seen.host == view.server.host:
+        is_own = seen.host == own_host if seen.node is None else seen.node == view.own_tree
+        if is_own:
             return seen
     return None
 
@@ -180,10 +168,9 @@ def _find_doubt_about_time(view: ConsumerView, seen: HostGuests) -> Reason | Non
             "ago",
         )
     last = shift_time(seen.read_at, -MAX_CLOCK_DIFFERENCE)
-    allocation = view.evidence.allocation
     if view.allocation.age_seconds is None:
         return AGE_UNKNOWN
-    written = shift_time(allocation.at, -view.allocation.age_seconds)
+    written = shift_time(view.evidence.allocation.at, -view.allocation.age_seconds)
     updated = view.server.updated if view.server else None
     for what, moment in (("its allocation was written", written), ("Nova changed it", updated)):
         if not is_earlier(moment, last):
@@ -191,14 +178,7 @@ def _find_doubt_about_time(view: ConsumerView, seen: HostGuests) -> Reason | Non
                 "changed_since_host_was_read",
                 f"{what} at {moment}, and its host was read at {seen.read_at}",
             )
-    return _find_doubt_about_actions(view, last)
-
-
-def _find_doubt_about_actions(view: ConsumerView, last: str) -> Reason | None:
-    actions = view.subject.actions.value
-    if actions is None:
-        return ACTIONS_UNREAD
-    for action in actions:
+    for action in view.subject.actions.value or ():
         if not is_earlier(action.start_time, last):
             return Reason(
                 "action_since_host_was_read",
@@ -261,18 +241,13 @@ class PortLeak:
     doubt: Reason | None = None
 
 
-def is_network_class(resource_class: str) -> bool:
-    """Return whether only ports request resources of this class."""
-    return resource_class.startswith(_CLASS_PREFIXES)
-
-
-def list_network_amounts(allocations: Allocations) -> dict[str, Resources]:
+def list_network_amounts(allocations: Allocations) -> Allocations:
     """Return the part of `allocations` that ports may have requested."""
-    found: dict[str, Resources] = {}
+    found: dict[str, dict[str, int]] = {}
     for provider, amounts in allocations.items():
-        network = {cls: amount for cls, amount in amounts.items() if is_network_class(cls)}
-        if network:
-            found[provider] = network
+        for cls, amount in amounts.items():
+            if cls.startswith(_CLASS_PREFIXES):
+                found.setdefault(provider, {})[cls] = amount
     return found
 
 
@@ -287,8 +262,11 @@ def find_port_leak(view: ServerView) -> PortLeak | None:
     present = list_network_amounts(allocation.resources)
     if not present:
         return None
-    ports = view.subject.server_ports.value
-    if ports is None or not _has_all_requests(view.subject):
+    ports, attached = view.subject.server_ports.value, view.subject.interfaces.value
+    # To some roles Neutron shows no ports of other projects, and does not say so.
+    if ports is None or attached is None or set(attached) != {port.uuid for port in ports}:
+        return None
+    if any(port.groups is None for port in ports):
         return None
     requested: dict[str, dict[str, int]] = {}
     for port in ports:
@@ -317,12 +295,10 @@ def may_have_leak(view: ServerView) -> bool:
     if leak is not None and not leak.doubt:
         return True
     allocation, own = view.subject.allocation.value, view.own_tree
-    if allocation is None:
-        return False
-    for provider in view.server_trees.get(own, frozenset()) - {own}:
-        if has_only_devices(allocation.resources[provider]):
-            return True
-    return False
+    children = view.server_trees.get(own, frozenset()) - {own}
+    return allocation is not None and any(
+        has_only_devices(allocation.resources[child]) for child in children
+    )
 
 
 def find_action_doubt(subject: Evidence) -> Reason | None:
@@ -341,13 +317,10 @@ def find_action_doubt(subject: Evidence) -> Reason | None:
             "too_many_port_actions",
             f"more than {MAX_PORT_ACTIONS} of its actions attach or detach a port",
         )
-    by_request = {}
-    for answer in subject.port_actions:
-        if answer.value is not None:
-            by_request[answer.value.request_id] = answer.value
+    details = filter(None, (answer.value for answer in subject.port_actions))
+    finished = {detail.request_id for detail in details if detail.is_finished}
     for action in requests:
-        detail = by_request.get(action.request_id)
-        if detail is None or not detail.is_finished:
+        if action.request_id not in finished:
             return Reason(
                 "port_action_unfinished",
                 f"its action {action.action} of {action.start_time} is not known to have ended",
@@ -360,25 +333,14 @@ def list_port_actions(actions: Iterable[Action]) -> list[Action]:
     return [action for action in actions if action.action in PORT_ACTIONS]
 
 
-def _has_all_requests(subject: Evidence) -> bool:
-    """Return whether Neutron shows the ports that Nova lists, and what each of them requests."""
-    ports, attached = subject.server_ports.value, subject.interfaces.value
-    # To some roles Neutron shows no ports of other projects, and does not say so.
-    if ports is None or attached is None or set(attached) != {port.uuid for port in ports}:
-        return False
-    return all(port.groups is not None for port in ports)
-
-
 def _find_port_doubt(port: ServerPort, server: Server) -> Reason | None:
     """Return why a port may have more than it requests; empty if it has just that."""
-    if not (port.device_owner or "").startswith(_SERVER_PORT_OWNER):
-        return Reason(
-            "port_of_other_owner", f"port {port.uuid} is owned by {port.device_owner or 'nobody'}"
-        )
+    owner = port.device_owner or "nobody"
+    if not owner.startswith(_SERVER_PORT_OWNER):
+        return Reason("port_of_other_owner", f"port {port.uuid} is owned by {owner}")
     if port.host != server.host:
-        return Reason(
-            "port_bound_elsewhere", f"port {port.uuid} is bound on {port.host or 'no host'}"
-        )
+        place = port.host or "no host"
+        return Reason("port_bound_elsewhere", f"port {port.uuid} is bound on {place}")
     if port.has_trunk:
         return Reason("port_has_trunk", f"port {port.uuid} has a trunk")
     if port.device_profile:
@@ -412,12 +374,10 @@ def _find_shortage(view: ServerView, present: Allocations, requested: Allocation
 
     Then the surplus on another provider may be theirs.
     """
-    for provider in subtract_amounts(requested, present):
-        return Reason(
-            "ports_request_more",
-            f"its ports request more of {view.index.get_name(provider)} than it has",
-        )
-    return None
+    lacking = [view.index.get_name(provider) for provider in subtract_amounts(requested, present)]
+    if not lacking:
+        return None
+    return Reason("ports_request_more", f"its ports request more of {lacking[0]} than it has")
 
 
 def _find_server_doubt(server: Server) -> Reason | None:
@@ -434,12 +394,8 @@ def _find_server_doubt(server: Server) -> Reason | None:
 
 def _find_place_doubt(view: ServerView, amounts: Allocations) -> Reason | None:
     """Return which provider of the amounts is not a child of its host; empty if all are."""
-    own = view.own_tree
-    for provider in amounts:
-        is_child = provider != own and view.index.get_root(provider) == own
-        if not is_child or view.index.is_sharing(provider):
-            return Reason(
-                "not_a_child_provider",
-                f"{view.index.get_name(provider)} is not a child provider of its host",
-            )
-    return None
+    children = view.server_trees.get(view.own_tree, frozenset()) - {view.own_tree}
+    others = [view.index.get_name(provider) for provider in amounts if provider not in children]
+    if not others:
+        return None
+    return Reason("not_a_child_provider", f"{others[0]} is not a child provider of its host")

@@ -25,7 +25,7 @@ from ..models.placement import Allocations
 from ..models.snapshot import Snapshot
 from .agreement import list_host_names
 from .consumer import ConsumerView
-from .listings_index import ListingsIndex
+from .index import ListingsIndex
 
 
 def find_gap(view: ConsumerView, cells: str) -> Reason | None:
@@ -48,16 +48,13 @@ def find_gap(view: ConsumerView, cells: str) -> Reason | None:
             "cell_of_host_down",
             f"it involves {summarize_names(touched)}, whose cell does not answer",
         )
-    doubtful = []
-    for root in list_touched_roots(view):
-        if _may_be_of_silent_host(root, view):
-            doubtful.append(view.index.get_name(root))
-    if doubtful:
-        names = summarize_names(sorted(doubtful))
-        return Reason(
-            "may_be_of_down_cell", f"a cell does not answer, and {names} may belong to a host in it"
-        )
-    return None
+    roots = [root for root in list_touched_roots(view) if _may_be_of_silent_host(root, view)]
+    if not roots:
+        return None
+    names = summarize_names(sorted(map(view.index.get_name, roots)))
+    return Reason(
+        "may_be_of_down_cell", f"a cell does not answer, and {names} may belong to a host in it"
+    )
 
 
 def _may_be_of_silent_host(root: str, view: ConsumerView) -> bool:
@@ -77,21 +74,17 @@ def list_touched_hosts(view: ConsumerView) -> set[str]:
     These are the hosts of their allocations, the host where Nova says that the server is, and the
     sources and destinations of its migrations.
     """
-    hosts: set[str] = set()
+    hosts = {view.server.host if view.server else None}
     for root in list_touched_roots(view):
         if root in view.index.nodes:
             hosts.add(view.index.nodes[root].host)
         else:
             # Nova does not list the compute node, so the provider's name has to stand for the host.
             hosts.update(list_host_names(view.index.get_name(root)))
-    if view.server is not None and view.server.host:
-        hosts.add(view.server.host)
     for migration in view.server_migrations:
-        for host in (migration.source_compute, migration.dest_compute):
-            # No destination is set before one is chosen.
-            if host:
-                hosts.add(host)
-    return hosts
+        hosts |= {migration.source_compute, migration.dest_compute}
+    # No destination is set before one is chosen.
+    return set(filter(None, hosts))
 
 
 def list_touched_roots(view: ConsumerView) -> set[str]:
@@ -99,18 +92,10 @@ def list_touched_roots(view: ConsumerView) -> set[str]:
 
     Sharing providers are left out. The root of the server's own host is always included.
     """
-    providers = set(view.allocation.resources)
-    allocation_of_subject = view.subject.allocation.value
-    if allocation_of_subject is not None:
-        providers.update(allocation_of_subject.resources)
-    roots: set[str] = set()
-    for provider in providers:
-        # A sharing provider is not of one host.
-        if not view.index.is_sharing(provider):
-            roots.add(view.index.get_root(provider) or provider)
-    if view.own_tree:
-        roots.add(view.own_tree)
-    return roots
+    trees = [*view.trees.items(), *view.server_trees.items()]
+    # A provider that Placement did not list stands for its own root.
+    roots = {one for root, tree in trees for one in ([root] if root else tree)}
+    return roots | {view.own_tree} if view.own_tree else roots
 
 
 def choose_providers(snapshot: Snapshot, index: ListingsIndex) -> list[str]:
@@ -124,14 +109,9 @@ def choose_providers(snapshot: Snapshot, index: ListingsIndex) -> list[str]:
         allocation = evidence.allocation.value
         if allocation is None:
             continue
-        on_hosts = [uuid for uuid in allocation.resources if _is_on_host(uuid, index)]
+        on_hosts = [uuid for uuid in allocation.resources if index.get_root(uuid) in index.nodes]
         providers.update(on_hosts or allocation.resources)
     return sorted(providers)
-
-
-def _is_on_host(provider: str, index: ListingsIndex) -> bool:
-    known = index.providers.get(provider)
-    return known is not None and known.root in index.nodes
 
 
 def explain_contradictions(
@@ -148,26 +128,22 @@ def explain_contradictions(
     """
     contradicted = set()
     for uuid, evidence in snapshot.evidence.items():
-        allocation = evidence.allocation.value
-        if allocation is None:
+        if evidence.allocation.value is None:
             continue
-        present = {
-            provider: amounts
-            for provider, amounts in allocation.resources.items()
-            if provider in providers
-        }
-        if present != listed.get(uuid, {}):
+        answered = evidence.allocation.value.resources
+        listed_here = {one: answered[one] for one in answered if one in providers}
+        if listed_here != listed.get(uuid, {}):
             contradicted.add(uuid)
     reasons = {}
     for uuid in snapshot.evidence:
-        for related in (uuid, *_list_related(uuid, snapshot, index)):
-            if related in contradicted:
-                reasons[uuid] = Reason(
-                    "listing_contradicts_answer",
-                    f"Placement's answer about the allocations of {related} is not what it lists "
-                    "on the providers: they are changing right now, or a cache has an old answer.",
-                )
-                break
+        related = (uuid, *_list_related(uuid, snapshot, index))
+        wrong = next((one for one in related if one in contradicted), None)
+        if wrong:
+            reasons[uuid] = Reason(
+                "listing_contradicts_answer",
+                f"Placement's answer about the allocations of {wrong} is not what it lists on the "
+                "providers: they are changing right now, or a cache has an old answer.",
+            )
     return reasons
 
 
@@ -180,9 +156,8 @@ def explain_loss(
 
     listed: what some providers list, by consumer.
     """
-    for uuid in (consumer, *_list_related(consumer, snapshot, index)):
-        if uuid not in snapshot.evidence:
-            continue
+    related = (consumer, *_list_related(consumer, snapshot, index))
+    for uuid in (one for one in related if one in snapshot.evidence):
         allocation = snapshot.evidence[uuid].allocation.value
         answered = allocation.resources if allocation else {}
         for provider, amounts in listed.get(uuid, {}).items():

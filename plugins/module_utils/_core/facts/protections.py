@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator, Mapping
 from ..._common.errors import Reason
 from ..._common.times import format_duration, seconds_between
 from ..._common.uuids import normalize_uuid
-from ..models.nova import Action, Server
+from ..models.nova import Action
 from ..options.policy import Policy
 from .consumer import ConsumerView
 
@@ -34,10 +34,8 @@ def protect_excluded(view: ConsumerView, policy: Policy) -> Reason | None:
             "This consumer, or the server whose migration it is, is excluded by "
             f"name{policy.get_exclusion_note(excluded)}.",
         )
-    providers = set(view.allocation.resources)
     # A change may also write to the server's host, on which it may have no allocation yet.
-    if view.own_tree:
-        providers.add(view.own_tree)
+    providers = set(filter(None, (*view.allocation.resources, view.own_tree)))
     trees = {view.index.get_root(provider) or provider for provider in providers}
     # Excluding one provider of a tree excludes the whole tree.
     return policy.explain_exclusion(
@@ -88,10 +86,9 @@ def protect_moving(view: ConsumerView, policy: Policy) -> Reason | None:
     """A migration of its server is under way, whether the allocation is on the source or on the
     destination.
     """
-    underway = view.active_migration
     # The consumer's own migration comes first, because the server may have another one.
-    if view.migration and not view.migration.ended:
-        underway = view.migration
+    is_own = view.migration is not None and not view.migration.ended
+    underway = view.migration if is_own else view.active_migration
     if underway is None:
         return None
     return Reason(
@@ -189,11 +186,19 @@ def protect_too_young(view: ConsumerView, policy: Policy) -> Reason | None:
 
 
 def explain_recent_event(view: ConsumerView, policy: Policy) -> Reason | None:
-    """Return what Nova did to the server less than the minimum age ago, or None."""
-    event = _find_newest_event(view)
-    if event is None:
-        return None
-    return _explain_age(*event, policy)
+    """Return what Nova did to the server less than the minimum age ago, or None.
+
+    Nova writes some allocations after it has made the end of an operation visible. For example, it
+    sets the migration of a confirmed resize to `confirmed` and the server to ACTIVE, and then reads
+    and removes the allocation of the migration (nova/compute/manager.py, confirm_resize): if that
+    changes in between, Nova puts the server into ERROR. docs/safety.md lists these places. The age
+    of the allocation says nothing about that.
+    """
+    now = _find_time(view)
+    ages = [(what, seconds_between(moment, now)) for what, moment in _list_events(view)]
+    # An event at an unknown time counts as the newest.
+    newest = min(ages, key=lambda event: -1 if event[1] is None else event[1], default=None)
+    return _explain_age(*newest, policy) if newest else None
 
 
 def _explain_age(what: str, age: int | None, policy: Policy) -> Reason | None:
@@ -211,28 +216,6 @@ def _explain_age(what: str, age: int | None, policy: Policy) -> Reason | None:
     )
 
 
-def _find_newest_event(view: ConsumerView) -> tuple[str, int | None] | None:
-    """Return what Nova did last to the server of a consumer, and how many seconds ago.
-
-    Nova writes some allocations after it has made the end of an operation visible. For example, it
-    sets the migration of a confirmed resize to `confirmed` and the server to ACTIVE, and then reads
-    and removes the allocation of the migration (nova/compute/manager.py, confirm_resize): if that
-    changes in between, Nova puts the server into ERROR. docs/safety.md lists these places. The age
-    of the allocation says nothing about that.
-
-    An event at an unknown time counts as the newest. The result is None if Nova has no record.
-    """
-    now = _find_time(view)
-    newest: tuple[str, int] | None = None
-    for what, moment in _list_events(view):
-        age = seconds_between(moment, now)
-        if age is None:
-            return what, None
-        if newest is None or age < newest[1]:
-            newest = (what, age)
-    return newest
-
-
 def _find_time(view: ConsumerView) -> str | None:
     """Return the earliest of the times that the services show, so that no event seems too old.
 
@@ -240,13 +223,13 @@ def _find_time(view: ConsumerView) -> str | None:
     its report have the same time.
     """
     snapshot = view.index.snapshot
-    times = [view.evidence.allocation.at, view.subject.server.at]
     for answer in (snapshot.services_after, snapshot.services):
-        reports = [row.updated_at for row in answer.value or () if row.state == "up"]
-        if any(reports):
-            # Compared as text, a time without a Z or a fraction counts as the earlier one.
-            times.append(max(filter(None, reports)))
+        rows = [row for row in answer.value or () if row.state == "up"]
+        # Compared as text, a time without a Z or a fraction counts as the earlier one.
+        reported = max(filter(None, (row.updated_at for row in rows)), default=None)
+        if reported:
             break
+    times = (view.evidence.allocation.at, view.subject.server.at, reported)
     return min(filter(None, times), default=None)
 
 
@@ -258,7 +241,8 @@ def _list_events(view: ConsumerView) -> Iterator[tuple[str, str | None]]:
     for server in subject.deleted_listing.value or ():
         # Where only its name was asked for, an action shows the deletion.
         if server.status:
-            yield "Nova deleted its server", _find_deletion_time(server)
+            times = (server.terminated_at, server.updated)
+            yield "Nova deleted its server", max(filter(None, times), default=None)
     for move in view.server_migrations:
         yield f"Nova last changed migration {move.uuid} of its server", move.changed_at
     read_alone = [answer.value for answer in (*subject.last_actions, *subject.port_actions)]
@@ -266,14 +250,9 @@ def _list_events(view: ConsumerView) -> Iterator[tuple[str, str | None]]:
         yield f"The action {action.action} was recorded", _find_last_time(action)
 
 
-def _find_deletion_time(server: Server) -> str | None:
-    return max(filter(None, (server.terminated_at, server.updated)), default=None)
-
-
 def _find_last_time(action: Action) -> str | None:
-    times = [action.start_time, action.updated_at]
-    times.extend(event.finish_time or event.start_time for event in action.events)
-    return max(filter(None, times), default=None)
+    ends = (event.finish_time or event.start_time for event in action.events)
+    return max(filter(None, (action.start_time, action.updated_at, *ends)), default=None)
 
 
 PROTECTIONS: Mapping[str, Callable[[ConsumerView, Policy], Reason | None]] = {

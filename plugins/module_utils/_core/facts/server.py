@@ -11,17 +11,19 @@ from __future__ import annotations
 
 import dataclasses as d
 import functools
+import itertools
 import typing as t
-from collections.abc import Collection, Container, Iterable, Mapping
+from collections.abc import Collection, Container, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 
 from ..._common.errors import Reason
-from ..._common.times import is_earlier
+from ..._common.times import is_earlier, seconds_between
 from ..models.nova import (
     ARRIVED_MIGRATION_STATUSES,
     CONCLUSIVE_STATUSES,
     DELETING_ACTIONS,
     GUEST_LEAVING_MIGRATION_TYPES,
+    MOVING_ACTIONS,
     REVERT_ACTION,
     SETTLED_STATUSES,
     UNSHELVE_ACTION,
@@ -29,10 +31,8 @@ from ..models.nova import (
     Migration,
     Server,
 )
-from ..models.placement import Allocations
 from ..models.snapshot import Answer, Evidence
-from .listings_index import ListingsIndex, group_by_tree
-from .move_records import find_move_without_migration
+from .index import ListingsIndex, group_by_tree
 
 ACTIONS_UNREAD = Reason("actions_unread", "its instance actions could not be read")
 
@@ -67,22 +67,19 @@ class ServerView:
             for row in answer.value or ():
                 if row.server == self.subject.uuid:
                     migrations[row.uuid] = row
-        return tuple(sorted(migrations.values(), key=_get_creation_time, reverse=True))
+        rows = migrations.values()
+        return tuple(sorted(rows, key=lambda row: row.created_at or "", reverse=True))
 
     @functools.cached_property
     def active_migration(self) -> Migration | None:
         """A migration of the server that is still under way."""
-        for migration in self.server_migrations:
-            if not migration.ended:
-                return migration
-        return None
+        return next((row for row in self.server_migrations if not row.ended), None)
 
     @functools.cached_property
     def own_tree(self) -> str | None:
         """The root provider of the compute node where the server is, whatever its state."""
-        if self.server is None:
-            return None
-        return self.index.find_tree_at(self.server.host, self.server.node)
+        server = self.server
+        return self.index.find_tree_at(server.host, server.node) if server else None
 
     @functools.cached_property
     def settled(self) -> bool:
@@ -96,14 +93,10 @@ class ServerView:
         if server is None or server.status not in SETTLED_STATUSES:
             return False
         # Where the answer leaves the task out, one may be under way.
-        if not server.task_known or server.task_state is not None:
-            return False
-        if not server.host or not server.node:
-            return False
+        is_idle = server.task_known and server.task_state is None
         # Migrations that could not be read may hide one that is under way.
-        if self.subject.migrations.value is None:
-            return False
-        return self.active_migration is None
+        is_staying = self.subject.migrations.value is not None and self.active_migration is None
+        return is_idle and is_staying and bool(server.host and server.node)
 
     @functools.cached_property
     def unlisted_move(self) -> Reason | None:
@@ -138,10 +131,8 @@ class ServerView:
 
         A later release of Nova may have such a type.
         """
-        for move in self.server_migrations:
-            if move.type not in CONCLUSIVE_STATUSES:
-                return move
-        return None
+        moves = self.server_migrations
+        return next((move for move in moves if move.type not in CONCLUSIVE_STATUSES), None)
 
     @functools.cached_property
     def arrived(self) -> bool:
@@ -152,21 +143,14 @@ class ServerView:
         """
         if self.unknown_move is not None:
             return False
-        moves = []
-        for move in self.server_migrations:
-            if move.status in ARRIVED_MIGRATION_STATUSES:
-                moves.append(move)
+        moves = [row for row in self.server_migrations if row.status in ARRIVED_MIGRATION_STATUSES]
         if not moves:
             return True
         if self.server is None:
             return False
         newest = moves[0]
-        end = newest.dest_compute
-        if newest.status == "reverted":
-            end = newest.source_compute
-        if end == self.server.host:
-            return True
-        return self._was_unshelved_after(moves)
+        end = newest.source_compute if newest.status == "reverted" else newest.dest_compute
+        return end == self.server.host or self._was_unshelved_after(moves)
 
     def _was_unshelved_after(self, moves: Collection[Migration]) -> bool:
         """Return whether the server was unshelved on its host after the last change of each move.
@@ -175,7 +159,8 @@ class ServerView:
         guest, and its event ends well only after that (nova/compute/manager.py,
         _unshelve_instance).
         """
-        unshelve = self._find_last_unshelve()
+        actions = filter(None, (answer.value for answer in self.subject.last_actions))
+        unshelve = next((one for one in actions if one.action == UNSHELVE_ACTION), None)
         if unshelve is None or self.server is None:
             return False
         if self.server.host not in unshelve.unshelving_hosts:
@@ -183,19 +168,11 @@ class ServerView:
         # Nova changes the row of an evacuation once more when its source is back.
         return all(is_earlier(move.changed_at, unshelve.start_time) for move in moves)
 
-    def _find_last_unshelve(self) -> Action | None:
-        for answer in self.subject.last_actions:
-            if answer.value is not None and answer.value.action == UNSHELVE_ACTION:
-                return answer.value
-        return None
-
     @functools.cached_property
     def server_trees(self) -> Mapping[str | None, frozenset[str]]:
         """The providers of the server's own allocation, by their root."""
-        allocations: Allocations = {}
-        if self.subject.allocation.value is not None:
-            allocations = self.subject.allocation.value.resources
-        return group_by_tree(allocations, self.index)
+        allocation = self.subject.allocation.value
+        return group_by_tree(allocation.resources if allocation else (), self.index)
 
     @functools.cached_property
     def other_roots(self) -> tuple[str, ...]:
@@ -208,24 +185,16 @@ class ServerView:
         nova_roots: the roots with a trait that only Nova sets. Such a tree was a host's, whether or
             not that host is proven to be gone.
         """
-        if self.own_tree is None or self.own_tree not in self.server_trees:
-            return False
-        for root in self.server_trees:
-            # A provider that Placement did not list has no root that would say whose it is.
-            if root is None or root == self.own_tree:
-                continue
-            if root in self.index.nodes or root in nova_roots:
-                return False
-            if self.find_migration_from(root) is not None:
-                return False
-        return True
+        # A provider that Placement did not list has no root that would say whose it is.
+        return self.own_tree in self.server_trees.keys() - {None} and not any(
+            root in self.index.nodes or root in nova_roots or self.find_migration_from(root)
+            for root in self.other_roots
+        )
 
     def find_migration_from(self, root: str) -> Migration | None:
         """Return the newest ended migration of the server with the tree `root` as its source."""
-        for migration in self.server_migrations:
-            if migration.ended and self.is_source(root, migration):
-                return migration
-        return None
+        ended = (row for row in self.server_migrations if row.ended)
+        return next((row for row in ended if self.is_source(root, row)), None)
 
     def is_source(self, root: str, migration: Migration) -> bool:
         """Return whether `migration` names the tree `root` as the host that was left."""
@@ -240,9 +209,8 @@ class ServerView:
         """
         if not host and not node:
             return False
-        if self.index.may_be_at(root, host, node):
-            return True
-        return self._may_have_had_name(root, host, node, failed)
+        may_be_at = self.index.may_be_at(root, host, node)
+        return may_be_at or self._may_have_had_name(root, host, node, failed)
 
     def may_be_source(self, root: str, migration: Migration) -> bool:
         """Return whether the tree `root` may be that of the host that `migration` left."""
@@ -282,11 +250,8 @@ class ServerView:
         """
         if root not in self.index.providers or root == self.own_tree:
             return False
-        if (
-            root not in self.index.nodes
-            and self.server
-            and self.index.get_name(root) == self.server.node
-        ):
+        own_name = self.server.node if self.server else None
+        if root not in self.index.nodes and self.index.get_name(root) == own_name:
             return False
         unexplaining = {self.own_tree} if failed else set()
         for held in filter(None, self.held_roots - unexplaining):
@@ -306,8 +271,9 @@ class ServerView:
         server, own = self.server, self.own_tree
         if server is None or not migration.is_inconclusive:
             return False
-        if server.host == migration.dest_compute or own is None:
-            return server.host == migration.dest_compute
+        is_there = server.host == migration.dest_compute
+        if is_there or own is None:
+            return is_there
         # A host that has got the name of the source is not told apart after a revert.
         if self.is_source(own, migration):
             return self._was_revert_requested
@@ -316,8 +282,7 @@ class ServerView:
 
     @property
     def _was_revert_requested(self) -> bool:
-        actions = self.subject.actions.value or ()
-        return any(action.action == REVERT_ACTION for action in actions)
+        return any(action.action == REVERT_ACTION for action in self.subject.actions.value or ())
 
     def may_be_reverted_halfway(self, migration: Migration, roots: Iterable[str | None]) -> bool:
         """Return whether nothing but instance actions can exclude a revert that failed halfway.
@@ -342,16 +307,12 @@ class ServerView:
             return False
         if not migration.is_inconclusive and migration.status != "reverted":
             return False
-        following = None
-        for move in self.server_migrations:
-            if move.uuid == migration.uuid:
-                break
-            if move.has_arrived:
-                following = move
-        if following is None or following.type != "evacuation":
+        later = itertools.takewhile(lambda row: row.uuid != migration.uuid, self.server_migrations)
+        arrived = [move for move in later if move.has_arrived]
+        if not arrived or arrived[-1].type != "evacuation":
             return False
         # The destination may have got another name between the two.
-        is_same_source = following.source_compute == migration.source_compute
+        is_same_source = arrived[-1].source_compute == migration.source_compute
         return not is_same_source or not self.index.lists_node(
             migration.dest_compute, migration.dest_node
         )
@@ -389,13 +350,12 @@ class ServerView:
 
     def _has_left_source_of(self, failed: Migration) -> bool:
         """Return whether a later move took the server from the source of a `failed` one."""
-        for move in self.server_migrations:
-            if not move.has_arrived:
-                continue
-            is_from_source = move.source_compute == failed.source_compute != move.dest_compute
-            if is_from_source and is_earlier(failed.updated_at, move.created_at):
-                return True
-        return False
+        return any(
+            move.has_arrived
+            and move.source_compute == failed.source_compute != move.dest_compute
+            and is_earlier(failed.updated_at, move.created_at)
+            for move in self.server_migrations
+        )
 
     def find_possible_revert_to(self, roots: Collection[str]) -> Migration | None:
         """Return the newest move whose revert may have left the only disk in one of `roots`."""
@@ -412,11 +372,8 @@ class ServerView:
         failed = self._find_failed_move_to(roots)
         if failed is None:
             return None
-        hosts = [
-            self.index.get_host_name(root)
-            for root in roots
-            if self._may_have_left_guest_in(root, failed)
-        ]
+        left_in = [root for root in roots if self._may_have_left_guest_in(root, failed)]
+        hosts = map(self.index.get_host_name, left_in)
         reason = Reason(
             "move_may_have_ended",
             f"{failed.type} {failed.uuid} to {failed.dest_compute} ended as {failed.status}, and "
@@ -503,20 +460,13 @@ class ServerView:
     def server_answers(self) -> tuple[Answer[t.Any], ...]:
         """The answers about the server, in the order of their requests."""
         subject = self.subject
-        return (
-            subject.migrations,
-            subject.server,
-            subject.deleted_listing,
-            subject.actions,
-            subject.marker,
-        )
+        read_later = (subject.deleted_listing, subject.actions, subject.marker)
+        return (*self.state_evidence, *read_later)
 
     @property
     def node_name(self) -> str:
         """The name of the compute node where Nova says that the server is."""
-        if self.server is None:
-            return "?"
-        return str(self.server.node)
+        return str(self.server.node) if self.server else "?"
 
 
 def _was_not_finished(move: Migration, next_host: str | None) -> bool:
@@ -528,13 +478,8 @@ def _was_not_finished(move: Migration, next_host: str | None) -> bool:
     next_host: where the next migration of the server began, or the server is without one; None if
     it has no host.
     """
-    if move.type != "evacuation" or move.status != "completed" or next_host is None:
-        return False
-    return next_host != move.dest_compute
-
-
-def _get_creation_time(migration: Migration) -> str:
-    return migration.created_at or ""
+    is_completed = move.type == "evacuation" and move.status == "completed"
+    return is_completed and next_host not in (None, move.dest_compute)
 
 
 def build_server_view(evidence: Evidence, index: ListingsIndex) -> ServerView | None:
@@ -550,7 +495,39 @@ def find_deletion(actions: Answer[tuple[Action, ...]]) -> Action | None:
     About a server that a direct lookup does not find, Nova answers with actions only if the server
     is among the deleted ones.
     """
-    for action in actions.value or ():
-        if action.action in DELETING_ACTIONS:
-            return action
-    return None
+    return next((one for one in actions.value or () if one.action in DELETING_ACTIONS), None)
+
+
+# An action has the time of nova-api, a migration that of conductor. No server begins its next move
+# so soon after the migration of the one before was created.
+_CLOCKS_APART = 5
+
+
+def find_move_without_migration(
+    actions: Iterable[Action], migrations: Sequence[Migration]
+) -> Action | None:
+    """Return the newest move that was requested and of which Nova lists no migration, or None.
+
+    Each migration belongs to the newest action before it that no newer one belongs to. Older moves
+    do not matter once a migration has taken the server to its destination, where Nova then knew the
+    server to be. A revert gives the server back all allocations that it had before.
+
+    migrations: those of the server, newest first.
+    """
+    moves = [action for action in actions if action.action in MOVING_ACTIONS]
+    # An action without a time may be newer than all others.
+    moves.sort(key=lambda action: (action.start_time is None, action.start_time or ""))
+    for migration in migrations:
+        if moves and not _was_requested_by(moves[-1], migration.created_at):
+            return moves[-1]
+        if migration.has_arrived:
+            return None
+        if moves:
+            moves.pop()
+    return moves[-1] if moves else None
+
+
+def _was_requested_by(action: Action, moment: str | None) -> bool:
+    """Return whether the action is known to have been requested by that time."""
+    seconds = seconds_between(moment, action.start_time)
+    return seconds is not None and seconds <= _CLOCKS_APART

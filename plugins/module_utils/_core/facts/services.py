@@ -13,7 +13,7 @@ from collections.abc import Collection, Iterable, Mapping
 from ..._common.errors import CloudError, InvalidInput
 from ..._common.text import summarize_names
 from ..models.nova import Service
-from ..models.snapshot import Answer
+from ..models.snapshot import Answer, Listings
 
 COMPUTE = "nova-compute"
 
@@ -35,28 +35,66 @@ def require_answer(answer: Answer[_Value], what: str) -> _Value:
     return answer.value
 
 
+def get_compute_hosts(answer: Answer[tuple[Service, ...]]) -> frozenset[str]:
+    """Return the hosts whose nova-compute the answer names, those of unreachable cells included."""
+    return frozenset(service.host for service in answer.value or () if service.binary == COMPUTE)
+
+
+def have_same_compute_hosts(
+    one: Answer[tuple[Service, ...]], other: Answer[tuple[Service, ...]]
+) -> bool:
+    """Return whether two answers name the same compute services."""
+    return get_compute_hosts(one) == get_compute_hosts(other)
+
+
+def has_every_cell_answered(services: Answer[tuple[Service, ...]]) -> bool:
+    """Return whether every cell answered when Nova was asked for its services."""
+    return services.value is not None and not list_down_cell_hosts(services)
+
+
+def list_unjudged_hosts(listings: Listings) -> list[str]:
+    """Return the hosts of cells that did not answer at some time of the reading."""
+    # A cell that fell silent during the reading may have left anything out of it.
+    answers = (listings.services, listings.services_after)
+    return sorted({host for answer in answers for host in list_down_cell_hosts(answer)})
+
+
+def list_down_cell_hosts(answer: Answer[tuple[Service, ...]]) -> list[str]:
+    """Return the hosts of unreachable cells.
+
+    Their services have the status `UNKNOWN` (compute microversion 2.69 and later).
+    """
+    return sorted({service.host for service in answer.value or () if service.status == "UNKNOWN"})
+
+
+def is_same_listing(
+    before: Answer[tuple[Service, ...]], after: Answer[tuple[Service, ...]]
+) -> bool:
+    """Return whether Nova named the same services again, from as many answering cells."""
+    return (
+        after.value is not None
+        and have_same_compute_hosts(before, after)
+        and list_down_cell_hosts(before) == list_down_cell_hosts(after)
+    )
+
+
 def describe_services(services: Iterable[Service]) -> list[dict[str, t.Any]]:
     """Return `services` as the modules return them, sorted by host, binary and id."""
-    return [d.asdict(service) for service in sorted(services, key=_get_sort_key)]
-
-
-def _get_sort_key(service: Service) -> tuple[str, str, str]:
     # A service of an unreachable cell has no id.
-    return (service.host, service.binary, service.id or "")
+    ordered = sorted(services, key=lambda service: (service.host, service.binary, service.id or ""))
+    return [d.asdict(service) for service in ordered]
 
 
 def filter_services(
     services: Iterable[Service], hosts: Collection[str] | None, binaries: Collection[str] | None
 ) -> list[Service]:
     """Return the services on those hosts and of those binaries; None stands for any."""
-    matches = []
-    for service in services:
-        if hosts is not None and service.host not in hosts:
-            continue
-        if binaries is not None and service.binary not in binaries:
-            continue
-        matches.append(service)
-    return matches
+    return [
+        service
+        for service in services
+        if (hosts is None or service.host in hosts)
+        and (binaries is None or service.binary in binaries)
+    ]
 
 
 def require_service(host: str, services: Iterable[Service]) -> Service:
@@ -117,22 +155,12 @@ def build_update(service: Service, params: Mapping[str, t.Any]) -> dict[str, t.A
 
 def apply_update(service: Service, body: Mapping[str, t.Any]) -> Service:
     """Return `service` as Nova lists it after the request with `body`."""
-    reason = service.disabled_reason
+    changed = d.replace(service, **body)
     # Nova drops the reason when the status changes without one.
     if "status" in body:
-        reason = body.get("disabled_reason")
-    forced_down = body.get("forced_down", service.forced_down)
+        changed = d.replace(changed, disabled_reason=body.get("disabled_reason"))
     # A service that is no longer forced down may be up or down: its last state is kept.
-    state = service.state
-    if forced_down:
-        state = "down"
-    return d.replace(
-        service,
-        status=body.get("status", service.status),
-        disabled_reason=reason,
-        forced_down=forced_down,
-        state=state,
-    )
+    return d.replace(changed, state="down") if changed.forced_down else changed
 
 
 def may_have_unlisted_node(service: Service, hosts: Collection[str], provider: str) -> bool:

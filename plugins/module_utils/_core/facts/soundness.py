@@ -12,14 +12,16 @@ consumer, in `facts.gaps`.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Container, Iterable
+from collections.abc import Collection, Container
 
 from ..._common.errors import Reason
 from ..._common.text import summarize_names
 from ..models.kind import Requirement
-from ..models.nova import Hypervisor, Server, Service
+from ..models.kinds import KINDS
+from ..models.nova import Hypervisor, Server
 from ..models.snapshot import Answer, Cloud, Listings, Snapshot
-from .agreement import have_same_compute_hosts, list_disagreements, list_doubtful_hosts
+from .agreement import list_disagreements, list_doubtful_hosts
+from .services import list_unjudged_hosts
 
 
 def list_failed_checks(listings: Listings) -> tuple[Reason, ...]:
@@ -37,12 +39,8 @@ def list_failed_checks(listings: Listings) -> tuple[Reason, ...]:
         _check_migration_hosts,
         _check_filters,
     )
-    failures = list(list_blocking_requirements(listings.cloud))
-    for check in checks:
-        failure = check(listings)
-        if failure:
-            failures.append(failure)
-    return (*failures, *list_disagreements(listings))
+    failures = filter(None, (check(listings) for check in checks))
+    return (*_list_unmet(listings.cloud), *failures, *list_disagreements(listings))
 
 
 def _check_services(listings: Listings) -> Reason | None:
@@ -58,63 +56,27 @@ def _check_services(listings: Listings) -> Reason | None:
     return None
 
 
-def has_every_cell_answered(services: Answer[tuple[Service, ...]]) -> bool:
-    """Return whether every cell answered when Nova was asked for its services."""
-    return services.value is not None and not list_down_cell_hosts(services)
-
-
 def list_failed_absence_checks(snapshot: Snapshot) -> tuple[Reason, ...]:
     """Return a sentence for each reason why nothing may be concluded from absence.
 
     The result is empty when the reading is sound and every cell answered.
     """
     failures = list(list_failed_checks(snapshot))
-    silent = list_unjudged_hosts(snapshot)
+    silent = summarize_names(list_unjudged_hosts(snapshot))
     if silent:
-        failures.append(
-            Reason(
-                "cell_down",
-                "A cell is not answering: Nova could not say anything about "
-                f"{summarize_names(silent)}.",
-            )
+        reason = Reason(
+            "cell_down", f"A cell is not answering: Nova could not say anything about {silent}."
         )
-    doubtful = list_doubtful_hosts(snapshot)
+        failures.append(reason)
+    doubtful = summarize_names(list_doubtful_hosts(snapshot))
     if doubtful:
-        failures.append(
-            Reason(
-                "listings_leave_out_hosts",
-                f"Nova's listings leave out {summarize_names(doubtful)}, "
-                "and GET /os-hosts did not show whether there is a compute node.",
-            )
+        reason = Reason(
+            "listings_leave_out_hosts",
+            f"Nova's listings leave out {doubtful}, "
+            "and GET /os-hosts did not show whether there is a compute node.",
         )
+        failures.append(reason)
     return tuple(failures)
-
-
-def is_same_listing(
-    before: Answer[tuple[Service, ...]], after: Answer[tuple[Service, ...]]
-) -> bool:
-    """Return whether Nova named the same services again, from as many answering cells."""
-    return (
-        after.value is not None
-        and have_same_compute_hosts(before, after)
-        and list_down_cell_hosts(before) == list_down_cell_hosts(after)
-    )
-
-
-def list_unjudged_hosts(listings: Listings) -> list[str]:
-    """Return the hosts of cells that did not answer at some time of the reading."""
-    # A cell that fell silent during the reading may have left anything out of it.
-    before = list_down_cell_hosts(listings.services)
-    after = list_down_cell_hosts(listings.services_after)
-    return sorted({*before, *after})
-
-
-def list_down_cell_hosts(answer: Answer[tuple[Service, ...]]) -> list[str]:
-    """Return the hosts of unreachable cells.
-
-    Their services have the status `UNKNOWN` (compute microversion 2.69 and later).
-    """
-    return sorted({service.host for service in answer.value or () if service.status == "UNKNOWN"})
 
 
 def _check_listings(listings: Listings) -> Reason | None:
@@ -161,9 +123,8 @@ def _check_region(listings: Listings) -> Reason | None:
     """Fewer than half of the compute nodes have a resource provider in this Placement: the region
     is wrong, or this Placement belongs to another Nova.
     """
-    if listings.hypervisors.value is None:
-        return None
-    return find_region_mismatch(listings.hypervisors.value, listings.providers)
+    nodes = listings.hypervisors.value
+    return None if nodes is None else find_region_mismatch(nodes, listings.providers)
 
 
 def find_region_mismatch(nodes: Collection[Hypervisor], providers: Container[str]) -> Reason | None:
@@ -187,7 +148,9 @@ def _check_credentials(listings: Listings) -> Reason | None:
     then looks deleted.
     """
     judged = _list_foreign_samples(listings) or listings.samples
-    if not judged and _may_have_servers(listings.hypervisors.value or ()):
+    # A host that was not asked for its servers may have some.
+    nodes = listings.hypervisors.value or ()
+    if not judged and any(node.servers or node.servers is None for node in nodes):
         return Reason(
             "server_hosts_not_shown",
             "These credentials do not see the host of any server, although there are servers on "
@@ -204,26 +167,14 @@ def _check_credentials(listings: Listings) -> Reason | None:
     )
 
 
-def _may_have_servers(nodes: Collection[Hypervisor]) -> bool:
-    # A host that was not asked for its servers may have some.
-    return any(node.servers or node.servers is None for node in nodes)
-
-
 def _list_foreign_samples(listings: Listings) -> list[Answer[Server]]:
     """Return the sampled servers of other projects: servers of the own one prove less.
 
     The project is that of the listing, or that of the lookup where the listing has none.
     """
-    projects = listings.sampled_projects or _list_looked_up_projects(listings.samples)
-    foreign = []
-    for sample, project in zip(listings.samples, projects, strict=True):
-        if project != listings.cloud.project:
-            foreign.append(sample)
-    return foreign
-
-
-def _list_looked_up_projects(samples: Iterable[Answer[Server]]) -> tuple[str | None, ...]:
-    return tuple(sample.value.project if sample.value else None for sample in samples)
+    looked_up = [one.value.project if one.value else None for one in listings.samples]
+    sampled = zip(listings.samples, listings.sampled_projects or looked_up, strict=True)
+    return [sample for sample, project in sampled if project != listings.cloud.project]
 
 
 def _check_migration_hosts(listings: Listings) -> Reason | None:
@@ -254,36 +205,54 @@ def _check_filters(listings: Listings) -> Reason | None:
     )
 
 
-# What nothing is proven without.
-REQUIREMENTS_OF_ALL = (
-    Requirement("Nova", (2, 59), "which consumers are migrations"),
-    Requirement("Nova", (2, 69), "whether every cell answers"),
-    Requirement(
-        "Placement",
-        (1, 28),
-        "the generations of consumers, without which no allocation can be changed safely",
+# Each with the kind that is not proven without it; None stands for any kind.
+REQUIREMENTS: tuple[tuple[Requirement, str | None], ...] = (
+    (Requirement("Nova", (2, 59), "which consumers are migrations"), None),
+    (Requirement("Nova", (2, 69), "whether every cell answers"), None),
+    (
+        Requirement(
+            "Placement",
+            (1, 28),
+            "the generations of consumers, without which no allocation can be changed safely",
+        ),
+        None,
     ),
+    *((kind.version, kind.name) for kind in KINDS if kind.version is not None),
 )
 
 
-def explain_unmet(requirement: Requirement, cloud: Cloud, undecided: str) -> Reason | None:
-    """Return that something is undecided because a service is too old; None if it is not."""
-    offered_by_service = {"Nova": cloud.compute_version, "Placement": cloud.placement_version}
-    offered = offered_by_service[requirement.service]
-    if offered >= requirement.since:
-        return None
-    return Reason(
-        "microversion_too_old",
-        f"{requirement.service} offers microversions up to {format_version(offered)}, "
-        f"but {format_version(requirement.since)} is needed to see {requirement.proof}: "
-        f"{undecided} is undecided.",
-    )
+def list_unmet_requirements(cloud: Cloud) -> tuple[Reason, ...]:
+    """Return a sentence for each proof that `cloud` cannot give."""
+    sentences = _list_unmet(cloud, *(kind.name for kind in KINDS))
+    if not cloud.tells_time:
+        sentence = Reason(
+            "placement_sends_no_time",
+            f"Placement at {cloud.placement_endpoint} sends neither a Date nor its own time "
+            "(Last-Modified of GET /), so no age is known and nothing is old enough to be "
+            "changed: look for a proxy that removes these headers.",
+        )
+        sentences.append(sentence)
+    return tuple(sentences)
 
 
-def list_blocking_requirements(cloud: Cloud) -> tuple[Reason, ...]:
-    """Return a sentence for each service that is too old to change anything at all."""
-    sentences = [explain_unmet(one, cloud, "everything") for one in REQUIREMENTS_OF_ALL]
-    return tuple(sentence for sentence in sentences if sentence is not None)
+def explain_unprovable(kind: str, cloud: Cloud) -> Reason | None:
+    """Return why no finding of `kind` can be proven, or None if one can."""
+    return next(iter(_list_unmet(cloud, kind)), None)
+
+
+def _list_unmet(cloud: Cloud, *kinds: str) -> list[Reason]:
+    """Return a sentence for each service that is too old for every proof, or for one of `kinds`."""
+    offered = {"Nova": cloud.compute_version, "Placement": cloud.placement_version}
+    return [
+        Reason(
+            "microversion_too_old",
+            f"{needed.service} offers microversions up to "
+            f"{format_version(offered[needed.service])}, but {format_version(needed.since)} is "
+            f"needed to see {needed.proof}: {kind or 'everything'} is undecided.",
+        )
+        for needed, kind in REQUIREMENTS
+        if kind in (None, *kinds) and offered[needed.service] < needed.since
+    ]
 
 
 def format_version(version: tuple[int, int]) -> str:

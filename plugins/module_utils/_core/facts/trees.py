@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 
 from ..._common.errors import InvalidInput, Reason, UnsoundReading
-from ..._common.text import summarize_names
+from ..._common.text import format_count, summarize_names
 from ..._common.uuids import normalize_uuid
 from ..models.change import ProviderRemoval, sort_children_first
 from ..models.nova import Hypervisor, Service
@@ -18,8 +18,8 @@ from ..models.snapshot import Answer
 from ..models.verdict import DRIFTED, PROTECTED, UNDECIDED, Finding
 from ..options.policy import Policy
 from .index import SnapshotIndex
-from .services import COMPUTE, get_listed_services, may_have_unlisted_node
-from .soundness import find_region_mismatch, list_down_cell_hosts
+from .services import COMPUTE, get_listed_services, list_down_cell_hosts, may_have_unlisted_node
+from .soundness import find_region_mismatch
 
 
 def list_roots_without_node(index: SnapshotIndex) -> list[Provider]:
@@ -28,24 +28,16 @@ def list_roots_without_node(index: SnapshotIndex) -> list[Provider]:
     The list is empty when the reading is not sound or not of all cells, because then all
     roots may seem to be without a node.
     """
-    if index.failed_absence_checks:
-        return []
-    return [
-        root for root in index.roots if root.uuid not in index.nodes and index.covers(root.uuid)
-    ]
+    roots = [] if index.failed_absence_checks else index.roots
+    return [root for root in roots if root.uuid not in index.nodes and index.covers(root.uuid)]
 
 
 def find_name_conflicts(index: SnapshotIndex) -> list[tuple[Provider, Hypervisor]]:
     """Return the roots that have the name of a compute node without a provider, with that node."""
-    nodes_by_name = {}
-    for node in index.nodes.values():
-        if node.uuid not in index.providers:
-            nodes_by_name[node.name] = node
-    conflicts = []
-    for root in list_roots_without_node(index):
-        if root.name in nodes_by_name:
-            conflicts.append((root, nodes_by_name[root.name]))
-    return conflicts
+    unlisted = [node for node in index.nodes.values() if node.uuid not in index.providers]
+    by_name = {node.name: node for node in unlisted}
+    roots = list_roots_without_node(index)
+    return [(root, by_name[root.name]) for root in roots if root.name in by_name]
 
 
 def _explain_possible_use(index: SnapshotIndex, root: Provider) -> Reason | None:
@@ -56,10 +48,8 @@ def _explain_possible_use(index: SnapshotIndex, root: Provider) -> Reason | None
         "not_known_to_be_novas",
         "it has neither the trait COMPUTE_NODE nor OWNER_NOVA, so it may not be Nova's",
     )
-    allocators = index.snapshot.cloud.allocators
-    if allocators:
-        return reason.reword(f"{reason}, and the service catalogue has {', '.join(allocators)}")
-    return reason
+    others = ", ".join(index.snapshot.cloud.allocators)
+    return reason.reword(f"{reason}, and the service catalogue has {others}") if others else reason
 
 
 def build_tree_finding(
@@ -69,34 +59,28 @@ def build_tree_finding(
 
     There is a change only if the tree is certainly not needed and has no allocations.
     """
-    tree = sort_children_first(root.uuid, index.providers.values())
-    uuids = tuple(provider.uuid for provider in tree)
     # Excluding one provider of a tree excludes the whole tree.
     excluded = policy.explain_exclusion(
         name for name in policy.exclude_providers if root.uuid in index.find_roots(name)
     )
     if excluded:
         return Finding("excluded", PROTECTED, root.uuid, excluded.reword(f"{reason} {excluded}"))
-    verdict = DRIFTED
-    change: ProviderRemoval | None = None
+    tree = sort_children_first(root.uuid, index.providers.values())
     consumers = index.consumers_by_tree.get(root.uuid, frozenset())
     doubt = _explain_possible_use(index, root)
     if doubt:
-        verdict = UNDECIDED
         reason = reason.but(doubt)
     if consumers:
         obstacle = _describe_consumers(consumers)
         reason = (doubt or obstacle).reword(f"{reason} {obstacle}")
-    if not doubt and not consumers:
-        change = ProviderRemoval(tree)
     return Finding(
         kind,
-        verdict,
+        UNDECIDED if doubt else DRIFTED,
         root.uuid,
         reason,
-        providers=uuids,
+        providers=tuple(provider.uuid for provider in tree),
         evidence=(index.snapshot.hypervisors, index.snapshot.services),
-        change=change,
+        change=None if doubt or consumers else ProviderRemoval(tree),
     )
 
 
@@ -117,15 +101,12 @@ def find_tree(name: str, providers: Mapping[str, Provider]) -> tuple[Provider, .
     The uuid of a provider is never taken for the name of another one.
     Raises InvalidInput, with the name of the root, for a provider below a root.
     """
-    provider = providers.get(normalize_uuid(name) or "")
-    if provider is None:
-        provider = next((entry for entry in providers.values() if entry.name == name), None)
+    by_name = (entry for entry in providers.values() if entry.name == name)
+    provider = providers.get(normalize_uuid(name) or "") or next(by_name, None)
     if provider is None:
         return ()
     if provider.uuid != provider.root:
-        root = provider.root
-        if root in providers:
-            root = providers[root].name
+        root = providers[provider.root].name if provider.root in providers else provider.root
         raise InvalidInput(
             "not_a_root",
             f"{provider.name} is in the tree of {root} ({provider.root}), and only whole trees are "
@@ -138,9 +119,9 @@ def describe_consumers(allocations: Mapping[str, Allocations], what: str) -> str
     """Return a sentence about the consumers with allocations on `what`, empty without any."""
     if not allocations:
         return ""
-    counted = f"{len(allocations)} consumers still have allocations"
-    if len(allocations) == 1:
-        counted = "1 consumer still has an allocation"
+    counted = format_count(
+        len(allocations), "consumer still has an allocation", "consumers still have allocations"
+    )
     return f"{counted} on {what}: {summarize_names(sorted(allocations))}."
 
 
@@ -190,8 +171,7 @@ def check_no_compute_node(
     listed_services = get_listed_services(services)
     hosts = {node.host for node in listed_nodes}
     _check_no_unlisted_node(root, listed_services, hosts)
-    hosts_with_service = hosts & {service.host for service in listed_services}
-    _check_lookups(root, lookups, hosts_with_service)
+    _check_lookups(root, lookups, hosts & {service.host for service in listed_services})
     if other_novas:
         raise UnsoundReading(
             "root_may_be_of_other_nova",
@@ -229,11 +209,9 @@ def _check_lookups(
 ) -> None:
     """Raise UnsoundReading if a lookup neither denies the host nor agrees with both listings."""
     for name, lookup in sorted(lookups.items()):
-        # No host mapping has this name, so no cell can have the compute node.
-        if lookup.status == 404:
-            continue
-        # A host that was installed again exists, but its node has another UUID than the tree.
-        if lookup.status == 200 and name in hosts_with_service:
+        # No host mapping has this name, so no cell can have the compute node. Or the host was
+        # installed again and exists, but its node has another UUID than the tree.
+        if lookup.status == 404 or (lookup.status == 200 and name in hosts_with_service):
             continue
         raise UnsoundReading(
             "root_lookup_failed",

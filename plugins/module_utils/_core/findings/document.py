@@ -11,7 +11,7 @@ import typing as t
 from collections.abc import Collection, Iterable, Mapping
 
 from ..facts.index import SnapshotIndex
-from ..facts.microversions import list_unmet_requirements
+from ..facts.soundness import list_unmet_requirements
 from ..models.change import Change
 from ..models.codec import Json, convert_to_json
 from ..models.placement import Allocation

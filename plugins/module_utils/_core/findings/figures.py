@@ -13,8 +13,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
+from ..facts.groups import find_project
 from ..facts.index import SnapshotIndex
-from ..facts.projects import find_project
 from ..models.codec import Json
 from ..models.nova import Hypervisor
 from ..models.placement import ProviderDetails, Resources, sum_amounts, sum_amounts_by_key

@@ -11,8 +11,8 @@ import json
 from collections.abc import Iterable
 
 from ..._common.times import format_duration, is_earlier, seconds_between, shift_time
-from ..facts.agreement import get_compute_hosts
 from ..facts.index import SnapshotIndex
+from ..facts.services import get_compute_hosts
 from ..models.memory import Memory, RememberedNode
 from ..models.placement import Allocations
 from ..models.snapshot import Cloud, Scope, Snapshot

@@ -13,8 +13,8 @@ from __future__ import annotations
 from ..facts.consumer import ConsumerView, build_views
 from ..facts.gaps import explain_loss, find_gap
 from ..facts.index import SnapshotIndex
-from ..facts.microversions import explain_unprovable
 from ..facts.protections import PROTECTIONS
+from ..facts.soundness import explain_unprovable
 from ..kinds.registry import CHECKS, PROOFS
 from ..models.change import build_reduction
 from ..models.kind import Kind

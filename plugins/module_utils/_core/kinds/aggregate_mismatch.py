@@ -10,8 +10,7 @@ import shlex
 from collections.abc import Collection, Iterator, Mapping
 
 from ..._common.errors import Reason
-from ..facts.index import SnapshotIndex
-from ..facts.mirror import (
+from ..facts.groups import (
     OPENSTACK,
     AggregateMismatch,
     describe_aggregate,
@@ -20,6 +19,7 @@ from ..facts.mirror import (
     list_hosts,
     map_aggregates,
 )
+from ..facts.index import SnapshotIndex
 from ..models.kind import CONDITION, REPORT, define_kind
 from ..models.nova import Aggregate
 from ..models.snapshot import MEMBERS, Mirror

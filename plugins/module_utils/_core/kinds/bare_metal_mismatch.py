@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from ..._common.errors import Reason
 from ..._common.text import make_printable, summarize_names
 from ..._common.times import format_duration, seconds_between
-from ..facts.bare_metal import NodeView, build_node_views, has_room
+from ..facts.groups import NodeView, build_node_views, has_room
 from ..facts.index import SnapshotIndex
 from ..models.kind import CONDITION, REPORT, define_kind
 from ..models.snapshot import NODES, Answer, BareMetal

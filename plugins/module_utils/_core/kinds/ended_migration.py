@@ -11,7 +11,7 @@ from collections.abc import Collection
 from ..._common.errors import Reason
 from ..facts.consumer import ConsumerView
 from ..facts.deletion import describe_deletion, find_deleted_server, is_deleted
-from ..facts.move_records import find_placement_after_unshelve, list_taken_over_roots
+from ..facts.moves import find_placement_after_unshelve, list_taken_over_roots
 from ..models.kind import ORPHAN, REMEDIATE, define_kind
 from ..models.nova import Migration
 from ..models.placement import Allocations, Resources, list_compute_classes

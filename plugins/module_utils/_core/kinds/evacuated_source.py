@@ -9,10 +9,10 @@ from __future__ import annotations
 from ..._common.errors import Reason
 from ..facts.consumer import (
     ConsumerView,
-    _has_compute_allocation,
-    explain_possible_move_without_migration,
+    has_compute_allocation,
     has_own_and_other_trees_allocated,
 )
+from ..facts.moves import explain_possible_move_without_migration
 from ..models.kind import ORPHAN, REMEDIATE, define_kind
 from ..models.nova import Migration
 from ..models.snapshot import ACTIONS
@@ -86,7 +86,7 @@ def _find_evacuations_from_other_trees(view: ConsumerView) -> dict[str, Migratio
     for root in view.other_trees:
         evacuation = _find_evacuation_from(view, root)
         # One host that was not left is enough: then none of them is freed by this proof.
-        if evacuation is None or not _has_compute_allocation(view, root):
+        if evacuation is None or not has_compute_allocation(view, root):
             return {}
         evacuations[root] = evacuation
     return evacuations

@@ -9,11 +9,11 @@ from __future__ import annotations
 from ..._common.errors import Reason
 from ..facts.consumer import (
     ConsumerView,
-    _has_compute_allocation,
-    _has_own_tree_allocated,
-    explain_possible_move_without_migration,
+    has_compute_allocation,
     has_own_and_other_trees_allocated,
+    has_own_tree_allocated,
 )
+from ..facts.moves import explain_possible_move_without_migration
 from ..models.kind import ORPHAN, REMEDIATE, define_kind
 from ..models.nova import Migration
 from ..models.snapshot import ACTIONS, LAST_ACTIONS
@@ -49,7 +49,7 @@ def prove(view: ConsumerView, policy: Policy) -> Decision | None:
 
     Change: The allocations on the other hosts are removed; the rest stays.
     """
-    if _has_own_tree_allocated(view) and view.doubtful_trees:
+    if has_own_tree_allocated(view) and view.doubtful_trees:
         return undecided(_describe_doubtful_trees(view), *view.server_answers)
     if not has_own_and_other_trees_allocated(view):
         return None
@@ -90,7 +90,7 @@ def _describe_doubtful_trees(view: ConsumerView) -> Reason:
 
 def _explain_possible_use_of_other_hosts(view: ConsumerView, others: str) -> Reason | None:
     """Return what the server has on the `others` and why it may need that, or None."""
-    doubtful = [root for root in view.other_trees if not _has_compute_allocation(view, root)]
+    doubtful = [root for root in view.other_trees if not has_compute_allocation(view, root)]
     if doubtful:
         names = ", ".join(sorted(map(view.index.get_name, doubtful)))
         return Reason(

@@ -18,7 +18,7 @@ from ..._common.text import summarize_names
 from ..expected.amounts import find_host_tree
 from ..expected.corrections import choose_owner
 from ..facts.consumer import ConsumerView
-from ..facts.listings_index import FORMER_SUFFIX
+from ..facts.index import FORMER_SUFFIX
 from ..facts.services import COMPUTE
 from ..models.change import build_change
 from ..models.kind import DRIFT, EVERY, OPT_IN, define_kind

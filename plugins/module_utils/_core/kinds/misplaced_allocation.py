@@ -17,7 +17,7 @@ from ..facts.consumer import (
     format_providers,
     is_settled_without_own_tree,
 )
-from ..facts.move_records import explain_possible_guest_of_unshelve
+from ..facts.moves import explain_possible_guest_of_unshelve
 from ..models.kind import DRIFT, EVERY, OPT_IN, define_kind
 from ..models.snapshot import ACTIONS, AMOUNTS, LAST_ACTIONS
 from ..models.verdict import Decision, drifted

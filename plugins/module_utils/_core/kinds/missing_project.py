@@ -11,8 +11,8 @@ from collections.abc import Iterator
 
 from ..._common.errors import Reason
 from ..._common.text import format_count, summarize_names
+from ..facts.groups import explain_doubt
 from ..facts.index import SnapshotIndex
-from ..facts.projects import explain_doubt
 from ..models.kind import CONDITION, REPORT, define_kind
 from ..models.snapshot import PROJECT_SERVERS, PROJECTS
 from ..models.verdict import DRIFTED, UNDECIDED, Finding

@@ -13,8 +13,7 @@ import typing as t
 from collections.abc import Collection, Iterator
 
 from ..._common.errors import Reason
-from ..facts.index import SnapshotIndex
-from ..facts.mirror import (
+from ..facts.groups import (
     DISABLED_TRAIT,
     OPENSTACK,
     describe_aggregate,
@@ -24,6 +23,7 @@ from ..facts.mirror import (
     list_hosts,
     map_aggregates,
 )
+from ..facts.index import SnapshotIndex
 from ..facts.services import COMPUTE
 from ..models.kind import CONDITION, REPORT, define_kind
 from ..models.nova import Aggregate, Service

@@ -13,8 +13,8 @@ import typing as t
 from collections.abc import Iterator, Mapping, Sequence
 
 from ..._common.errors import Reason
+from ..facts.groups import map_comparable_nodes
 from ..facts.index import SnapshotIndex
-from ..facts.mirror import map_comparable_nodes
 from ..models.kind import CONDITION, REPORT, define_kind
 from ..models.placement import Inventory
 from ..models.snapshot import INVENTORIES

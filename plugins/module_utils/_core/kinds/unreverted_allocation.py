@@ -17,9 +17,8 @@ import typing as t
 from ..._common.errors import Reason
 from ..expected.corrections import choose_owner
 from ..facts.consumer import ConsumerView, format_providers, is_settled_without_own_tree
-from ..facts.guest_location import find_source_doubt
-from ..facts.listings_index import group_by_tree
-from ..facts.move_records import explain_possible_guest_of_unshelve
+from ..facts.index import group_by_tree
+from ..facts.moves import explain_possible_guest_of_unshelve, find_source_doubt
 from ..facts.protections import protect_excluded, protect_foreign_type, protect_too_young
 from ..models.change import build_change
 from ..models.kind import DRIFT, REMEDIATE, define_kind

@@ -24,7 +24,7 @@ from ..expected.corrections import (
     format_rules,
     list_amount_evidence,
 )
-from ..expected.missing import list_image_classes
+from ..expected.inputs import list_image_classes
 from ..expected.placing import Expectation
 from ..facts.consumer import (
     ConsumerView,

@@ -10,8 +10,8 @@ import shlex
 from collections.abc import Iterator
 
 from ..._common.errors import Reason
+from ..facts.groups import map_comparable_nodes
 from ..facts.index import SnapshotIndex
-from ..facts.mirror import map_comparable_nodes
 from ..facts.services import COMPUTE
 from ..models.kind import CONDITION, REPORT, define_kind
 from ..models.nova import Aggregate, Server

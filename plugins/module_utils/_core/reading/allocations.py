@@ -24,7 +24,7 @@ from ..._common.text import suggest_names, summarize_names
 from ..._common.uuids import normalize_uuid
 from ..clients.nova import NovaReader
 from ..clients.placement import PlacementReader
-from ..facts.listings_index import ListingsIndex, group_by_tree
+from ..facts.index import ListingsIndex, group_by_tree
 from ..models.nova import Hypervisor, Server
 from ..models.placement import Allocations, Provider
 from ..models.snapshot import Answer, Scope, Shard

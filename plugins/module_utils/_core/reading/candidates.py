@@ -19,8 +19,9 @@ from ..._common.errors import InvalidInput
 from ..._common.text import summarize_names
 from ..expected.amounts import ListedComparison, compare_listed
 from ..facts.devices import list_network_amounts
-from ..facts.listings_index import ListingsIndex, group_by_tree
-from ..facts.soundness import list_down_cell_hosts, list_failed_checks
+from ..facts.index import ListingsIndex, group_by_tree
+from ..facts.services import list_down_cell_hosts
+from ..facts.soundness import list_failed_checks
 from ..models.nova import Hypervisor, Server
 from ..models.placement import Allocations, Provider, Resources
 from ..models.resource_request import PciAlias

@@ -22,9 +22,7 @@ from ..._common.clock import get_utc_now
 from ..._common.errors import CloudError
 from ..._common.parallel import map_parallel
 from ..clients.nova import NovaReader
-from ..facts.agreement import have_same_compute_hosts
-from ..facts.services import COMPUTE
-from ..facts.soundness import has_every_cell_answered
+from ..facts.services import COMPUTE, has_every_cell_answered, have_same_compute_hosts
 from ..models.nova import Hypervisor, Service
 from ..models.placement import Provider
 from ..models.snapshot import LISTED_BY_SERVERS, Answer

@@ -12,9 +12,8 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from ..._common.clock import get_utc_now
 from ..._common.parallel import map_parallel, run_parallel
 from ..facts.agreement import list_hosts_to_look_up
-from ..facts.index import find_nova_roots
-from ..facts.listings_index import ListingsIndex, MigrationListing
-from ..facts.soundness import is_same_listing
+from ..facts.index import ListingsIndex, MigrationListing, find_nova_roots
+from ..facts.services import is_same_listing
 from ..models.nova import Migration, Server
 from ..models.placement import Allocation, ProviderDetails
 from ..models.snapshot import (

@@ -26,12 +26,11 @@ from ..._common.clock import get_utc_now
 from ..._common.parallel import map_parallel, run_parallel
 from ..._common.times import is_earlier
 from ..expected.amounts import NO_FLAVOR, compare_listed
-from ..facts.agreement import get_compute_hosts
 from ..facts.consumer import build_views
 from ..facts.gaps import list_touched_hosts, list_touched_roots
-from ..facts.index import SnapshotIndex
-from ..facts.listings_index import ListingsIndex
-from ..facts.soundness import has_every_cell_answered, list_failed_checks, list_unjudged_hosts
+from ..facts.index import ListingsIndex, SnapshotIndex
+from ..facts.services import get_compute_hosts, has_every_cell_answered, list_unjudged_hosts
+from ..facts.soundness import list_failed_checks
 from ..models.kinds import collect_needs
 from ..models.memory import Memory, RememberedNode
 from ..models.nova import Hypervisor, Migration, Server

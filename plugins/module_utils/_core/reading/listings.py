@@ -17,8 +17,9 @@ from ..clients.nova import NovaReader
 from ..clients.placement import PlacementReader
 from ..clients.session import Session
 from ..facts.agreement import list_host_names, list_hosts_to_look_up
-from ..facts.listings_index import ListingsIndex, group_by_tree
-from ..facts.soundness import has_every_cell_answered, list_failed_checks
+from ..facts.index import ListingsIndex, group_by_tree
+from ..facts.services import has_every_cell_answered
+from ..facts.soundness import list_failed_checks
 from ..models.nova import Hypervisor, Server, Service
 from ..models.placement import Allocations, Provider
 from ..models.snapshot import (

@@ -24,16 +24,18 @@ from ..clients.nova import NovaReader
 from ..clients.other_services import BareMetalReader, ProjectReader
 from ..clients.placement import PlacementReader
 from ..clients.session import Session
-from ..facts.bare_metal import NodeView, build_node_views, find_node_roots, sees_every_node
-from ..facts.index import SnapshotIndex
-from ..facts.listings_index import ListingsIndex
-from ..facts.mirror import (
+from ..facts.groups import (
     DISABLED_TRAIT,
+    NodeView,
+    build_node_views,
     find_aggregate_mismatches,
     find_lacking_traits,
+    find_node_roots,
     find_status_mismatches,
     list_required_traits,
+    sees_every_node,
 )
+from ..facts.index import ListingsIndex, SnapshotIndex
 from ..models.nova import (
     API_ACTIONS,
     DELETING_ACTIONS,

@@ -10,8 +10,7 @@ import dataclasses as d
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from ..clients.placement import PlacementReader
-from ..facts.index import find_nova_roots
-from ..facts.listings_index import ListingsIndex
+from ..facts.index import ListingsIndex, find_nova_roots
 from ..models.placement import Allocations, ProviderDetails
 from ..models.snapshot import FORMER_ROOTS, INVENTORIES
 from ..options.scope import is_needed

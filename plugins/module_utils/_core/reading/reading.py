@@ -21,7 +21,7 @@ from ..clients.nova import NovaReader
 from ..clients.other_services import CyborgReader, VolumeReader
 from ..clients.placement import PlacementReader
 from ..clients.session import Session
-from ..facts.listings_index import ListingsIndex
+from ..facts.index import ListingsIndex
 from ..models.nova import Server
 from ..models.resource_request import PciAlias
 from ..models.snapshot import FLAVORS, Listings, Scope, Snapshot

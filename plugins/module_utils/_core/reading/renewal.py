@@ -15,12 +15,10 @@ import dataclasses as d
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 from ..._common.errors import Reason
-from ..facts.agreement import get_compute_hosts
 from ..facts.consumer import ConsumerView, build_views
 from ..facts.gaps import choose_providers, explain_contradictions, explain_loss, list_touched_roots
-from ..facts.index import SnapshotIndex
-from ..facts.listings_index import ListingsIndex
-from ..facts.services import COMPUTE
+from ..facts.index import ListingsIndex, SnapshotIndex
+from ..facts.services import COMPUTE, get_compute_hosts
 from ..models.nova import Hypervisor
 from ..models.placement import Allocations
 from ..models.snapshot import Listings, Snapshot

@@ -19,10 +19,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from ..expected.amounts import compare_listed
 from ..expected.inputs import find_root_volume, list_device_profiles
 from ..facts.devices import MAX_PORT_ACTIONS, list_port_actions, may_have_leak
-from ..facts.guest_location import list_relevant_request_ids
-from ..facts.listings_index import ListingsIndex, group_by_tree
-from ..facts.move_records import (
+from ..facts.index import ListingsIndex, group_by_tree
+from ..facts.moves import (
     find_placement_after_unshelve,
+    list_relevant_request_ids,
     list_repeated_unshelves,
     list_taken_over_roots,
 )

@@ -19,7 +19,7 @@ from ..clients.neutron import NeutronReader
 from ..clients.nova import NovaReader
 from ..clients.other_services import CyborgReader, VolumeReader
 from ..clients.placement import PlacementReader
-from ..facts.listings_index import ListingsIndex
+from ..facts.index import ListingsIndex
 from ..models.nova import MOVING_ACTIONS, MOVING_STATUSES, Action, Migration
 from ..models.snapshot import (
     FORMER_TREE,

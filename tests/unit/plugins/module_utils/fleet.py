@@ -10,7 +10,7 @@ import dataclasses as d
 import typing as t
 from collections.abc import Mapping
 
-from .....plugins.module_utils._core.facts.listings_index import ListingsIndex
+from .....plugins.module_utils._core.facts.index import ListingsIndex
 from .....plugins.module_utils._core.models.nova import Server
 from .....plugins.module_utils._core.models.snapshot import Scope
 from .world import CLAIM, World

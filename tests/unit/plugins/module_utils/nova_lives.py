@@ -16,7 +16,7 @@ from collections.abc import Callable
 
 import hypothesis.strategies as st
 
-from .....plugins.module_utils._core.facts.listings_index import ListingsIndex
+from .....plugins.module_utils._core.facts.index import ListingsIndex
 from .....plugins.module_utils._core.models.change import Change
 from .....plugins.module_utils._core.models.nova import SETTLED_STATUSES, UNSHELVE_ACTION, Migration
 from .....plugins.module_utils._core.models.placement import Allocations

@@ -14,7 +14,7 @@ import types
 import typing as t
 
 from .....plugins.module_utils._core.facts.agreement import list_host_names
-from .....plugins.module_utils._core.facts.guest_location import list_relevant_request_ids
+from .....plugins.module_utils._core.facts.moves import list_relevant_request_ids
 from .....plugins.module_utils._core.models.change import Change
 from .....plugins.module_utils._core.models.nova import (
     COLD_MIGRATION_TYPES,

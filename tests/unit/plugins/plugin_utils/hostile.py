@@ -11,7 +11,7 @@ import typing as t
 
 from .....plugins.module_utils._core.findings.sightings import History
 from .....plugins.module_utils._core.options.policy import Policy
-from .....plugins.plugin_utils._report.report import Report
+from .....plugins.plugin_utils._report.view import Report
 from ..module_utils.judging import build_findings
 from ..module_utils.world import World
 

@@ -10,7 +10,7 @@ import typing as t
 
 import pytest
 
-from ......plugins.filter.host_result import host_result
+from ......plugins.filter.roles import host_result
 
 ALL = ("disable", "clean", "delete", "verify")
 NAME = "compute-17"

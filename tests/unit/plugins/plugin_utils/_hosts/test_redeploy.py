@@ -81,7 +81,7 @@ def test_proven_allocations_move_only_when_wanted() -> None:
 
     assert (wanted.complete, wanted.rewriting, wanted.former_roots) == (True, True, [OLD])
     assert (unwanted.complete, unwanted.rewriting, unwanted.former_roots) == (False, False, [])
-    assert "host_decommission_rewrite_allocations" in unwanted.results[-1]["reason"]
+    assert "host_decommission_restore" in unwanted.results[-1]["reason"]
 
 
 @pytest.mark.parametrize(

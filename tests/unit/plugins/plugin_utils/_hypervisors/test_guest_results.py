@@ -10,7 +10,7 @@ import typing as t
 
 import pytest
 
-from ......plugins.filter.guest_results import guest_results
+from ......plugins.filter.roles import guest_results
 from ......plugins.plugin_utils._hypervisors.guest_results import select_leftover_changes
 
 BOTH = ("leftover_domain", "leftover_directory")

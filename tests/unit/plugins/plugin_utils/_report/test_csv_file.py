@@ -13,7 +13,7 @@ import pytest
 
 from ......plugins.module_utils._common.text import make_printable
 from ......plugins.plugin_utils._report.csv_file import COLUMNS, render
-from ......plugins.plugin_utils._report.report import Report
+from ......plugins.plugin_utils._report.view import Report
 from ..hostile import HOSTILE, hostile, hostile_report, remediation_of, told
 
 FORMULA = ("=", "+", "-", "@", "\t", "\r", "\uff1d", "\uff0b", "\uff0d", "\uff20")

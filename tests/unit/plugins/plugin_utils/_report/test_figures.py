@@ -25,8 +25,12 @@ from ......plugins.module_utils._core.findings.sightings import History
 from ......plugins.module_utils._core.models.placement import Inventory, ProviderDetails
 from ......plugins.module_utils._core.models.snapshot import HostGroups, Scope, Shard
 from ......plugins.plugin_utils._report import csv_file, html_page, markdown, prometheus
-from ......plugins.plugin_utils._report.report import Report
-from ......plugins.plugin_utils._report.units import COMMON_CLASSES, format_number, humanize_amount
+from ......plugins.plugin_utils._report.phrases import (
+    COMMON_CLASSES,
+    format_number,
+    humanize_amount,
+)
+from ......plugins.plugin_utils._report.view import Report
 from ...module_utils.judging import NO_MINIMUM_AGE, build_findings
 from ...module_utils.world import World
 from ...module_utils.worlds import worlds

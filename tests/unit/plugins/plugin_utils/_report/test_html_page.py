@@ -32,7 +32,7 @@ from ......plugins.module_utils._core.models.kinds import CHANGEABLE_KINDS, KIND
 from ......plugins.module_utils._core.models.snapshot import HostGroups, Scope
 from ......plugins.plugin_utils._report.html_page import render
 from ......plugins.plugin_utils._report.proposed_commands import ENVIRONMENT
-from ......plugins.plugin_utils._report.report import Report
+from ......plugins.plugin_utils._report.view import Report
 from .....browser import reports
 from ...module_utils.judging import NO_MINIMUM_AGE, build_findings
 from ...module_utils.world import World

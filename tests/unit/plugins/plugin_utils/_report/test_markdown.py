@@ -18,7 +18,7 @@ from markdown_it import MarkdownIt
 
 from ......plugins.module_utils._common.text import make_printable
 from ......plugins.plugin_utils._report.markdown import escape_text, format_code_span, render
-from ......plugins.plugin_utils._report.report import Report
+from ......plugins.plugin_utils._report.view import Report
 from ..hostile import HOSTILE, hostile, hostile_report, remediation_of, told
 
 READER = MarkdownIt("gfm-like")

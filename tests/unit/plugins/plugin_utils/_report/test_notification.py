@@ -22,7 +22,7 @@ from ......plugins.plugin_utils._report.notification import (
     NOTICE_FORMATTERS,
     Notice,
 )
-from ......plugins.plugin_utils._report.report import Report
+from ......plugins.plugin_utils._report.view import Report
 from ..hostile import HOSTILE, hostile, hostile_report, remediation_of, told
 
 

@@ -15,7 +15,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from ......plugins.module_utils._common.text import make_printable
 from ......plugins.module_utils._core.models.kinds import KINDS
 from ......plugins.plugin_utils._report.prometheus import render
-from ......plugins.plugin_utils._report.report import Report
+from ......plugins.plugin_utils._report.view import Report
 from ..hostile import HOSTILE, hostile, hostile_report, plan_of, remediation_of, told
 
 Series = dict[tuple[str, frozenset[tuple[str, str]]], float]

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from ......plugins.filter.heal_outcome import FilterModule
+from ......plugins.filter.roles import FilterModule
 from ......plugins.module_utils._core.options.policy import Policy
 from ......plugins.plugin_utils._stage.nova_manage import (
     EXIT_CODES,

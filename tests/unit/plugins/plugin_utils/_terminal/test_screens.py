@@ -19,19 +19,19 @@ from ansible import context
 from ansible.module_utils.common.collections import ImmutableDict
 
 from ......plugins.plugin_utils._hosts.hosts import format_guests, format_host
-from ......plugins.plugin_utils._report.proposed_commands import Context
+from ......plugins.plugin_utils._report.proposed_commands import (
+    Context,
+    Ending,
+    format_commands,
+    format_ending,
+    format_journals,
+)
 from ......plugins.plugin_utils._terminal.changes import (
     format_plan,
     format_remediation,
     format_results,
 )
 from ......plugins.plugin_utils._terminal.lines import get_prose_width, measure_width
-from ......plugins.plugin_utils._terminal.next_command import (
-    Ending,
-    format_commands,
-    format_ending,
-    format_journals,
-)
 from ......plugins.plugin_utils._terminal.terminal import format_findings
 
 FIXTURES = Path(__file__).parents[4] / "fixtures"

@@ -16,14 +16,13 @@ import yaml
 from ansible.parsing.splitter import parse_kv
 
 from ......plugins.action.validate_variables import ROLES
+from ......plugins.module_utils._common.errors import InvalidInput
 from ......plugins.modules import validate_variables
 from ......plugins.plugin_utils._hosts.drain import build_drain_artifact
 from ......plugins.plugin_utils._report.status import build_artifacts, build_journal_artifact
-from ......plugins.plugin_utils._variables.checks import Run, explain_emptied
-from ......plugins.plugin_utils._variables.command_line import find_lost_texts
-from ......plugins.plugin_utils._variables.mentions import find_mentioned
-from ......plugins.plugin_utils._variables.roles import find_faults, format_faults
-from ......plugins.plugin_utils._variables.unknown import Variables
+from ......plugins.plugin_utils._variables.checks import Run, explain_emptied, read_fenced
+from ......plugins.plugin_utils._variables.roles import Variables, format_faults
+from ......plugins.plugin_utils._variables.texts import find_lost_texts, find_mentioned
 from .....integration.bad_variables import BAD, LONG, Bad
 
 ROOT = Path(__file__).parents[5]
@@ -80,9 +79,9 @@ def judge(
     def find_used(names: t.Collection[str]) -> set[str]:
         return find_mentioned(names, [defined])
 
-    return find_faults(
-        Variables(ROLES[role], ROLES, run, defined, extra, values, find_used, lambda: list(texts))
-    )
+    return Variables(
+        ROLES[role], ROLES, run, defined, extra, values, find_used, lambda: list(texts)
+    ).find_faults()
 
 
 def find_row_faults(row: Bad) -> list[str]:
@@ -610,3 +609,54 @@ def test_the_documentation_lists_the_roles_and_the_other_variables() -> None:
         assert f"V({role.prefix})" in validate_variables.DOCUMENTATION
         for name in role.names - set(role.options):
             assert name.startswith("_") or f"V({name})" in validate_variables.DOCUMENTATION
+
+
+# The operator's word that hosts are fenced: taken literally.
+
+
+@pytest.mark.parametrize(
+    ("value", "fenced"),
+    [
+        (True, True),
+        ("true", True),
+        (" Yes ", True),
+        (False, False),
+        (None, False),
+        ("", False),
+        ("false", False),
+        ("no", False),
+        ([], []),
+        ("compute-2", ["compute-2"]),
+        ("compute-2, compute-1", ["compute-2", "compute-1"]),
+        (["compute-1"], ["compute-1"]),
+        (["'compute-1'"], ["compute-1"]),
+        ("Compute-1", ["Compute-1"]),
+    ],
+)
+def test_only_the_hosts_that_are_named_are_fenced(value: t.Any, fenced: bool | list[str]) -> None:
+    assert read_fenced(value) == fenced
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        0,
+        1,
+        1.0,
+        "1",
+        ["yes"],
+        [True],
+        [None],
+        "yes, compute-1",
+        "[compute-1]",
+        "{}",
+        {"a": 1},
+        "compute-1 compute-2",
+        ",",
+        b"true",
+        [["compute-1"]],
+    ],
+)
+def test_what_may_mean_anything_is_refused(value: t.Any) -> None:
+    with pytest.raises(InvalidInput, match="neither true nor false nor a list of hosts"):
+        read_fenced(value)

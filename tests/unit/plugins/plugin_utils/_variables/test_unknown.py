@@ -68,9 +68,9 @@ def test_other_names_are_left_alone(name: str) -> None:
     ],
 )
 def test_what_follows_a_prefix(name: str, rest: str) -> None:
-    prefix = split_prefix(name, "orphan_cleanup")
+    found = split_prefix(name, "orphan_cleanup")
 
-    assert prefix is not None and prefix[1] == rest
+    assert found is not None and found[0] == rest
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,11 @@ from collections.abc import Callable
 
 import pytest
 
-from .......plugins.module_utils._core.expected.amounts import AmountCounts, count_amounts
+from .......plugins.module_utils._core.expected.amounts import (
+    AmountCounts,
+    compare_listed,
+    count_amounts,
+)
 from .......plugins.module_utils._core.facts.index import SnapshotIndex
 from .......plugins.module_utils._core.models.nova import Action
 from .......plugins.module_utils._core.models.resource_request import (
@@ -469,3 +473,90 @@ def test_only_servers_with_a_host_are_counted() -> None:
     with_its_vgpu(cloud)
 
     assert count_amounts(SnapshotIndex(cloud.read()), NO_MINIMUM_AGE) == AmountCounts(2, 0, {})
+
+
+PLAIN = dict(CLAIM)
+GPU = PciAlias("gpu", "CUSTOM_GPU")
+
+
+PROFILE = _specs(accel__device_profile="fpga")
+
+
+@pytest.mark.parametrize(
+    ("fields", "held", "fits", "missing"),
+    [
+        ({}, [PLAIN], True, ()),
+        ({}, [NO_DISK, {"DISK_GB": 1}], True, ()),
+        ({}, [NO_DISK], False, ()),
+        ({}, [{**PLAIN, "VCPU": 2}], False, ()),
+        ({}, [PLAIN, {"CUSTOM_VF": 1}], False, ()),
+        (BOOTED, [NO_DISK], True, ("volume_image",)),
+        (BOOTED, [PLAIN], False, ("volume_image",)),
+        ({"volumes": ("v",)}, [NO_DISK], True, ("volume",)),
+        ({"volumes": ("v",)}, [PLAIN], True, ("volume",)),
+        ({"image_properties": None}, [PLAIN], True, ("image",)),
+        ({"flavor": None}, [{}], True, ("flavor",)),
+        ({"flavor": d.replace(FLAVOR, extra_specs=None)}, [PLAIN], True, ("flavor",)),
+        (_specs(resources__VGPU="1"), [PLAIN, {"VGPU": 1}], True, ()),
+        # The child is lost.
+        (_specs(resources__VGPU="1"), [PLAIN], False, ()),
+        (_specs(resources__VCPU="3"), [{**PLAIN, "VCPU": 3}], True, ()),
+        (
+            _specs(hw__cpu_policy="dedicated"),
+            [{**NO_DISK, "DISK_GB": 1}],
+            True,
+            (),
+        ),
+        (
+            _specs(hw__cpu_policy="dedicated"),
+            [{"PCPU": 1, "MEMORY_MB": 512, "DISK_GB": 1}],
+            True,
+            (),
+        ),
+        (PCI, [PLAIN], True, ("pci_alias",)),
+        (PROFILE, [PLAIN], True, ("device_profile", "accelerators")),
+    ],
+)
+def test_sums_are_those_of_flavor_and_image(
+    fields: dict[str, t.Any], held: t.Any, fits: bool, missing: tuple[str, ...]
+) -> None:
+    compared = compare_listed(_server(fields), _hold(held), {})
+
+    assert (compared.fits, compared.missing) == (fits, missing)
+
+
+@pytest.mark.parametrize(
+    ("fields", "held", "explained"),
+    [
+        (PCI, [PLAIN, {"CUSTOM_GPU": 1}], True),
+        (PROFILE, [PLAIN, {"FPGA": 1}], True),
+        # A device explains no other amount of processors.
+        (PCI, [{**PLAIN, "VCPU": 2}, {"CUSTOM_GPU": 1}], False),
+        ({}, [PLAIN, {"CUSTOM_GPU": 1}], False),
+    ],
+)
+def test_device_may_explain_more_than_the_flavor_says(
+    fields: dict[str, t.Any], held: t.Any, explained: bool
+) -> None:
+    compared = compare_listed(_server(fields), _hold(held), {})
+
+    assert (compared.fits, compared.explained) == (False, explained)
+
+
+@pytest.mark.parametrize(
+    ("held", "fits"),
+    [([PLAIN, {"CUSTOM_GPU": 1}], True), ([PLAIN], True), ([PLAIN, {"CUSTOM_GPU": 2}], False)],
+)
+def test_known_alias_counts_with_or_without_devices_in_placement(held: t.Any, fits: bool) -> None:
+    compared = compare_listed(_server(PCI), _hold(held), {"gpu": GPU})
+
+    assert (compared.fits, compared.missing) == (fits, ())
+
+
+def _server(fields: dict[str, t.Any]) -> t.Any:
+    world = World()
+    return world.servers[world.server(world.host("compute-1"), **fields)]
+
+
+def _hold(held: t.Any) -> dict[str, t.Any]:
+    return {f"provider-{number}": amounts for number, amounts in enumerate(held)}

@@ -11,15 +11,21 @@ import typing as t
 
 import pytest
 
-from .......plugins.module_utils._core.facts.soundness import (
-    find_region_mismatch,
+from .......plugins.module_utils._core.facts.services import (
     list_down_cell_hosts,
+    list_unjudged_hosts,
+)
+from .......plugins.module_utils._core.facts.soundness import (
+    explain_unprovable,
+    find_region_mismatch,
     list_failed_absence_checks,
     list_failed_checks,
-    list_unjudged_hosts,
+    list_unmet_requirements,
 )
 from .......plugins.module_utils._core.models.nova import Hypervisor, Migration, Server, Service
 from .......plugins.module_utils._core.models.snapshot import LISTED_BY_SERVERS, Answer, Snapshot
+from .......plugins.module_utils._core.options.policy import Policy
+from ...judging import build_findings
 from ...world import OUR_PROJECT, PROJECT, World, answer
 
 UP = Service("nova-compute", "compute-1", "enabled", "up")
@@ -321,3 +327,106 @@ def test_cell_silent_only_during_the_listing_of_nodes_fails_the_check() -> None:
     (sentence,) = list_failed_checks(d.replace(snapshot, hypervisors=made_up))
 
     assert sentence.id == "cell_was_down"
+
+
+def _found(**versions: tuple[int, int]) -> t.Any:
+    """Return the findings about a deleted server and an unknown consumer.
+
+    The cloud has these versions.
+    """
+    world = World()
+    here = world.host("compute-1")
+    world.server(here, here)
+    world.delete(world.server(here, here))
+    world.stranger(here)
+    snapshot = world.snapshot()
+    return build_findings(
+        d.replace(snapshot, cloud=d.replace(snapshot.cloud, **versions)), Policy()
+    )
+
+
+def _verdicts(found: t.Any) -> dict[str, str]:
+    return {
+        entry["kind"]: entry["verdict"] for key in ("findings", "undecided") for entry in found[key]
+    }
+
+
+def test_new_enough_services_prove_everything() -> None:
+    found = _found()
+
+    assert _verdicts(found) == {"deleted_server": "orphaned", "unknown_consumer": "orphaned"}
+    assert (
+        found["summary"]["coverage"]["not_provable"]
+        == found["summary"]["coverage"]["failed_checks"]
+        == []
+    )
+
+
+@pytest.mark.parametrize(
+    ("versions", "said"),
+    [
+        (
+            {"compute_version": (2, 68)},
+            (
+                "Nova offers microversions up to 2.68, but 2.69 is needed to see whether every "
+                "cell answers"
+            ),
+        ),
+        ({"compute_version": (2, 58)}, "2.59 is needed to see which consumers are migrations"),
+        (
+            {"placement_version": (1, 27)},
+            (
+                "Placement offers microversions up to 1.27, but 1.28 is needed to see the "
+                "generations of consumers"
+            ),
+        ),
+    ],
+    ids=str,
+)
+def test_missing_common_requirement_leaves_everything_undecided(
+    versions: dict[str, tuple[int, int]], said: str
+) -> None:
+    found = _found(**versions)
+
+    assert set(_verdicts(found).values()) == {"undecided"}
+    assert any(said in gate for gate in found["summary"]["coverage"]["failed_checks"])
+    assert not found["summary"]["coverage"]["complete"]
+    assert all(entry["reason_id"] == "microversion_too_old" for entry in found["undecided"])
+
+
+def test_missing_requirement_of_one_kind_leaves_that_undecided() -> None:
+    found = _found(placement_version=(1, 37))
+
+    assert _verdicts(found) == {"deleted_server": "orphaned", "unknown_consumer": "undecided"}
+    assert found["summary"]["coverage"]["complete"]
+    assert found["summary"]["coverage"]["not_provable"] == [
+        "Placement offers microversions up to 1.37, but 1.38 is needed to see which consumers "
+        "belong to another service: "
+        "unknown_consumer is undecided."
+    ]
+
+
+@pytest.mark.parametrize(
+    ("version", "sentences"),
+    [((2, 100), 0), ((2, 69), 0), ((2, 68), 1), ((2, 59), 1), ((2, 58), 2), ((2, 53), 2)],
+)
+def test_each_missing_version_is_reported_once(version: tuple[int, int], sentences: int) -> None:
+    sound = _sound()
+    cloud = d.replace(sound.cloud, compute_version=version)
+
+    snapshot = d.replace(sound, cloud=cloud)
+
+    assert len(list_unmet_requirements(cloud)) == len(list_failed_checks(snapshot)) == sentences
+    assert (explain_unprovable("deleted_server", cloud) is None) == (sentences == 0)
+
+
+def test_placement_that_tells_no_time_is_one_sentence_and_no_requirement() -> None:
+    """A minimum age of 0 needs no time, so that nothing is refused."""
+    snapshot = World().snapshot()
+    cloud = d.replace(snapshot.cloud, tells_time=False)
+
+    (sentence,) = list_unmet_requirements(cloud)
+    assert cloud.placement_endpoint in sentence
+    assert sentence.id == "placement_sends_no_time"
+    assert list_failed_checks(d.replace(snapshot, cloud=cloud)) == list_failed_checks(snapshot)
+    assert explain_unprovable("deleted_server", cloud) is None

@@ -18,7 +18,7 @@ from .......plugins.module_utils._core.findings.coverage import (
 from .......plugins.module_utils._core.findings.summary import RunResult, summarize_runs
 from .......plugins.plugin_utils._report import html_page, markdown, prometheus
 from .......plugins.plugin_utils._report.notification import NOTICE_FORMATTERS, Notice
-from .......plugins.plugin_utils._report.report import Report
+from .......plugins.plugin_utils._report.view import Report
 from .......plugins.plugin_utils._terminal.clouds import format_summary
 from .......plugins.plugin_utils._terminal.terminal import format_findings
 from ....plugin_utils.hostile import hostile, told

@@ -29,7 +29,7 @@ from .......plugins.module_utils._core.models.snapshot import Scope
 from .......plugins.module_utils._core.plan.limits import Limits
 from .......plugins.module_utils._core.plan.plan import HEALED_KIND, Plan, list_servers_to_heal
 from .......plugins.plugin_utils._report import csv_file, html_page, markdown
-from .......plugins.plugin_utils._report.report import Report
+from .......plugins.plugin_utils._report.view import Report
 from .......plugins.plugin_utils._terminal import terminal
 from ...judging import NO_MINIMUM_AGE, build_findings
 from ...situations import Cloud, deleted_server, ended_migration, extra_host, unknown_consumer

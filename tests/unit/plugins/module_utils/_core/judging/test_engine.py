@@ -15,8 +15,7 @@ from collections.abc import Callable
 
 import pytest
 
-from .......plugins.module_utils._core.facts.index import SnapshotIndex
-from .......plugins.module_utils._core.facts.listings_index import ListingsIndex
+from .......plugins.module_utils._core.facts.index import ListingsIndex, SnapshotIndex
 from .......plugins.module_utils._core.models.nova import Service
 from .......plugins.module_utils._core.models.snapshot import Scope
 from .......plugins.module_utils._core.options.policy import Policy

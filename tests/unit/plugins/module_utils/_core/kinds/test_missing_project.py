@@ -11,8 +11,8 @@ import typing as t
 
 import pytest
 
+from .......plugins.module_utils._core.facts.groups import find_project
 from .......plugins.module_utils._core.facts.index import SnapshotIndex
-from .......plugins.module_utils._core.facts.projects import find_project
 from .......plugins.module_utils._core.kinds import missing_project
 from .......plugins.module_utils._core.models.snapshot import (
     NOT_ASKED,

@@ -29,10 +29,7 @@ from .......plugins.module_utils._core.clients.provider_state import ProviderSta
 from .......plugins.module_utils._core.findings.entries import FindingsDocument
 from .......plugins.module_utils._core.findings.selection import Selection
 from .......plugins.module_utils._core.findings.sightings import History, Sighting, extract_history
-from .......plugins.module_utils._core.findings.summary import (
-    RunResult,
-    summarize_runs,
-)
+from .......plugins.module_utils._core.findings.summary import RunResult, summarize_runs
 from .......plugins.module_utils._core.models.codec import convert_from_json
 from .......plugins.module_utils._core.models.kinds import CHANGEABLE_KINDS
 from .......plugins.module_utils._core.models.snapshot import HostGroups, Shard

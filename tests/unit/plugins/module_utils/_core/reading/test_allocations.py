@@ -15,7 +15,7 @@ import hypothesis.strategies as st
 import pytest
 
 from .......plugins.module_utils._common.errors import InvalidInput
-from .......plugins.module_utils._core.facts.listings_index import ListingsIndex
+from .......plugins.module_utils._core.facts.index import ListingsIndex
 from .......plugins.module_utils._core.models.kinds import KINDS
 from .......plugins.module_utils._core.models.placement import Inventory, ProviderDetails
 from .......plugins.module_utils._core.models.snapshot import HostGroups, Scope, Shard, Snapshot

@@ -12,7 +12,7 @@ import typing as t
 import pytest
 
 from .......plugins.module_utils._common.errors import InvalidInput
-from .......plugins.module_utils._core.facts.listings_index import ListingsIndex
+from .......plugins.module_utils._core.facts.index import ListingsIndex
 from .......plugins.module_utils._core.models.nova import Service
 from .......plugins.module_utils._core.models.placement import Allocation
 from .......plugins.module_utils._core.models.snapshot import (

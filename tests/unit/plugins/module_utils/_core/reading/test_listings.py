@@ -11,7 +11,7 @@ import typing as t
 
 import pytest
 
-from .......plugins.module_utils._core.facts.listings_index import ListingsIndex
+from .......plugins.module_utils._core.facts.index import ListingsIndex
 from .......plugins.module_utils._core.reading.listings import HostLookups
 from ...world import World, answer
 

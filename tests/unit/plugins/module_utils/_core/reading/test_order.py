@@ -12,7 +12,7 @@ import typing as t
 
 import pytest
 
-from .......plugins.module_utils._core.facts.listings_index import ListingsIndex
+from .......plugins.module_utils._core.facts.index import ListingsIndex
 from .......plugins.module_utils._core.models.kinds import KINDS
 from .......plugins.module_utils._core.models.snapshot import (
     ALLOCATION,

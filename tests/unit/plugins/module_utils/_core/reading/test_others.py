@@ -11,8 +11,7 @@ import typing as t
 
 import pytest
 
-from .......plugins.module_utils._core.facts.index import SnapshotIndex
-from .......plugins.module_utils._core.facts.listings_index import ListingsIndex
+from .......plugins.module_utils._core.facts.index import ListingsIndex, SnapshotIndex
 from .......plugins.module_utils._core.models.nova import Action, Aggregate
 from .......plugins.module_utils._core.models.placement import (
     Allocation,

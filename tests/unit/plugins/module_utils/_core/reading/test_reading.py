@@ -15,7 +15,7 @@ from unittest import mock
 import pytest
 
 from .......plugins.module_utils._common.errors import CloudError
-from .......plugins.module_utils._core.facts.listings_index import ListingsIndex
+from .......plugins.module_utils._core.facts.index import ListingsIndex
 from .......plugins.module_utils._core.models.placement import ProviderDetails
 from .......plugins.module_utils._core.models.snapshot import Scope, Snapshot
 from .......plugins.module_utils._core.reading import reading as reading_module

@@ -14,7 +14,7 @@ import pytest
 
 from .......plugins.module_utils._common.parallel import ReadOnce
 from .......plugins.module_utils._core.clients.other_services import CyborgReader
-from .......plugins.module_utils._core.facts.listings_index import ListingsIndex
+from .......plugins.module_utils._core.facts.index import ListingsIndex
 from .......plugins.module_utils._core.models.resource_request import ServerPort
 from .......plugins.module_utils._core.models.snapshot import NOT_ASKED, ListedAmounts, Scope
 from .......plugins.module_utils._core.reading.order import PROOF_OF_SERVER, walk

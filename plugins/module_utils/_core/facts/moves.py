@@ -1,0 +1,381 @@
+# Copyright (c) 2026, osops.placement contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""What instance actions prove about moves that Nova's records of migrations do not show. Pure.
+
+An unshelve has no migration, and can wait in the queue of a host after it seems to have failed:
+conductor records an error when the message broker took the request and conductor never learned it
+(nova/conductor/manager.py, unshelve_instance), or an operator resets the state of the server. Then
+another unshelve, or after a reset a rebuild, places the server elsewhere. No host asks whether the
+first one is still wanted when it takes it from its queue (nova/compute/manager.py,
+_unshelve_instance).
+
+That a guest is at the source of a resize or cold migration that failed is not proven by what Nova
+says. `resize_instance` saves the destination as the server's host only after the driver has copied
+the disks (nova/compute/manager.py, _resize_instance), and what fails between the two leaves a disk
+on the destination and the source in the API. What does prove it is what hosts have recorded in the
+server's instance actions: how far the move came, or that the source has started the guest since.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Iterator
+
+from ..._common.errors import Reason
+from ..._common.times import is_earlier
+from ..models.nova import (
+    ARRIVED_MIGRATION_STATUSES,
+    COLD_MIGRATION_TYPES,
+    COLD_MOVING_ACTIONS,
+    FAILED_MIGRATION_STATUSES,
+    REBUILD_ACTION,
+    REVERT_ACTION,
+    SHELVING_ACTIONS,
+    STARTING_ACTIONS,
+    UNSHELVE_ACTION,
+    Action,
+    ActionEvent,
+    Migration,
+)
+from .consumer import ConsumerView
+from .server import ACTIONS_UNREAD, ServerView
+
+
+def explain_possible_move_without_migration(view: ConsumerView) -> Reason | None:
+    """Return why the guest may be on another host, or get there, without a migration; or None.
+
+    Nova has none of an evacuation if its database was restored from before it, and makes none for
+    an unshelve.
+    """
+    own_host = view.server.host if view.server else None
+    other_hosts = {_get_host(view, root) for root in view.other_trees}
+    # An evacuation is always to another host, not to another node of the same one.
+    if other_hosts != {own_host} and view.index.list_compute_states(own_host) != {"up"}:
+        return Reason(
+            "own_service_not_up",
+            f"nova-compute on {own_host} is not up: if Nova's database was restored from before "
+            "an evacuation, its guest may run on another host.",
+        )
+    for root in view.other_trees:
+        doubt = _explain_possible_unshelve(view, root)
+        if doubt:
+            return doubt
+    return None
+
+
+def _get_host(view: ConsumerView, root: str) -> str | None:
+    """Return the host of the compute node behind the tree `root`, or None if Nova lists none."""
+    return view.index.nodes[root].host if root in view.index.nodes else None
+
+
+def _explain_possible_unshelve(view: ConsumerView, root: str) -> Reason | None:
+    """Return how an unshelve may still place, or have placed, the server on a host twice; or None.
+
+    root: another tree on which it has an allocation. A host that is up has emptied its queue.
+    """
+    host = _get_host(view, root)
+    if host is None or find_placement_after_unshelve(view, root) is None:
+        return None
+    if view.index.list_compute_states(host) != {"up"}:
+        return Reason(
+            "unshelve_may_be_queued",
+            "it was placed again after an unshelve: that one may still wait for nova-compute "
+            f"on {host}, which is not up.",
+        )
+    remaining_guest = explain_possible_guest_of_unshelve(view, [root])
+    return remaining_guest.reword(f"{remaining_guest}.") if remaining_guest else None
+
+
+def find_placement_after_unshelve(view: ServerView, root: str) -> Action | None:
+    """Return the newest action that gave the server a host, if an unshelve is older; None if not.
+
+    Actions from before the server left the tree `root` by a migration do not count: while the
+    server was there, its host had emptied its queue.
+    """
+    placements = _list_placements(view, root)
+    if any(action.action == UNSHELVE_ACTION for action in placements[:-1]):
+        return placements[-1]
+    return None
+
+
+def _list_placements(view: ServerView, root: str) -> list[Action]:
+    """Return what gave the server a host since it left the tree `root`, oldest first."""
+    arrived = (move for move in view.server_migrations if move.has_arrived)
+    left_at = next((move.created_at for move in arrived if view.is_source(root, move)), None)
+    placements = [
+        action
+        for action in view.subject.actions.value or ()
+        if action.action in (UNSHELVE_ACTION, REBUILD_ACTION)
+        and not is_earlier(action.start_time, left_at)
+    ]
+    return sorted(placements, key=lambda action: action.start_time or "")
+
+
+def list_repeated_unshelves(view: ServerView, root: str) -> list[Action]:
+    """Return the unshelves that the newest placement repeats, newest first.
+
+    No shelve came between them. Each may have left a guest on the host that began it: the last
+    write of an unshelve is outside of what Nova cleans up after (nova/compute/manager.py,
+    _unshelve_instance).
+    """
+    placements = _list_placements(view, root)
+    if not placements:
+        return []
+    shelves = [one for one in view.subject.actions.value or () if one.action in SHELVING_ACTIONS]
+    times = [one.start_time or "" for one in shelves]
+    shelved_at = max((at for at in times if is_earlier(at, placements[-1].start_time)), default="")
+    unshelves = [one for one in reversed(placements[:-1]) if one.action == UNSHELVE_ACTION]
+    return [one for one in unshelves if not is_earlier(one.start_time, shelved_at)]
+
+
+def is_where_placed(view: ServerView, placement: Action) -> bool:
+    """Return whether the server is where its newest `placement` or a later move took it."""
+    if view.server is None:
+        return False
+    read = _find_read_action(view, placement)
+    placed_on: frozenset[str | None] = read.successful_placing_hosts if read else frozenset()
+    if view.server.host in placed_on:
+        return True
+    # The first move since then began where Nova had the server, which a late unshelve may have
+    # changed. Where a later move ended is compared with the host of the server in any case.
+    sources = [
+        move.source_compute
+        for move in view.server_migrations
+        if move.status in ARRIVED_MIGRATION_STATUSES
+        and is_earlier(placement.start_time, move.created_at)
+    ]
+    return bool(sources) and sources[-1] in placed_on
+
+
+def _find_read_action(view: ServerView, action: Action) -> Action | None:
+    """Return an action with its events, None where these were not read."""
+    details = filter(None, (answer.value for answer in view.subject.last_actions))
+    return next((one for one in details if one.request_id == action.request_id), None)
+
+
+def explain_possible_guest_of_unshelve(
+    view: ServerView, roots: Iterable[str | None]
+) -> Reason | None:
+    """Return why the guest may be in one of the trees `roots`, not where Nova has it; or None.
+
+    A host that began an unshelve may have made the guest, whether the unshelve ended well or not.
+    A host that does an unshelve late becomes the server's host, while the guest runs where a later
+    one placed it.
+    """
+    for root in filter(None, roots):
+        placement = find_placement_after_unshelve(view, root)
+        if placement is None:
+            continue
+        for unshelve in list_repeated_unshelves(view, root):
+            if _may_have_begun(view, unshelve, root):
+                return Reason(
+                    "unshelve_may_have_begun",
+                    f"{view.index.get_host_name(root)} may also have begun an unshelve of it "
+                    f"({unshelve.request_id}), and its guest may run there",
+                )
+        if not is_where_placed(view, placement):
+            return Reason(
+                "placement_not_confirmed",
+                f"its newest action {placement.action} is not known to have placed it on "
+                f"{view.node_name}: an earlier unshelve may have waited and done that, and its "
+                "guest may run on another host",
+            )
+    return None
+
+
+def _may_have_begun(view: ServerView, action: Action, root: str) -> bool:
+    """Return whether a host may have begun the action, by those of its events that were read."""
+    if root not in view.index.nodes:
+        return False
+    read = _find_read_action(view, action)
+    if read is None:
+        return True
+    # A None hides which host it was.
+    return any(host is None or _may_be_at(view, root, host) for host in read.placing_hosts)
+
+
+def _may_be_at(view: ServerView, root: str, host: str) -> bool:
+    # The name of the server's own host needs no other explanation.
+    if view.server is not None and view.server.host == host:
+        return view.index.may_be_at(root, host, None)
+    return view.may_be_at(root, host, None)
+
+
+def list_taken_over_roots(
+    view: ServerView, migration: Migration, roots: Iterable[str | None]
+) -> list[str]:
+    """Return which `roots` of a migration's allocation it did not leave itself.
+
+    A cold migration takes over all that its server has, also on other hosts than its source.
+    """
+    others = [root for root in roots if root and root != view.own_tree]
+    return [root for root in others if not view.is_source(root, migration)]
+
+
+# The event around the part of conductor in which it creates the migration, so that one process
+# wrote both times.
+_SCHEDULED = "conductor_migrate_server"
+# What happens before the source is asked for anything; all of it can fail and has touched no guest.
+_BEFORE_THE_SOURCE = frozenset({_SCHEDULED, "cold_migrate", "compute_prep_resize"})
+_AT_THE_SOURCE = "compute_resize_instance"
+# Across cells, other events say the same (nova/conductor/tasks/cross_cell_migrate.py).
+_DESTROYED_AT_THE_DESTINATION = (
+    "compute_revert_resize",
+    "compute_revert_snapshot_based_resize_at_dest",
+)
+_ACROSS_CELLS = "snapshot_based_resize"
+
+# What a move can end with that this module can prove anything about.
+_PROVABLE_STATUSES = FAILED_MIGRATION_STATUSES | {"reverted"}
+
+# Beyond so many that concern a move nothing more is asked, and it stays unproven.
+_MAX_ACTIONS = 20
+
+
+def list_relevant_request_ids(actions: Iterable[Action], since: str | None) -> list[str]:
+    """Return the request ids of the actions that say where the guest is after a migration.
+
+    actions: those of the server, newest first. since: when the migration began.
+
+    The last id is that of the newest request to move the server that is surely older than the
+    migration. So the request that began it is among them, although two machines wrote the two
+    times.
+    """
+    relevant_actions = COLD_MOVING_ACTIONS | STARTING_ACTIONS.keys() | {REVERT_ACTION}
+    request_ids: list[str] = []
+    relevant = (action for action in actions if action.action in relevant_actions)
+    for action in itertools.islice(relevant, _MAX_ACTIONS):
+        request_ids.append(action.request_id)
+        is_move = action.action in COLD_MOVING_ACTIONS
+        if is_move and not is_earlier(since, action.start_time):
+            break
+    return request_ids
+
+
+def find_source_doubt(view: ConsumerView, migration: Migration) -> Reason | None:
+    """Return why the guest of a server may not be at the source of a failed cold `migration`.
+
+    The result is None where it is proven to be there. Every move that was tried since has to be
+    proven likewise.
+    """
+    actions = [answer.value for answer in view.subject.last_actions if answer.value is not None]
+    is_all = len(actions) == len(view.subject.last_actions)
+    if view.subject.actions.value is None or not is_all:
+        return ACTIONS_UNREAD.reword("the actions on it since then could not be read")
+    for move in _list_moves_since(view, migration):
+        if move.type not in COLD_MIGRATION_TYPES or move.status not in _PROVABLE_STATUSES:
+            return Reason(
+                "later_move_not_provable",
+                f"{move.type} {move.uuid}, which began later, is {move.status}",
+            )
+        if not _has_stayed(view, move, actions):
+            if _crosses_cells(actions):
+                return Reason(
+                    "moved_across_cells",
+                    f"{move.type} {move.uuid} went to another cell, and its guest may run on "
+                    f"{move.dest_compute}: look for it there (virsh list --all)",
+                )
+            return Reason(
+                "guest_not_proven_at_source",
+                f"nothing proves that {move.type} {move.uuid} left no guest on "
+                f"{move.dest_compute}: start or hard reboot the server on {view.node_name} "
+                f"to prove where it is; if its disks are in {view.consumer}_resize there, give "
+                "that directory its old name first",
+            )
+    return None
+
+
+def _list_moves_since(view: ConsumerView, migration: Migration) -> Iterator[Migration]:
+    """Yield `migration` and all of the server that are newer."""
+    for move in view.server_migrations:
+        yield move
+        if move.uuid == migration.uuid:
+            return
+
+
+def _has_stayed(view: ConsumerView, move: Migration, actions: list[Action]) -> bool:
+    """Return whether the guest is proven to be at the source of `move`, or back there."""
+    # Nova calls a move reverted when the guest at the destination is destroyed
+    # (nova/compute/resource_tracker.py, drop_move_claim_at_dest).
+    if move.status == "reverted" or _was_destroyed_at_destination(move, actions):
+        return True
+    requests = [action for action in actions if action.action in COLD_MOVING_ACTIONS]
+    origins = [action for action in requests if _has_begun(action, move)]
+    # Without a request that surely began the move, nothing says how far it came.
+    if origins and all(_has_never_left(action, move) for action in origins):
+        return True
+    # Across cells, Nova gives the server back to the source before the destination has destroyed
+    # the guest (RevertResizeTask), so that a start at the source proves nothing.
+    if _crosses_cells(actions):
+        return False
+    # Where no request surely began the move, the newest one may have. Without any request, no
+    # action is known to be newer than the move.
+    newest = next(iter(origins or requests), None)
+    newer_actions = actions[: actions.index(newest)] if newest else []
+    return _was_started_since(view, move, newer_actions)
+
+
+def _crosses_cells(actions: list[Action]) -> bool:
+    return any(_ACROSS_CELLS in event.event for action in actions for event in action.events)
+
+
+def _was_destroyed_at_destination(move: Migration, actions: list[Action]) -> bool:
+    reverts = [action for action in actions if action.action == REVERT_ACTION]
+    return any(_is_destruction(event, move) for action in reverts for event in action.events)
+
+
+def _is_destruction(event: ActionEvent, move: Migration) -> bool:
+    """Return whether the destination of `move` recorded that it destroyed the guest."""
+    return (
+        event.event in _DESTROYED_AT_THE_DESTINATION
+        and event.result == "Success"
+        and event.host == move.dest_compute
+        and is_earlier(move.created_at, event.start_time)
+    )
+
+
+def _has_begun(action: Action, move: Migration) -> bool:
+    """Return whether conductor created `move` on behalf of `action`."""
+    rows = [event for event in action.events if event.event == _SCHEDULED]
+    begin = min((_normalize_time(row.start_time) for row in rows if row.start_time), default="")
+    end = max((_normalize_time(row.finish_time) for row in rows if row.finish_time), default="")
+    created = _normalize_time(move.created_at)
+    return "" not in (begin, end, created) and begin <= created <= end
+
+
+def _has_never_left(action: Action, move: Migration) -> bool:
+    """Return whether a move was given up while the source still had the guest.
+
+    It ended before the source was asked for the guest, or the source's driver gave it up while it
+    copied the disks.
+    """
+    # An action that still runs may yet move the guest.
+    return action.is_finished and all(
+        event.event in _BEFORE_THE_SOURCE
+        or (event.event == _AT_THE_SOURCE and _has_failed_in_copy(event, move))
+        for event in action.events
+    )
+
+
+def _has_failed_in_copy(event: ActionEvent, move: Migration) -> bool:
+    return event.result == "Error" and event.failed_in_copy and event.host == move.source_compute
+
+
+def _was_started_since(view: ConsumerView, move: Migration, newer: list[Action]) -> bool:
+    """Return whether the host of the server has started its guest after the end of `move`."""
+    return view.server is not None and any(
+        event.event == STARTING_ACTIONS.get(action.action)
+        # A start that failed does not prove that the guest is there.
+        and event.result == "Success"
+        and event.host == view.server.host
+        and is_earlier(move.changed_at, event.start_time)
+        for action in newer
+        for event in action.events
+    )
+
+
+def _normalize_time(time: str | None) -> str:
+    """Return a time of Nova's in a form that can be compared: some answers end it with a Z."""
+    return (time or "").removesuffix("Z")
