@@ -12,8 +12,8 @@ from collections.abc import Mapping
 from ansible.errors import AnsibleActionFail
 
 from ..module_utils._common.errors import InvalidInput
+from ..module_utils._core.findings.entries import DocumentName
 from ..module_utils._core.findings.summary import RunResult, list_failures, summarize_runs
-from ..module_utils._core.findings.validation import DocumentName
 from ..module_utils._core.run import folder
 from ..modules import orphan_report
 from ..plugin_utils._hosts import hosts

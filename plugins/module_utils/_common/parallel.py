@@ -46,6 +46,13 @@ def map_parallel(
         return _map_in_threads(call, items, workers)
 
 
+def look_up_each(
+    look_up: Callable[[A], B], keys: Sequence[A], workers: int = WORKERS
+) -> dict[A, B]:
+    """Return what `look_up` returns for each key, by these keys, as `map_parallel` does."""
+    return dict(zip(keys, map_parallel(look_up, keys, workers), strict=True))
+
+
 def _map_in_threads(call: Callable[[A], B], items: Sequence[A], workers: int) -> list[B]:
     with concurrent.futures.ThreadPoolExecutor(max_workers=workers) as pool:
         futures = [pool.submit(call, item) for item in items]

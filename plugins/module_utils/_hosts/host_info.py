@@ -23,7 +23,7 @@ from .._core.facts.index import SnapshotIndex
 from .._core.facts.services import COMPUTE, get_listed_services, require_answer
 from .._core.facts.trees import check_no_compute_node, find_tree, require_compute_nodes
 from .._core.judging.engine import judge_consumers
-from .._core.models.documents import convert_to_json
+from .._core.models.codec import convert_to_json
 from .._core.models.kind import REMEDIATE
 from .._core.models.kinds import CONSUMER_KINDS
 from .._core.models.nova import Hypervisor, Service

@@ -11,7 +11,7 @@ import typing as t
 from collections.abc import Iterable, Iterator
 
 from .._common.text import make_printable
-from .._core.models.documents import convert_to_json
+from .._core.models.codec import convert_to_json
 from .._core.models.nova import Aggregate, Hypervisor
 from .._core.models.placement import Provider
 from .blockers import PartPolicy

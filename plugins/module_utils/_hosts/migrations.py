@@ -29,7 +29,7 @@ from .._core.facts.services import (
     list_down_cell_hosts,
     require_answer,
 )
-from .._core.models.documents import convert_to_json
+from .._core.models.codec import convert_to_json
 from .._core.models.nova import Migration, Server
 from .._core.models.snapshot import Answer
 

@@ -25,7 +25,7 @@ from .._core.clients.nova import NovaReader
 from .._core.clients.other_services import list_cinder_services
 from .._core.clients.session import Session
 from .._core.facts.services import COMPUTE
-from .._core.models.documents import convert_to_json
+from .._core.models.codec import convert_to_json
 from .._core.models.nova import Aggregate, Service
 from .._core.models.surroundings import BLOCK_STORAGE_API, OtherService
 

@@ -19,9 +19,8 @@ from .._core.clients.session import CloudContext, Session
 from .._core.facts.index import ListingsIndex, SnapshotIndex
 from .._core.facts.trees import require_compute_nodes
 from .._core.findings.document import describe_answer
-from .._core.findings.entries import FORMAT, MAX_RETURNED
-from .._core.findings.validation import validate_document
-from .._core.models.documents import convert_to_json
+from .._core.findings.entries import FORMAT, MAX_RETURNED, validate_document
+from .._core.models.codec import convert_to_json
 from .._core.models.snapshot import Snapshot
 from .._core.models.verdict import ORPHANED, PROTECTED, UNDECIDED
 from .._core.options.policy import Policy, parse_policy, warn_ended_exclusions
@@ -36,7 +35,7 @@ from .guests import (
 )
 
 if t.TYPE_CHECKING:  # pragma: no cover
-    from .._core.models.guest_documents import GuestEntry, GuestsDocument
+    from .._core.models.codec import Json
 
 
 def detect_guests(context: CloudContext) -> dict[str, t.Any]:
@@ -86,7 +85,7 @@ class GuestDetector:
         hosts: Collection[str],
         among: Collection[str] | None = None,
         quarantined: bool = False,
-    ) -> GuestsDocument:
+    ) -> Json:
         """Return what `hypervisor_guest_detect` writes about `guests`.
 
         hosts: the hosts of the guests, by the names of the hosts of their compute services.
@@ -153,10 +152,10 @@ def _build_document(
     index: SnapshotIndex,
     guests: Collection[Guest],
     hosts: Collection[str],
-) -> GuestsDocument:
+) -> Json:
     snapshot = index.snapshot
     failed_checks = list(map(str, index.failed_absence_checks))
-    by_verdict: dict[str, list[GuestEntry]] = {ORPHANED: [], PROTECTED: [], UNDECIDED: []}
+    by_verdict: dict[str, list[Json]] = {ORPHANED: [], PROTECTED: [], UNDECIDED: []}
     for finding in findings:
         by_verdict[finding.decision.verdict].append(_build_entry(finding))
     # The worst comes first, also where only the first findings are returned.
@@ -186,7 +185,7 @@ def _build_document(
     }
 
 
-def _build_entry(finding: GuestFinding) -> GuestEntry:
+def _build_entry(finding: GuestFinding) -> Json:
     guest, decision = finding.guest, finding.decision
     return {
         "id": guest.id.replace(guest.kind, finding.kind, 1),

@@ -13,7 +13,7 @@ import typing as t
 from collections.abc import Callable, Collection, Sequence
 
 from ...module_utils._common.text import format_count, make_printable
-from ...module_utils._core.models.documents import Unchecked
+from ...module_utils._core.models.codec import Unchecked
 from .._report.phrases import MAX_NAME, explain_kind
 from .._report.view import make_natural_key
 from .._terminal.lines import (
@@ -46,7 +46,7 @@ from .._terminal.lines import (
 )
 
 if t.TYPE_CHECKING:  # pragma: no cover
-    from ...module_utils._core.models.guest_documents import GuestEntry, GuestsDocument
+    from ...module_utils._core.models.codec import Json
 
 _Entry = t.TypeVar("_Entry")
 
@@ -237,7 +237,7 @@ def _format_table(
 
 
 def format_guests(
-    document: GuestsDocument,
+    document: Json,
     path: str,
     kinds: Collection[str],
     terminal_width: int,
@@ -278,13 +278,13 @@ def format_guests(
     return lines + format_failed_checks(coverage["failed_checks"], width)
 
 
-def _format_guest_write(entry: GuestEntry, kinds: Collection[str], width: int) -> list[str]:
+def _format_guest_write(entry: Json, kinds: Collection[str], width: int) -> list[str]:
     kind = entry["kind"]
     left = "" if kind in kinds else f"{kind} is not among the kinds to remediate"
     return format_write(_CHANGES[kind][1], left, width)
 
 
-def _format_guest(entry: GuestEntry, width: int) -> list[str]:
+def _format_guest(entry: Json, width: int) -> list[str]:
     place = filter(None, (entry["host"], entry["name"], _describe_size(entry)))
     return [
         format_row(entry["kind"], entry["uuid"], format_server(entry, width)),
@@ -294,14 +294,14 @@ def _format_guest(entry: GuestEntry, width: int) -> list[str]:
 
 
 def _format_guest_table(
-    entries: Sequence[GuestEntry], path: str, kinds: Collection[str], width: int
+    entries: Sequence[Json], path: str, kinds: Collection[str], width: int
 ) -> list[str]:
     """Return a line for each leftover domain or directory, then the reasons.
 
     kinds: those that may be changed.
     """
 
-    def make_row(entry: GuestEntry) -> Row:
+    def make_row(entry: Json) -> Row:
         return _make_guest_row(entry, kinds)
 
     ordered, prose = sorted(entries, key=_rank_guest), get_prose_width(width)
@@ -311,18 +311,18 @@ def _format_guest_table(
     return lines + format_reasons(ordered, None, prose)
 
 
-def _rank_guest(entry: GuestEntry) -> tuple[t.Any, ...]:
+def _rank_guest(entry: Json) -> tuple[t.Any, ...]:
     # A directory follows the domain of the same server.
     is_domain = entry["kind"] == _DOMAIN
     return not _is_running(entry), make_natural_key(entry["host"]), entry["uuid"], not is_domain
 
 
-def _is_running(entry: GuestEntry) -> bool:
+def _is_running(entry: Json) -> bool:
     """Return whether an entry is about two guests of one server, which nothing changes."""
-    return entry["kind"] == _RUNNING
+    return bool(entry["kind"] == _RUNNING)
 
 
-def _make_guest_row(entry: GuestEntry, kinds: Collection[str]) -> Row:
+def _make_guest_row(entry: Json, kinds: Collection[str]) -> Row:
     change = _SEE_REASON if _is_running(entry) else "not now"
     if entry["kind"] in kinds:
         change, _sentence = _CHANGES.get(entry["kind"], (change, ""))
@@ -338,12 +338,12 @@ def _make_guest_row(entry: GuestEntry, kinds: Collection[str]) -> Row:
     return Row(cells, ERROR if _is_running(entry) else CHANGED)
 
 
-def _describe_size(entry: GuestEntry) -> str:
+def _describe_size(entry: Json) -> str:
     """Return the size of a directory; nothing for a domain, and where it was not measured."""
     size = entry["guest"].get("size_bytes")
     return "" if size is None else f"{size / 1024**3:.1f} GiB"
 
 
-def _get_guest_name(entry: GuestEntry) -> str:
+def _get_guest_name(entry: Json) -> str:
     """Return which domain or directory an entry is about."""
     return f"{entry['name']} on {entry['host']}"

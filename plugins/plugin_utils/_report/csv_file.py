@@ -14,7 +14,7 @@ import io
 import typing as t
 
 from ...module_utils._common.text import make_printable
-from ...module_utils._core.models.documents import CloudDocument
+from ...module_utils._core.models.codec import Json
 from .phrases import COMMON_CLASSES, format_others
 from .view import Item, Report, list_items
 
@@ -43,7 +43,7 @@ def render(report: Report) -> str:
     return text.getvalue()
 
 
-def _build_row(item: Item, cloud: CloudDocument) -> dict[str, t.Any]:
+def _build_row(item: Item, cloud: Json) -> dict[str, t.Any]:
     entry, frees = item.entry, item.frees
     server, change = entry["server"], entry["change"]
     return {

@@ -24,18 +24,9 @@ from markupsafe import Markup
 
 from ...module_utils._common.text import make_printable
 from ...module_utils._common.times import format_duration
-from ...module_utils._core.findings.entries import (
-    Entry,
-    EntryProvider,
-    FindingsDocument,
-    iterate_entries,
-)
+from ...module_utils._core.findings.entries import Entry, FindingsDocument, iterate_entries
 from ...module_utils._core.models.change import DELETE_PROVIDERS
-from ...module_utils._core.models.documents import (
-    ChangeDocument,
-    RemovalDocument,
-    ScopeDocument,
-)
+from ...module_utils._core.models.codec import Json
 from ...module_utils._core.models.kind import OPT_IN, REMEDIATE, REPORT
 from ...module_utils._core.models.kinds import KINDS
 from .log_correlation import Correlation, correlate_records, describe_complaint, get_record_subject
@@ -95,7 +86,7 @@ def render(report: Report) -> str:
     )
 
 
-def name_projects(scope: ScopeDocument) -> list[str]:
+def name_projects(scope: Json) -> list[str]:
     """Return the projects in the scope, each with its name if that is known."""
     names = scope.get("project_names") or [""] * len(scope["projects"])
     pairs = zip(scope["projects"], names, strict=True)
@@ -180,13 +171,13 @@ def _choose_names(entry: Entry, names: Mapping[str, str]) -> dict[str, str]:
     return {uuid: names[uuid] for uuid in found if names.get(uuid, uuid) != uuid}
 
 
-def _describe_provider(provider: EntryProvider) -> dict[str, t.Any]:
+def _describe_provider(provider: Json) -> dict[str, t.Any]:
     fields: Mapping[str, t.Any] = provider
     known = {name: fields[name] for name in ("name", "uuid", "root_name", "dropped")}
     return {**known, "allocated": humanize_amounts(provider["resources"]) or "nothing"}
 
 
-def _describe_changes(change: ChangeDocument | RemovalDocument | None) -> list[dict[str, t.Any]]:
+def _describe_changes(change: Json | None) -> list[dict[str, t.Any]]:
     """Return the documents of a change and of its partner, or the providers that it deletes."""
     if change and change["action"] == DELETE_PROVIDERS:
         return [{"title": "Providers to delete, children first", "providers": change["providers"]}]

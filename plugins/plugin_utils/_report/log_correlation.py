@@ -20,7 +20,7 @@ from ...module_utils._core.findings.entries import Entry, FindingsDocument, iter
 from .phrases import MAX_NAME, format_amounts
 
 if t.TYPE_CHECKING:  # pragma: no cover
-    from ...module_utils._core.models.guest_documents import GuestEntry, GuestsDocument
+    from ...module_utils._core.models.codec import Json
 
 # A record of `nova_log_info`, which describes its fields. It always has `kind` and `host`; which of
 # the others there are depends on the kind.
@@ -73,7 +73,7 @@ def _is_record(row: t.Any) -> bool:
 def correlate_records(
     findings: FindingsDocument,
     records: Iterable[Complaint],
-    guests: GuestsDocument | None = None,
+    guests: Json | None = None,
 ) -> Correlation:
     """Return the complaints that a finding explains, and those that none does.
 
@@ -103,9 +103,9 @@ def get_record_subject(record: Complaint) -> str:
     return record.get("instance") or (record.get("provider") or {}).get("name") or ""
 
 
-def _find_guests(guests: GuestsDocument | None, record: Complaint) -> list[GuestEntry]:
+def _find_guests(guests: Json | None, record: Complaint) -> list[Json]:
     """Return the domains and directories on the host of a complaint that explain it."""
-    entries: list[GuestEntry] = []
+    entries: list[Json] = []
     if guests is not None:
         entries = [*guests["findings"], *guests["protected"], *guests["undecided"]]
     here = [entry for entry in entries if _is_same_host(entry["host"], record["host"])]

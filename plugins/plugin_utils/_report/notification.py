@@ -16,7 +16,7 @@ from collections.abc import Iterator, Mapping
 from ...module_utils._common.text import format_count, make_printable
 from ...module_utils._core.findings.coverage import describe_unjudged_hosts
 from ...module_utils._core.findings.entries import Entry, get_subject
-from ...module_utils._core.models.documents import RemediationDocument
+from ...module_utils._core.models.codec import Json
 from .phrases import get_server_name, humanize_amounts, join_counts, list_hosts
 from .view import Report, list_troubles
 
@@ -39,7 +39,7 @@ class Notice:
     """
 
     report: Report | None
-    remediation: RemediationDocument | None
+    remediation: Json | None
     failure: str
     reports: Mapping[str, str]
 

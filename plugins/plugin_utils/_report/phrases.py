@@ -11,13 +11,13 @@ import typing as t
 from collections.abc import Collection, Iterable, Mapping
 
 from ...module_utils._common.text import format_count, make_printable
-from ...module_utils._core.models.change import DELETE_PROVIDERS
+from ...module_utils._core.models.change import DELETE_PROVIDERS, Amounts
 from ...module_utils._core.models.outcomes import FAILED, SKIPPED
 from ...module_utils._core.models.placement import sum_amounts
 
 if t.TYPE_CHECKING:  # pragma: no cover
-    from ...module_utils._core.findings.entries import Entry, EntryProvider, Stranded
-    from ...module_utils._core.models.documents import ChangeDocument, RemovalDocument
+    from ...module_utils._core.findings.entries import Entry, Stranded
+    from ...module_utils._core.models.codec import Json
 
 UUID = re.compile(r"\b[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b")
 
@@ -41,7 +41,7 @@ def get_server_name(entry: Entry) -> str:
     return str(server["name"] or "") if server else ""
 
 
-def choose_providers(entry: Entry) -> list[EntryProvider]:
+def choose_providers(entry: Entry) -> list[Json]:
     """Return the providers whose allocation is an orphan, or else all that an entry is about."""
     dropped = [provider for provider in entry["providers"] if provider["dropped"]]
     return dropped or entry["providers"]
@@ -60,7 +60,8 @@ def map_freed(entry: Entry) -> Mapping[str, Mapping[str, int]]:
     change = entry["change"]
     if change is None or change["action"] == DELETE_PROVIDERS:
         return {}
-    return change["frees"]
+    frees: Amounts = change["frees"]
+    return frees
 
 
 def sum_freed(entry: Entry) -> dict[str, int]:
@@ -86,7 +87,7 @@ def explain_kind(kind: str) -> str:
     return f"{kind} is not among the kinds to remediate"
 
 
-def list_parts(change: ChangeDocument | RemovalDocument | None) -> list[ChangeDocument]:
+def list_parts(change: Json | None) -> list[Json]:
     """Return a change of allocations and that of its partner; none for other changes."""
     if not change or change["action"] == DELETE_PROVIDERS:
         return []

@@ -29,7 +29,7 @@ from ...module_utils._common.options import Names
 from ...module_utils._common.text import make_printable
 from ...module_utils._common.uuids import normalize_uuid
 from ...module_utils._core.findings.entries import Entry
-from ...module_utils._core.models.documents import RemediationDocument, RestorationDocument
+from ...module_utils._core.models.codec import Json
 from ...module_utils._core.options.orphan_cleanup import ORPHAN_CLEANUP
 from .._variables.play_hosts import COLLECTION, get_started_name, get_started_playbook
 from .phrases import choose_providers
@@ -350,9 +350,7 @@ def format_ending(ending: Ending) -> list[str]:
     return lines + format_fields([("Next", _suggest_next(ending))])
 
 
-def format_undo(
-    remediation: RemediationDocument | RestorationDocument, journal: str, run: Context
-) -> list[str]:
+def format_undo(remediation: Json, journal: str, run: Context) -> list[str]:
     """Return the command that restores what a remediation changed; nothing for a restoration."""
     if any("write" in outcome for outcome in remediation["outcomes"]):
         return []

@@ -33,11 +33,7 @@ from ...module_utils._core.findings.entries import (
     iterate_entries,
 )
 from ...module_utils._core.models.change import OUTCOME_BY_ACTION
-from ...module_utils._core.models.documents import (
-    OutcomeDocument,
-    PlanDocument,
-    RemediationDocument,
-)
+from ...module_utils._core.models.codec import Json
 from ...module_utils._core.models.kinds import KINDS
 from ...module_utils._core.models.outcomes import FAILED, SKIPPED
 from ...module_utils._core.models.placement import add_amounts
@@ -75,8 +71,8 @@ class Report:
 
     findings: FindingsDocument
     kinds: Collection[str] | None = None
-    plan: PlanDocument | None = None
-    remediation: RemediationDocument | None = None
+    plan: Json | None = None
+    remediation: Json | None = None
     journal: str | None = None
     complaints: Sequence[Complaint] = ()
     failure: str = ""
@@ -85,7 +81,7 @@ class Report:
     run: Context = d.field(default_factory=Context)
 
     @property
-    def written(self) -> RemediationDocument | None:
+    def written(self) -> Json | None:
         """The outcomes of changes that were made; None in check mode, too."""
         remediation = self.remediation
         return None if remediation is None or remediation["check_mode"] else remediation
@@ -149,7 +145,7 @@ def list_items(report: Report, *keys: EntryList) -> list[Item]:
     return items
 
 
-def _describe_outcome(outcome: OutcomeDocument, check_mode: bool) -> State:
+def _describe_outcome(outcome: Json, check_mode: bool) -> State:
     """Return the state of an entry whose change was made or tried."""
     name, reason = outcome["outcome"], outcome["reason"]
     if name in (SKIPPED, FAILED):

@@ -20,7 +20,7 @@ from ansible.plugins.action.normal import ActionModule as NormalActionModule
 
 from ...module_utils._common.errors import InvalidInput
 from ...module_utils._common.json_files import read_bytes
-from ...module_utils._core.findings.validation import DocumentName, validate_document
+from ...module_utils._core.findings.entries import DocumentName, validate_document
 from .controller import can_run_here, find_path, is_on_controller, run_here
 from .progress import show_progress
 

@@ -15,20 +15,9 @@ from ...module_utils._common.errors import InvalidInput
 from ...module_utils._common.json_files import read_json
 from ...module_utils._common.text import format_count, make_printable
 from ...module_utils._core.changes.records import TreeRecord
-from ...module_utils._core.findings.entries import Entry, FindingsDocument
-from ...module_utils._core.findings.validation import validate_document
+from ...module_utils._core.findings.entries import Entry, FindingsDocument, validate_document
 from ...module_utils._core.models.change import DELETE_PROVIDERS
-from ...module_utils._core.models.documents import (
-    ChangeDocument,
-    OutcomeDocument,
-    PlanDocument,
-    RemediationDocument,
-    RemovalDocument,
-    RestorationDocument,
-    RestoredOutcomeDocument,
-    StepDocument,
-    TreeStepDocument,
-)
+from ...module_utils._core.models.codec import Json
 from ...module_utils._core.models.kinds import get_finding_subject
 from ...module_utils._core.models.outcomes import FAILED
 from ...module_utils._core.models.outcomes import SKIPPED as LEFT_OUT
@@ -59,9 +48,9 @@ from .lines import (
 if t.TYPE_CHECKING:  # pragma: no cover
     from ansible.plugins.action import ActionBase
 
-    AnyOutcome = OutcomeDocument | RestoredOutcomeDocument
-    AnyRemediation = RemediationDocument | RestorationDocument
-    AnyChange = ChangeDocument | RemovalDocument | StepDocument | TreeStepDocument
+    AnyOutcome = Json
+    AnyRemediation = Json
+    AnyChange = Json
 
 _COLUMNS = (
     Column("KIND"),
@@ -159,7 +148,7 @@ def _map_entries(findings: FindingsDocument | None) -> Mapping[str, Entry]:
 # --- changes
 
 
-def format_plan(plan: PlanDocument, findings: FindingsDocument | None, width: int) -> list[str]:
+def format_plan(plan: Json, findings: FindingsDocument | None, width: int) -> list[str]:
     """Return a line for each change of a plan that is about to be applied.
 
     findings: those that the plan was made of, for the names; None if they are not there.

@@ -26,7 +26,7 @@ from .lines import (
 )
 
 if t.TYPE_CHECKING:  # pragma: no cover
-    from ...module_utils._core.findings.summary import RunFigures, RunSummary, SummaryDocument
+    from ...module_utils._core.models.codec import Json
 
 _VERDICTS = ("orphaned", "drifted", "protected", "undecided")
 _COLUMNS = (
@@ -35,7 +35,7 @@ _COLUMNS = (
 )
 
 
-def format_summary(summary: SummaryDocument, path: str, width: int) -> list[str]:
+def format_summary(summary: Json, path: str, width: int) -> list[str]:
     """Return a row for each run, with what went wrong in it, and a row with their sums."""
     runs = summary["runs"]
     rows = [_make_row(run["name"], run, _choose_tone(run)) for run in runs]
@@ -54,14 +54,14 @@ def format_summary(summary: SummaryDocument, path: str, width: int) -> list[str]
     return [*lines, *wrap_path(f"Summary: {make_printable(path)}", width)]
 
 
-def _make_row(name: str, sums: RunFigures, tone: str | None) -> Row:
+def _make_row(name: str, sums: Json, tone: str | None) -> Row:
     counts = [str(sums["verdicts"].get(verdict, "-")) for verdict in _VERDICTS]
     # No remediation ran without a tally.
     changed = str(count_made(sums["tally"])) if sums["tally"] else "-"
     return Row((make_printable(name, MAX_NAME), *counts, changed), tone)
 
 
-def _choose_tone(run: RunSummary) -> str:
+def _choose_tone(run: Json) -> str:
     if run["error"]:
         return ERROR
     if not run["complete"]:
@@ -71,7 +71,7 @@ def _choose_tone(run: RunSummary) -> str:
     return OK
 
 
-def _format_remarks(run: RunSummary, width: int) -> list[str]:
+def _format_remarks(run: Json, width: int) -> list[str]:
     """Return what a run failed with, or else why its reading is not complete."""
     if run["error"]:
         error = " ".join(run["error"].split())

@@ -23,7 +23,7 @@ from .._report.phrases import MAX_NAME, UUID
 
 if t.TYPE_CHECKING:  # pragma: no cover
     from ...module_utils._core.findings.entries import Entry
-    from ...module_utils._core.models.guest_documents import GuestEntry
+    from ...module_utils._core.models.codec import Json
 
 # The longest kind has 21 characters, and a UUID has 36.
 KIND_COLUMN = 23
@@ -239,7 +239,7 @@ def format_third_column(name: t.Any, width: int) -> str:
     return cut_to_width(name, min(MAX_NAME, room))
 
 
-def format_server(entry: Entry | GuestEntry, width: int) -> str:
+def format_server(entry: Entry | Json, width: int) -> str:
     """Return the name of the server as the third column, empty for none."""
     server = entry["server"]
     return format_third_column(server["name"], width) if server else ""

@@ -26,7 +26,7 @@ from ...module_utils._core.findings.entries import (
     get_subject,
 )
 from ...module_utils._core.models.change import DELETE_PROVIDERS
-from ...module_utils._core.models.documents import ChangeDocument
+from ...module_utils._core.models.codec import Json
 from ...module_utils._core.models.kinds import KINDS
 from ...module_utils._core.models.placement import add_amounts
 from .._report.log_correlation import (
@@ -78,7 +78,7 @@ from .lines import (
 )
 
 if t.TYPE_CHECKING:  # pragma: no cover
-    from ...module_utils._core.models.guest_documents import GuestsDocument
+    from ...module_utils._core.models.codec import Json
 
     # Returns the lines with what hosts said of an entry.
     _Log = Callable[[Entry], list[str]]
@@ -111,7 +111,7 @@ def format_findings(
     width: int,
     complaints: Iterable[Complaint] = (),
     verbose: bool = False,
-    guests: GuestsDocument | None = None,
+    guests: Json | None = None,
 ) -> list[str]:
     """Return the table of a detection: orphans, drift, what is protected and undecided, and totals.
 
@@ -253,7 +253,7 @@ def _format_allocations(
     return "; ".join(f"{humanize_amounts(each)} on {names.get(uuid, uuid)}" for uuid, each in pairs)
 
 
-def _describe_generation(change: ChangeDocument) -> str:
+def _describe_generation(change: Json) -> str:
     generation = change["generation"]
     return "new" if generation is None else f"generation {generation}"
 

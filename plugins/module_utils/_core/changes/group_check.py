@@ -16,7 +16,6 @@ from ..._common.errors import Reason
 from ..._common.text import make_printable, summarize_names
 from ..clients.session import Session
 from ..models.change import Change
-from ..models.host_groups import describe_groups
 from ..models.snapshot import NO_GROUPS, HostGroups, Listings
 from ..reading.allocations import find_roots_of_members
 from ..reading.host_groups import read_hosts_still_in_groups
@@ -69,11 +68,10 @@ class GroupCheck:
             return None
         hosts = _list_host_names(roots, listings)
         shown = summarize_names(make_printable(host, 100) for host in hosts) or "its host"
-        named = describe_groups(d.asdict(self.groups))
         return Reason(
             "host_left_groups",
-            f"{shown} is not in {named}, for which the plan was made: detect and plan again, or "
-            "name the host itself in hosts (orphan_cleanup_hosts).",
+            f"{shown} is not in {self.groups}, for which the plan was made: detect and plan again, "
+            "or name the host itself in hosts (orphan_cleanup_hosts).",
         )
 
 

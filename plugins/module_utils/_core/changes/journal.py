@@ -23,7 +23,7 @@ from ..._common.errors import (
 )
 from ..._common.folders import require_private_file
 from ..._common.json_files import read_bytes
-from ..models.documents import Unchecked
+from ..models.codec import Unchecked
 from ..models.kinds import rename_finding, rename_kind
 from ..run.pack import read_packed
 

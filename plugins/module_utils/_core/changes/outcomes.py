@@ -24,7 +24,7 @@ from ..._common.progress import PROGRESS
 from ..._common.text import make_printable, summarize_checks
 from ..findings.entries import FORMAT, MAX_RETURNED
 from ..models.change import OUTCOME_BY_ACTION, Change
-from ..models.documents import OutcomeDocument, RestoredOutcomeDocument
+from ..models.codec import Json
 from ..models.outcomes import FAILED, RESTORED, SKIPPED
 from ..plan.plan import Step, TreeStep
 from .journal import Journal
@@ -53,8 +53,8 @@ class Outcome:
         """Whether Placement was changed as it should, or would be in check mode."""
         return self.outcome in _CHANGED
 
-    def as_dict(self) -> OutcomeDocument | RestoredOutcomeDocument:
-        return t.cast("OutcomeDocument", {**self.step.as_dict(), **self._describe()})
+    def as_dict(self) -> Json:
+        return t.cast("Json", {**self.step.as_dict(), **self._describe()})
 
     def as_record(self) -> Mapping[str, object]:
         """Return what a journal has of the outcome."""
@@ -78,7 +78,7 @@ class Restoration(Outcome):
     # It cannot be restored, and no request was sent for it.
     hopeless: bool = False
 
-    def as_dict(self) -> RestoredOutcomeDocument:
+    def as_dict(self) -> Json:
         step = self.step
         tree = step if isinstance(step, TreeRecord) else None
         document = {
@@ -89,7 +89,7 @@ class Restoration(Outcome):
             **self._describe(),
             "write": self.write.as_dict() if self.write else None,
         }
-        return t.cast("RestoredOutcomeDocument", document)
+        return t.cast("Json", document)
 
 
 def run_steps(

@@ -19,7 +19,7 @@ from ..clients.session import Session
 from ..facts.index import SnapshotIndex
 from ..judging.engine import judge
 from ..models.change import OUTCOME_BY_ACTION
-from ..models.documents import Unchecked
+from ..models.codec import Unchecked
 from ..models.outcomes import FAILED, SKIPPED
 from ..models.snapshot import Scope
 from ..options.policy import Policy

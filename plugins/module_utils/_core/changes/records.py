@@ -15,7 +15,7 @@ from ..._common.errors import InvalidInput
 from ..._common.uuids import normalize_uuid
 from ..clients.provider_state import ProviderState, parse_provider_state
 from ..models.change import DELETE_PROVIDERS, OUTCOME_BY_ACTION, Side
-from ..models.documents import ProviderAdditionDocument, ProviderSideDocument, TreeAdditionDocument
+from ..models.codec import Json
 from ..models.outcomes import SKIPPED
 from ..models.placement import Provider
 from ..plan.plan import Plan, Step, TreeStep, parse_step, parse_tree_step
@@ -204,7 +204,7 @@ class ProviderAddition:
     traits: tuple[str, ...]
     aggregates: tuple[str, ...]
 
-    def get_side(self, side: Side) -> ProviderSideDocument:
+    def get_side(self, side: Side) -> Json:
         """Return the traits and aggregates `before` or `after`."""
         traits, aggregates = set(self.before.traits), set(self.before.aggregates)
         if side == "after":
@@ -228,8 +228,8 @@ class TreeAddition:
             for addition in self.additions
         }
 
-    def as_dict(self) -> TreeAdditionDocument:
-        providers: list[ProviderAdditionDocument] = [
+    def as_dict(self) -> Json:
+        providers: list[Json] = [
             {
                 "uuid": addition.provider.uuid,
                 "name": addition.provider.name,

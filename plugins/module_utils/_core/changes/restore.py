@@ -18,8 +18,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
 from ..._common.errors import CloudError, JournalError, Reason
 from ..clients.nova import NovaReader
-from ..models.change import Change, build_body, is_same_allocation
-from ..models.documents import AllocationBody
+from ..models.change import AllocationBody, Change, build_body, is_same_allocation
 from ..models.nova import (
     COLD_MIGRATION_TYPES,
     FAILED_MIGRATION_STATUSES,

@@ -23,7 +23,7 @@ from .api import Api
 from .placement import PlacementReader
 
 if t.TYPE_CHECKING:  # pragma: no cover
-    from ..models.documents import AllocationBody
+    from ..models.change import AllocationBody
 
 # Up to 1.37 a consumer keeps the type that it has, or has none; from 1.38 on a write must name a
 # type, and Placement refuses `unknown`.

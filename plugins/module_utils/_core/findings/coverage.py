@@ -14,7 +14,8 @@ import typing as t
 from ..._common.text import format_count, summarize_names
 
 if t.TYPE_CHECKING:  # pragma: no cover
-    from .entries import Coverage, Unjudged
+    from ..models.codec import Unchecked
+    from .entries import Coverage
 
 # Why the amounts of servers were not checked, for one and for many.
 _UNCHECKED = {
@@ -43,7 +44,7 @@ _UNCHECKED = {
 }
 
 
-def list_unjudged_hosts(coverage: Unjudged) -> list[str]:
+def list_unjudged_hosts(coverage: Unchecked) -> list[str]:
     """Return the sorted names of the hosts that were not judged.
 
     Files of version 1.0 do not have them: then the list is empty.
@@ -51,7 +52,7 @@ def list_unjudged_hosts(coverage: Unjudged) -> list[str]:
     return sorted(coverage.get("unjudged_hosts") or ())
 
 
-def describe_unjudged_hosts(coverage: Unjudged) -> str:
+def describe_unjudged_hosts(coverage: Unchecked) -> str:
     """Return a sentence for people about what was not judged, empty when everything was."""
     hosts = list_unjudged_hosts(coverage)
     if hosts:

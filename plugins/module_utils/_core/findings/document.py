@@ -13,23 +13,12 @@ from collections.abc import Collection, Iterable, Mapping
 from ..facts.index import SnapshotIndex
 from ..facts.soundness import list_unmet_requirements
 from ..models.change import Change
-from ..models.documents import AnswerDocument, convert_to_json
+from ..models.codec import Json, convert_to_json
 from ..models.placement import Allocation
 from ..models.resource_request import HostTree
 from ..models.snapshot import Answer, Scope, Snapshot
 from ..models.verdict import DRIFTED, ORPHANED, PROTECTED, UNDECIDED, Finding
-from .entries import (
-    FORMAT,
-    AmountCoverage,
-    Coverage,
-    Entry,
-    EntryProvider,
-    FindingsDocument,
-    SightingDocument,
-    Summary,
-    VersionsDocument,
-    describe_scope,
-)
+from .entries import FORMAT, Coverage, Entry, FindingsDocument, Summary
 from .figures import (
     describe_providers,
     summarize_capacity,
@@ -38,11 +27,8 @@ from .figures import (
 )
 from .sightings import (
     History,
-    Sighting,
     count_sightings,
     explain_wait,
-    retain_first_seen,
-    retain_sightings,
 )
 
 if t.TYPE_CHECKING:  # pragma: no cover
@@ -53,7 +39,7 @@ if t.TYPE_CHECKING:  # pragma: no cover
 # Stands for the allocation of a finding that is not about a consumer.
 _NO_ALLOCATION = Allocation("", None, None, None, None, {}, None)
 
-_UNKNOWN_VERSIONS: VersionsDocument = {"collection": "", "ansible_core": "", "openstacksdk": ""}
+_UNKNOWN_VERSIONS: Json = {"collection": "", "ansible_core": "", "openstacksdk": ""}
 
 # Of evidence that is a longer listing only the number of rows is written.
 _MAX_EVIDENCE_ROWS = 10
@@ -65,7 +51,7 @@ def build_document(
     selection: Selection | None = None,
     history: History | None = None,
     min_sightings: int = 1,
-    versions: VersionsDocument | None = None,
+    versions: Json | None = None,
     amounts: AmountCounts | None = None,
 ) -> FindingsDocument:
     """Return the contents of `findings.json`.
@@ -92,7 +78,9 @@ def build_document(
     elsewhere = {finding.id for finding in confirmed if _is_elsewhere(finding, index)}
     _mark_selected(entries, selection, elsewhere)
     new_kinds = [entry["kind"] for entry in entries if entry["new"]]
-    reported_ids = _list_ids(by_verdict)
+    reported_ids = {finding.id for rows in by_verdict.values() for finding in rows}
+    kept = history.retain(reported_ids, snapshot, complete=not index.failed_absence_checks)
+    sightings = {**kept.sightings, **sightings}
     return {
         "format": FORMAT,
         "versions": versions or _UNKNOWN_VERSIONS,
@@ -104,8 +92,8 @@ def build_document(
         "findings": entries,
         "protected": _build_entries(by_verdict[PROTECTED], index, history),
         "undecided": _build_entries(by_verdict[UNDECIDED], index, history),
-        "known": _build_known(reported_ids, index, history),
-        "sightings": _build_sightings(reported_ids, index, history, sightings),
+        "known": dict(kept.first_seen),
+        "sightings": {finding: convert_to_json(seen) for finding, seen in sightings.items()},
         "capacity": describe_providers(confirmed, index),
         "held": _list_consumers_with_allocations(snapshot),
     }
@@ -122,39 +110,6 @@ def _group_by_verdict(findings: Iterable[Finding], scope: Scope) -> dict[str, li
         if unlimited or scope.includes(finding.kind):
             by_verdict[finding.verdict].append(finding)
     return by_verdict
-
-
-def _list_ids(by_verdict: Mapping[str, list[Finding]]) -> set[str]:
-    """Return the ids of everything that is reported."""
-    ids: set[str] = set()
-    for findings in by_verdict.values():
-        ids.update(finding.id for finding in findings)
-    return ids
-
-
-def _build_known(
-    reported_ids: Collection[str], index: SnapshotIndex, history: History
-) -> dict[str, str]:
-    """Return when each finding was first seen that this reading does not report."""
-    # Only a complete reading of the whole cloud would have reported it again.
-    whole = index.snapshot.scope == Scope() and not index.failed_absence_checks
-    return retain_first_seen(history.first_seen, reported_ids, whole)
-
-
-def _build_sightings(
-    reported_ids: Collection[str],
-    index: SnapshotIndex,
-    history: History,
-    current: Mapping[str, Sighting],
-) -> dict[str, SightingDocument]:
-    """Return the sightings that the next run has to remember.
-
-    current: those of what this reading has found.
-    """
-    complete = not index.failed_absence_checks
-    retained = retain_sightings(history.sightings, reported_ids, index.snapshot, complete)
-    sightings = {**retained, **current}
-    return {identity: sighting.as_dict() for identity, sighting in sightings.items()}
 
 
 def _is_elsewhere(finding: Finding, index: SnapshotIndex) -> bool:
@@ -228,7 +183,7 @@ def _build_coverage(index: SnapshotIndex, amounts: AmountCounts | None) -> Cover
         nodes = [node for node in nodes if index.covers(node.uuid)]
     reading = snapshot.reading
     coverage: Coverage = {
-        "scope": describe_scope(convert_to_json(snapshot.scope)),
+        "scope": str(snapshot.scope),
         "reading": reading.mode,
         "full_at": reading.full_at or snapshot.started_at,
         "why_full": reading.why_full,
@@ -249,19 +204,10 @@ def _build_coverage(index: SnapshotIndex, amounts: AmountCounts | None) -> Cover
         "left_out": snapshot.left_out,
     }
     if amounts is not None:
-        coverage["amounts"] = _describe_amounts(amounts)
+        checked = amounts.by_server + amounts.by_host
+        servers = checked + sum(amounts.unchecked.values())
+        coverage["amounts"] = {"servers": servers, "checked": checked, **convert_to_json(amounts)}
     return coverage
-
-
-def _describe_amounts(amounts: AmountCounts) -> AmountCoverage:
-    checked = amounts.by_server + amounts.by_host
-    return {
-        "servers": checked + sum(amounts.unchecked.values()),
-        "checked": checked,
-        "by_server": amounts.by_server,
-        "by_host": amounts.by_host,
-        "unchecked": dict(amounts.unchecked),
-    }
 
 
 def _build_entries(
@@ -297,7 +243,7 @@ def _build_entry(finding: Finding, index: SnapshotIndex, history: History) -> En
     }
 
 
-def _describe_providers(finding: Finding, index: SnapshotIndex) -> list[EntryProvider]:
+def _describe_providers(finding: Finding, index: SnapshotIndex) -> list[Json]:
     """Return the providers that a finding is about, each with what the consumer has there."""
     resources: dict[str, Mapping[str, int]] = {}
     for uuid in finding.providers:
@@ -310,25 +256,20 @@ def _describe_providers(finding: Finding, index: SnapshotIndex) -> list[EntryPro
         resources.update(finding.allocation.resources)
     described = []
     for uuid, amounts in sorted(resources.items()):
-        described.append(_describe_provider(uuid, amounts, finding.freed_providers, index))
+        root = index.get_root(uuid)
+        provider = {
+            "uuid": uuid,
+            "name": index.get_name(uuid),
+            "root": root,
+            "root_name": index.get_name(root or uuid),
+            "resources": dict(amounts),
+            "dropped": uuid in finding.freed_providers,
+        }
+        described.append(provider)
     return described
 
 
-def _describe_provider(
-    uuid: str, amounts: Mapping[str, int], dropped: Collection[str], index: SnapshotIndex
-) -> EntryProvider:
-    root = index.get_root(uuid)
-    return {
-        "uuid": uuid,
-        "name": index.get_name(uuid),
-        "root": root,
-        "root_name": index.get_name(root or uuid),
-        "resources": dict(amounts),
-        "dropped": uuid in dropped,
-    }
-
-
-def describe_answer(answer: Answer[t.Any]) -> AnswerDocument:
+def describe_answer(answer: Answer[t.Any]) -> Json:
     """Return one request and its answer, as the evidence of a finding has them."""
     return {
         "request": answer.request,
@@ -339,21 +280,18 @@ def describe_answer(answer: Answer[t.Any]) -> AnswerDocument:
     }
 
 
-def _summarize_tree(tree: HostTree) -> dict[str, t.Any]:
-    """Return which resource classes each provider of a tree has; of a large one, how many."""
-    if len(tree.providers) > _MAX_EVIDENCE_ROWS:
-        return {"rows": len(tree.providers)}
-    return {provider.name: sorted(provider.inventories) for provider in tree.providers.values()}
-
-
 def _extract_facts(value: t.Any) -> t.Any:
-    """Return the value of an answer as JSON; of a long listing, only how many rows it has."""
+    """Return the value of an answer as JSON; of a long listing, only how many rows it has.
+
+    Of the tree of a host, it is which resource classes each provider has.
+    """
+    rows = value.providers.values() if isinstance(value, HostTree) else value
+    if isinstance(value, (tuple, HostTree)) and len(rows) > _MAX_EVIDENCE_ROWS:
+        return {"rows": len(rows)}
+    if isinstance(value, HostTree):
+        return {provider.name: sorted(provider.inventories) for provider in rows}
     if isinstance(value, tuple):
-        if len(value) > _MAX_EVIDENCE_ROWS:
-            return {"rows": len(value)}
         return [_extract_facts(row) for row in value]
     if isinstance(value, dict):
         return {key: _extract_facts(part) for key, part in value.items()}
-    if isinstance(value, HostTree):
-        return _summarize_tree(value)
     return convert_to_json(value)

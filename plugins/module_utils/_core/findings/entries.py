@@ -2,29 +2,21 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The structure of `findings.json`: its entries, and the figures about them.
+"""The structure of `findings.json`, and how the files of a run are told from each other.
 
-`docs/findings.md` describes it to users. Times and amounts are written as in `models.documents`.
+`docs/findings.md` describes them to users. Times and amounts are written as in `models.codec`. What
+is a `Json` here has the fields of a dataclass, or is described there.
 """
 
 from __future__ import annotations
 
 import typing as t
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
-from ..._common.text import format_count, summarize_names
-from ..models.documents import (
-    AnswerDocument,
-    ChangeDocument,
-    CloudDocument,
-    MigrationDocument,
-    RemovalDocument,
-    ScopeDocument,
-    ServerDocument,
-    ServiceDocument,
-)
-from ..models.host_groups import describe_groups
+from ..._common.errors import InvalidInput
+from ..models.codec import Json, Unchecked, convert_from_json
 from ..models.kinds import get_finding_subject
+from ..models.snapshot import Cloud, Scope
 
 # The version of the structure of all the files that a run writes.
 FORMAT = 1
@@ -41,20 +33,6 @@ ENTRY_LISTS: tuple[t.Literal["findings"], t.Literal["undecided"], t.Literal["pro
 )
 
 
-class EntryProvider(t.TypedDict):
-    """A provider that an entry is about."""
-
-    uuid: str
-    name: str
-    # The uuid of the root of its tree; None for a provider that Placement does not list.
-    root: str | None
-    root_name: str
-    # What the consumer has there, by resource class.
-    resources: dict[str, int]
-    # Whether what the consumer has there is an orphan.
-    dropped: bool
-
-
 class Entry(t.TypedDict):
     """A finding, or what was examined and left alone. Fields that do not apply are None."""
 
@@ -69,9 +47,9 @@ class Entry(t.TypedDict):
     reason: str
     # Its ID (docs/reasons.md). Files of older versions do not have it.
     reason_id: t.NotRequired[str]
-    server: ServerDocument | None
-    migration: MigrationDocument | None
-    service: ServiceDocument | None
+    server: Json | None
+    migration: Json | None
+    service: Json | None
     # The uuids of the owners of the allocation.
     project: str | None
     user: str | None
@@ -81,9 +59,9 @@ class Entry(t.TypedDict):
     generation: int | None
     # Seconds since the newest write of the allocation, by Placement's own clock.
     age_seconds: int | None
-    providers: list[EntryProvider]
-    evidence: list[AnswerDocument]
-    change: ChangeDocument | RemovalDocument | None
+    providers: list[Json]
+    evidence: list[Json]
+    change: Json | None
     # When a run first saw it.
     first_seen: str
     # Whether the run before did not have it.
@@ -97,20 +75,6 @@ class Entry(t.TypedDict):
     sightings: t.NotRequired[int]
     # Why it may not be changed yet, empty when it may. Files of version 1.0 do not have it.
     waiting: t.NotRequired[str]
-
-
-class ProjectQuota(t.TypedDict):
-    """What a project gets back of its quota where Nova counts usage in Placement."""
-
-    # The name that Keystone has for it; empty where that is not known.
-    name: str
-    # Whether Keystone has it; None where that is not known.
-    exists: bool | None
-    # How many consumers the proposed changes would free, in whole or in part.
-    consumers: int
-    # VCPU and PCPU together, as Nova counts the quota `cores`; and MEMORY_MB, its quota `ram`.
-    cores: int
-    ram_mib: int
 
 
 class Stranded(t.TypedDict):
@@ -127,62 +91,16 @@ class Stranded(t.TypedDict):
     providers: dict[str, dict[str, int]]
     projects: dict[str, dict[str, int]]
     # By the uuid of the project. Files of older versions do not have it.
-    quota: t.NotRequired[dict[str, ProjectQuota]]
+    quota: t.NotRequired[dict[str, Json]]
 
 
-class Capacity(t.TypedDict):
-    """What the providers whose inventory was read have of one resource class, added up."""
-
-    total: int
-    reserved: int
-    # (total - reserved) * allocation_ratio, as Placement rounds it.
-    capacity: int
-    # What is allocated.
-    used: int
-    # What the proposed changes would free on these providers, and how many providers they are.
-    # Files of older versions have neither.
-    stranded: t.NotRequired[int]
-    providers: t.NotRequired[int]
-
-
-class Overcommit(t.TypedDict):
-    """How many hosts have more allocated of one resource class than they physically have."""
-
-    # How many hosts report a figure of this class, and how many of these are over-committed.
-    hosts: int
-    overcommitted: int
-    # How many times what it has is allocated on the host where that is most, and this host; 0 and
-    # "" where nothing is allocated.
-    highest: float
-    highest_host: str
-
-
-class Unjudged(t.TypedDict):
-    """Which hosts were not judged, because their cell does not answer."""
-
-    # Whether there are any.
-    partial: bool
-    # Their names, sorted. Files of version 1.0 do not have them.
-    unjudged_hosts: t.NotRequired[list[str]]
-
-
-class AmountCoverage(t.TypedDict):
-    """Of how many servers in scope the amounts were checked."""
-
-    # All servers, and those that were checked, in either way.
-    servers: int
-    checked: int
-    # Those that were compared by themselves with what Nova would allocate for them.
-    by_server: int
-    # Those on hosts whose figures agree with the sums of their allocations.
-    by_host: int
-    # How many were not checked, by what is missing.
-    unchecked: dict[str, int]
-
-
-class Coverage(Unjudged):
+class Coverage(t.TypedDict):
     """How much was read, and whether that is enough to change anything."""
 
+    # Whether there are hosts that were not judged, because their cell does not answer, and their
+    # names, sorted. Files of version 1.0 do not have these two.
+    partial: t.NotRequired[bool]
+    unjudged_hosts: t.NotRequired[list[str]]
     # What the figures are about, such as "the whole cloud". Files of older versions do not have it.
     scope: t.NotRequired[str]
     # "full", or "incremental" where only what changed was read again. Files of version 1.0 do not
@@ -216,7 +134,7 @@ class Coverage(Unjudged):
     looked_at_closely: int
     left_out: int
     # Of how many servers the amounts were checked. Files of older versions do not have it.
-    amounts: t.NotRequired[AmountCoverage]
+    amounts: t.NotRequired[Json]
 
 
 class Summary(t.TypedDict):
@@ -229,76 +147,25 @@ class Summary(t.TypedDict):
     new: dict[str, int]
     stranded: Stranded
     # By resource class.
-    capacity: dict[str, Capacity]
+    capacity: dict[str, Json]
     # By resource class. Files of version 1.0 do not have it.
-    overcommit: t.NotRequired[dict[str, Overcommit]]
+    overcommit: t.NotRequired[dict[str, Json]]
     coverage: Coverage
 
 
-class ProviderClass(t.TypedDict):
-    """What a provider has of one resource class; None where it was not read."""
-
-    total: int | None
-    reserved: int | None
-    allocation_ratio: float | None
-    capacity: int | None
-    # What is allocated.
-    used: int | None
-    # What the proposed changes would free.
-    stranded: int
-    # What Nova reports for the compute node.
-    hypervisor_total: int | None
-    hypervisor_used: int | None
-
-
-class ProviderCapacity(t.TypedDict):
-    """What a provider has that a finding is about."""
-
-    uuid: str
-    name: str
-    # By resource class.
-    resource_classes: dict[str, ProviderClass]
-
-
-class SightingDocument(t.TypedDict):
-    """How often runs have seen a finding unchanged."""
-
-    # How many runs.
-    count: int
-    # When the first and the last of them ended; the last is empty before the first sound reading.
-    since: str
-    last: str
-    # Those of the consumers or providers that the change would write.
-    generations: list[int | None]
-
-
-class VersionsDocument(t.TypedDict):
-    """The versions of what made a reading, each empty where it is not known."""
-
-    # Of this collection.
-    collection: str
-    ansible_core: str
-    openstacksdk: str
-
-
-class HistoryDocument(t.TypedDict):
-    """What a run remembers for the next one, as it is kept in a file of its own."""
+class FindingsDocument(t.TypedDict):
+    """The contents of `findings.json`."""
 
     # The version of this structure.
     format: int
-    # By id, when a finding was first seen.
+    # By id, when a finding was first seen that this reading does not report.
     known: dict[str, str]
     # By id. Files of version 1.0 do not have it.
-    sightings: t.NotRequired[dict[str, SightingDocument]]
-
-
-class FindingsDocument(HistoryDocument):
-    """The contents of `findings.json`; its `known` has only what this reading does not report."""
-
+    sightings: t.NotRequired[dict[str, Json]]
     # Files of version 1.0 do not have it.
-    versions: t.NotRequired[VersionsDocument]
-    cloud: CloudDocument
-    scope: ScopeDocument
+    versions: t.NotRequired[Json]
+    cloud: Json
+    scope: Json
     started_at: str
     finished_at: str
     summary: Summary
@@ -307,9 +174,16 @@ class FindingsDocument(HistoryDocument):
     protected: list[Entry]
     undecided: list[Entry]
     # The providers that findings are about, sorted by name.
-    capacity: list[ProviderCapacity]
+    capacity: list[Json]
     # The consumers in the scope that have allocations.
     held: list[str]
+
+
+class _AboutDocument(t.TypedDict):
+    """What a reading was about, where that is checked in every part."""
+
+    cloud: Cloud
+    scope: Scope
 
 
 def iterate_entries(findings: FindingsDocument) -> Iterator[Entry]:
@@ -323,35 +197,63 @@ def get_subject(entry: Entry) -> str:
     return entry["consumer"] or get_finding_subject(entry["id"])
 
 
-def describe_scope(scope: ScopeDocument) -> str:
+def describe_scope(scope: Unchecked) -> str:
     """Return of what the figures of a detection are, such as `the whole cloud`."""
-    about = []
-    if scope["hosts"]:
-        about.append(_count_names(scope["hosts"], "host", "hosts"))
-    if scope["consumers"]:
-        about.append(_count_names(scope["consumers"], "consumer", "consumers"))
-    shard = scope.get("shard")
-    if shard:
-        about.append(f"shard {shard['number']} of {shard['count']} of the cloud")
-    # Only files of version 2.0 have it.
-    if scope["mode"] == "triage":
-        about.append("the hosts whose figures look wrong")
-    text = " and ".join(about) or "the whole cloud"
-    # Files of version 1.0 have no groups.
-    groups = scope.get("groups")
-    named_groups = describe_groups(groups) if groups else ""
-    if named_groups and about:
-        text += f" within {named_groups}"
-    elif groups and named_groups:
-        hosts = format_count(len(groups["hosts"]), "host", "hosts")
-        text = f"{hosts} of {named_groups}"
-    # These choose among what was found, and not what is read.
-    if scope["projects"]:
-        text += f", findings of {_count_names(scope['projects'], 'project', 'projects')} only"
-    if scope["kinds"]:
-        text += f", findings of {_count_names(scope['kinds'], 'kind', 'kinds')} only"
-    return text
+    return str(convert_from_json(Scope, scope))
 
 
-def _count_names(names: Sequence[str], one: str, many: str) -> str:
-    return f"{format_count(len(names), one, many)} ({summarize_names(sorted(names))})"
+DocumentName = t.Literal["findings", "plan", "remediation", "hosts", "guests", "summary"]
+
+# For each file the module that writes it, and the keys that only such a file has.
+_WRITERS: dict[DocumentName, tuple[str, tuple[str, ...]]] = {
+    "findings": ("orphan_detect", ()),
+    "plan": ("orphan_plan", ("placement_endpoint", "detected_at", "changes")),
+    "remediation": ("orphan_remediate", ("check_mode", "tally", "journal", "outcomes")),
+    "hosts": ("compute_host_info", ("hosts",)),
+    "guests": (
+        "hypervisor_guest_detect",
+        ("summary.coverage.domains", "findings", "protected", "undecided"),
+    ),
+    "summary": ("orphan_report", ("complete", "totals.verdicts", "runs", "missing_shards")),
+}
+
+
+def validate_document(what: DocumentName, document: t.Any, path: str) -> t.Any:
+    """Return the contents of `path`, which everything after this may take for what they are.
+
+    what: the file that it should be.
+    Raises InvalidInput when it is another file, or one of another version.
+    """
+    try:
+        _check_document(what, document)
+    except ValueError as error:
+        raise InvalidInput(
+            f"{path} is not a file that {_WRITERS[what][0]} of this version of the collection "
+            f"wrote, or not all of it ({error}): set {what} to the path of such a file."
+        ) from error
+    return document
+
+
+def _check_document(what: DocumentName, document: t.Any) -> None:
+    """Raise ValueError with what is missing or wrong."""
+    if not isinstance(document, dict):
+        raise ValueError("it is not a mapping")
+    if "format" not in document:
+        raise ValueError("it has no format")
+    if document["format"] != FORMAT:
+        raise ValueError(f"its format is {document['format']!r}, and this version reads {FORMAT}")
+    for dotted_key in _WRITERS[what][1]:
+        if not _has_key(document, dotted_key):
+            raise ValueError(f"{dotted_key} is missing")
+    if what == "findings":
+        convert_from_json(FindingsDocument, document)
+        convert_from_json(_AboutDocument, document)
+
+
+def _has_key(document: Unchecked, dotted_key: str) -> bool:
+    part: t.Any = document
+    for key in dotted_key.split("."):
+        if not isinstance(part, dict) or key not in part:
+            return False
+        part = part[key]
+    return True

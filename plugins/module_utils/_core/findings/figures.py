@@ -2,41 +2,24 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Stranded amounts, and hosts that have more allocated than they have. Pure.
-
-Also what the same providers have in total. Pure.
+"""Stranded amounts, what the same providers have in total, and over-committed hosts. Pure.
 
 No request is made for it: the listings have what is allocated and what nova-compute reports. An
-allocation ratio above 1 allows it, so it is a figure, and not a finding for each host.
-
-For everything that reads `summary.coverage` of `findings.json`.
+allocation ratio above 1 allows more than a host has, so that is a figure, and not a finding for
+each host.
 """
 
 from __future__ import annotations
 
-import typing as t
 from collections.abc import Iterable, Mapping, Sequence
 
 from ..facts.groups import find_project
 from ..facts.index import SnapshotIndex
-from ..models.documents import Amounts
+from ..models.codec import Json
 from ..models.nova import Hypervisor
-from ..models.placement import Inventory, Resources, sum_amounts, sum_amounts_by_key
+from ..models.placement import ProviderDetails, Resources, sum_amounts, sum_amounts_by_key
 from ..models.verdict import Finding
-from .entries import Capacity, Overcommit, ProjectQuota, ProviderCapacity, ProviderClass, Stranded
-
-if t.TYPE_CHECKING:  # pragma: no cover
-    pass
-
-
-def get_freed_amounts(finding: Finding) -> Amounts:
-    """Return the amounts that the change of `finding` would free, by provider and resource class.
-
-    Empty for a finding without a change.
-    """
-    if finding.change is None:
-        return {}
-    return finding.change.frees
+from .entries import Stranded
 
 
 def summarize_stranded(findings: Iterable[Finding], index: SnapshotIndex) -> Stranded:
@@ -52,7 +35,7 @@ def summarize_stranded(findings: Iterable[Finding], index: SnapshotIndex) -> Str
         project = ""
         if finding.allocation:
             project = finding.allocation.project or ""
-        for provider, amounts in get_freed_amounts(finding).items():
+        for provider, amounts in finding.frees.items():
             by_provider.append((index.get_name(provider), amounts))
             by_project.append((project, amounts))
             consumers.setdefault(project, set()).add(finding.subject)
@@ -74,7 +57,7 @@ def summarize_stranded(findings: Iterable[Finding], index: SnapshotIndex) -> Str
 
 def _summarize_quota(
     project: str, amounts: Mapping[str, int], consumers: int, index: SnapshotIndex
-) -> ProjectQuota:
+) -> Json:
     """Return what a project gets back of its quota.
 
     Nova counts cores and RAM in Placement, but servers in its own database (nova/quota.py,
@@ -112,42 +95,33 @@ def _sum_and_sort(amounts: Iterable[tuple[str, Resources]]) -> dict[str, dict[st
     return {name: dict(sorted(sums[name].items())) for name in sorted(sums)}
 
 
-def summarize_capacity(findings: Iterable[Finding], index: SnapshotIndex) -> dict[str, Capacity]:
+def summarize_capacity(findings: Iterable[Finding], index: SnapshotIndex) -> Json:
     """Return by resource class what the providers have, and how much is allocated and stranded.
 
     Only the providers whose inventory was read count, in each of the sums.
     """
     freed_amounts: list[tuple[str, Resources]] = []
     for finding in findings:
-        freed_amounts += get_freed_amounts(finding).items()
+        freed_amounts += finding.frees.items()
     stranded = sum_amounts_by_key(freed_amounts)
-    sums: dict[str, Capacity] = {}
+    rows: list[tuple[str, Resources]] = []
     for uuid, details in index.snapshot.details.items():
         if not index.covers(index.get_root(uuid) or uuid):
             continue
         for cls, inventory in details.inventories.items():
-            of_class = sums.setdefault(cls, _create_capacity())
-            of_class["total"] += inventory.total
-            of_class["reserved"] += inventory.reserved
-            of_class["capacity"] += inventory.capacity
-            of_class["used"] += index.used.get(uuid, {}).get(cls, 0)
-            of_class["stranded"] += stranded.get(uuid, {}).get(cls, 0)
-            of_class["providers"] += 1
-    return dict(sorted(sums.items()))
+            row = {
+                "total": inventory.total,
+                "reserved": inventory.reserved,
+                "capacity": inventory.capacity,
+                "used": index.used.get(uuid, {}).get(cls, 0),
+                "stranded": stranded.get(uuid, {}).get(cls, 0),
+                "providers": 1,
+            }
+            rows.append((cls, row))
+    return dict(sorted(sum_amounts_by_key(rows).items()))
 
 
-def _create_capacity() -> Capacity:
-    return {
-        "total": 0,
-        "reserved": 0,
-        "capacity": 0,
-        "used": 0,
-        "stranded": 0,
-        "providers": 0,
-    }
-
-
-def describe_providers(findings: Iterable[Finding], index: SnapshotIndex) -> list[ProviderCapacity]:
+def describe_providers(findings: Iterable[Finding], index: SnapshotIndex) -> list[Json]:
     """Return what each provider has that a finding is about, sorted by the providers' names.
 
     By resource class: its inventory, the amounts that are used and stranded, and what Nova reports
@@ -155,7 +129,7 @@ def describe_providers(findings: Iterable[Finding], index: SnapshotIndex) -> lis
     """
     freed_amounts: list[tuple[str, Resources]] = []
     for finding in findings:
-        freed_amounts += get_freed_amounts(finding).items()
+        freed_amounts += finding.frees.items()
         # A provider is described even if nothing of it is freed.
         freed_amounts += [(provider, {}) for provider in finding.providers]
     sums = sum_amounts_by_key(freed_amounts)
@@ -164,75 +138,51 @@ def describe_providers(findings: Iterable[Finding], index: SnapshotIndex) -> lis
     ]
 
 
-def _describe_provider(
-    uuid: str, stranded: Mapping[str, int], index: SnapshotIndex
-) -> ProviderCapacity:
-    inventories: Mapping[str, Inventory] = {}
-    details = index.snapshot.details.get(uuid)
-    if details:
-        inventories = details.inventories
-    used = index.used.get(uuid, {})
-    resource_classes = {}
-    for cls in sorted({*inventories, *used, *stranded}):
-        resource_classes[cls] = _describe_class(uuid, cls, stranded.get(cls, 0), index)
-    return {"uuid": uuid, "name": index.get_name(uuid), "resource_classes": resource_classes}
-
-
-def _describe_class(uuid: str, cls: str, stranded: int, index: SnapshotIndex) -> ProviderClass:
-    described: ProviderClass = {
-        "total": None,
-        "reserved": None,
-        "allocation_ratio": None,
-        "capacity": None,
-        "used": None,
-        "stranded": stranded,
-        "hypervisor_total": None,
-        "hypervisor_used": None,
-    }
-    details = index.snapshot.details.get(uuid)
-    if details and cls in details.inventories:
-        inventory = details.inventories[cls]
-        described["total"] = inventory.total
-        described["reserved"] = inventory.reserved
-        described["allocation_ratio"] = inventory.allocation_ratio
-        described["capacity"] = inventory.capacity
+def _describe_provider(uuid: str, stranded: Mapping[str, int], index: SnapshotIndex) -> Json:
+    details = index.snapshot.details.get(uuid, ProviderDetails())
+    used, node = index.used.get(uuid, {}), index.nodes.get(uuid)
     # A shard does not read all allocations of a provider that belongs to another one.
-    if index.covers(index.get_root(uuid) or uuid):
-        described["used"] = index.used.get(uuid, {}).get(cls, 0)
-    node = index.nodes.get(uuid)
-    if node:
-        described["hypervisor_total"] = node.has.get(cls)
-        described["hypervisor_used"] = node.used.get(cls)
-    return described
+    knows_used = index.covers(index.get_root(uuid) or uuid)
+    figures = ("total", "reserved", "allocation_ratio", "capacity")
+    classes: Json = {}
+    for cls in sorted({*details.inventories, *used, *stranded}):
+        inventory = details.inventories.get(cls)
+        classes[cls] = {
+            **{figure: getattr(inventory, figure, None) for figure in figures},
+            "used": used.get(cls, 0) if knows_used else None,
+            "stranded": stranded.get(cls, 0),
+            "hypervisor_total": node.has.get(cls) if node else None,
+            "hypervisor_used": node.used.get(cls) if node else None,
+        }
+    return {"uuid": uuid, "name": index.get_name(uuid), "resource_classes": classes}
 
 
-def summarize_overcommit(index: SnapshotIndex) -> dict[str, Overcommit]:
+def summarize_overcommit(index: SnapshotIndex) -> dict[str, Json]:
     """Return by resource class how many hosts are over-committed, and how much at most.
 
     The processors of a host are its VCPU and PCPU together. A class is left out of which no host
     reports a figure.
     """
-    sums: dict[str, Overcommit] = {}
+    ratios: dict[str, list[tuple[float, str]]] = {}
     for uuid, node in sorted(index.nodes.items()):
         # What is allocated on a host out of scope was not read.
         if uuid not in index.providers or not index.covers(uuid):
             continue
         for cls, members in node.PLACEMENT_CLASSES.items():
             ratio = _compute_ratio(index, node, cls, members)
-            if ratio is None:
-                continue
-            of_class = sums.setdefault(cls, _create_overcommit())
-            of_class["hosts"] += 1
-            of_class["overcommitted"] += int(ratio > 1)
-            rounded = round(ratio, 2)
-            if rounded > of_class["highest"]:
-                of_class["highest"] = rounded
-                of_class["highest_host"] = node.host
-    return dict(sorted(sums.items()))
+            if ratio is not None:
+                ratios.setdefault(cls, []).append((ratio, node.host))
+    return {cls: _summarize_ratios(rows) for cls, rows in sorted(ratios.items())}
 
 
-def _create_overcommit() -> Overcommit:
-    return {"hosts": 0, "overcommitted": 0, "highest": 0.0, "highest_host": ""}
+def _summarize_ratios(ratios: Sequence[tuple[float, str]]) -> Json:
+    highest, host = max(((round(ratio, 2), host) for ratio, host in ratios), key=lambda row: row[0])
+    return {
+        "hosts": len(ratios),
+        "overcommitted": sum(ratio > 1 for ratio, _host in ratios),
+        "highest": highest,
+        "highest_host": host if highest else "",
+    }
 
 
 def _compute_ratio(

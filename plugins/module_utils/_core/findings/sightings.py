@@ -13,24 +13,22 @@ from __future__ import annotations
 
 import dataclasses as d
 import typing as t
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 
-from ..._common.errors import InvalidInput
+from ..._common.errors import InvalidInput, describe_form_error
 from ..models.change import Change
+from ..models.codec import Json, convert_from_json
 from ..models.kinds import get_finding_subject, rename_finding
 from ..models.snapshot import Scope, Snapshot
 from ..models.verdict import Finding
 from ..options.run import SightingOptions
-from .entries import (
-    ENTRY_LISTS,
-    FindingsDocument,
-    HistoryDocument,
-    SightingDocument,
-    iterate_entries,
-)
+from .entries import ENTRY_LISTS, FindingsDocument, iterate_entries
 
 # Readings of single hosts or kinds forget nothing: without a limit the file would grow for ever.
 MAX_REMEMBERED = 100_000
+
+
+_T = t.TypeVar("_T")
 
 
 @d.dataclass(frozen=True)
@@ -46,25 +44,6 @@ class Sighting:
     since: str
     last: str
     generations: tuple[int | None, ...]
-
-    @classmethod
-    def parse(cls, document: t.Any) -> Sighting:
-        """Return what `as_dict` returned. Raises TypeError, KeyError or ValueError otherwise."""
-        sighting = cls(
-            document["count"],
-            document["since"],
-            document["last"],
-            tuple(document["generations"]),
-        )
-        known = [number for number in sighting.generations if number is not None]
-        has_numbers = all(map(_is_integer, (sighting.count, *known)))
-        has_times = isinstance(sighting.since, str) and isinstance(sighting.last, str)
-        if not has_numbers or not has_times:
-            raise ValueError("it is not a sighting")
-        return sighting
-
-    def as_dict(self) -> SightingDocument:
-        return t.cast("SightingDocument", {**vars(self), "generations": list(self.generations)})
 
 
 def parse_min_sightings(options: Mapping[str, t.Any], history_path: str | None) -> int:
@@ -118,27 +97,6 @@ def _count_run(sighting: Sighting, at: str) -> Sighting:
     return d.replace(sighting, count=sighting.count + 1, last=at)
 
 
-def retain_sightings(
-    before: Mapping[str, Sighting], reported_ids: Collection[str], snapshot: Snapshot, sound: bool
-) -> dict[str, Sighting]:
-    """Return the sightings that stay as they were, because this reading did not examine them.
-
-    reported_ids: the ids of all entries, including those that are undecided or protected.
-    What the reading examined and did not find in the same way starts again. A reading that is not
-    sound says nothing about any of them.
-    """
-    reported_subjects = {get_finding_subject(identity) for identity in reported_ids}
-    kept = {}
-    for identity, sighting in before.items():
-        if sound and identity in reported_ids:
-            continue
-        if sound and _is_covered(identity, reported_subjects, snapshot):
-            continue
-        kept[identity] = sighting
-    newest = sorted(kept, key=lambda identity: kept[identity].last, reverse=True)[:MAX_REMEMBERED]
-    return {identity: kept[identity] for identity in newest}
-
-
 def _is_covered(identity: str, subjects: Collection[str], snapshot: Snapshot) -> bool:
     """Return whether a sound reading would have reported the finding."""
     kind, _slash, subject = identity.partition("/")
@@ -164,11 +122,6 @@ def _list_generations(finding: Finding) -> tuple[int | None, ...]:
     return (None,)
 
 
-def _is_integer(number: t.Any) -> bool:
-    # To Python True is a number, too.
-    return isinstance(number, int) and not isinstance(number, bool)
-
-
 @d.dataclass(frozen=True)
 class History:
     """What the earlier runs remembered.
@@ -180,85 +133,71 @@ class History:
     first_seen: Mapping[str, str] = d.field(default_factory=dict)
     sightings: Mapping[str, Sighting] = d.field(default_factory=dict)
 
+    def retain(self, reported_ids: Collection[str], snapshot: Snapshot, complete: bool) -> History:
+        """Return what stays as it was, because a reading does not report it.
+
+        What was seen once is forgotten when a complete reading of the whole cloud does not report
+        it, unless its subject is reported under another kind: what could once not be decided is not
+        new when it can be decided again. What a complete reading examined and did not find in the
+        same way is counted from the beginning.
+
+        reported_ids: the ids of all entries, including those that are undecided or protected.
+        """
+        subjects = {get_finding_subject(identity) for identity in reported_ids}
+        whole = complete and snapshot.scope == Scope()
+        first_seen, sightings = {}, {}
+        for identity, seen_at in self.first_seen.items():
+            is_forgotten = whole and get_finding_subject(identity) not in subjects
+            if identity not in reported_ids and not is_forgotten:
+                first_seen[identity] = seen_at
+        for identity, sighting in self.sightings.items():
+            if not complete or not _is_covered(identity, subjects, snapshot):
+                sightings[identity] = sighting
+        return History(
+            _keep_newest(first_seen, lambda seen_at: seen_at),
+            _keep_newest(sightings, lambda sighting: sighting.last),
+        )
+
+
+def _keep_newest(remembered: Mapping[str, _T], get_time: Callable[[_T], str]) -> dict[str, _T]:
+    """Return those that were seen last, if there are too many."""
+    rows = sorted(remembered.items(), key=lambda row: (get_time(row[1]), row[0]), reverse=True)
+    return dict(rows[:MAX_REMEMBERED])
+
 
 # The consequence of a file of an earlier run that cannot be read.
 HISTORY_LOST = "The dates when findings were first seen are lost, and every finding counts as new."
 
 
 def parse_history(contents: t.Any, path: str) -> History:
-    """Return what the file `path` remembers, by its contents. Raises InvalidInput for others."""
-    return History(parse_first_seen(contents, path), parse_sightings(contents, path))
+    """Return what an earlier run remembered.
 
-
-def parse_first_seen(contents: t.Any, path: str) -> dict[str, str]:
-    """Return when each id was first seen.
-
-    contents: a `findings.json`, or a file that `extract_history` made.
+    contents: a `findings.json`, or a file that `extract_history` made; files of version 1.0 say
+        nothing about sightings.
+    path: where they were read.
     Raises InvalidInput when they are something else.
     """
     try:
-        return _read_first_seen(contents)
-    except (AttributeError, KeyError, TypeError) as error:
-        raise InvalidInput(
-            f"{path} does not say when findings were first seen: it was edited, or it is another "
-            "file."
-        ) from error
-
-
-def _read_first_seen(contents: t.Any) -> dict[str, str]:
-    first_seen = {}
-    for identity, seen_at in contents["known"].items():
-        first_seen[rename_finding(identity)] = seen_at
-    # The entries come last: what a run has seen itself counts more than what it remembered.
-    for key in ENTRY_LISTS:
-        for entry in contents.get(key, ()):
-            first_seen[rename_finding(entry["id"])] = entry["first_seen"]
-    for identity, seen_at in first_seen.items():
-        if not isinstance(identity, str) or not isinstance(seen_at, str):
-            raise TypeError(identity)
-    return first_seen
-
-
-def parse_sightings(contents: t.Any, path: str) -> dict[str, Sighting]:
-    """Return how often each finding was seen; files of version 1.0 say nothing about it.
-
-    contents: those that `parse_first_seen` takes.
-    Raises InvalidInput when they are something else.
-    """
-    sightings = {}
-    try:
-        for identity, sighting in contents.get("sightings", {}).items():
-            sightings[rename_finding(identity)] = Sighting.parse(sighting)
+        seen = [*contents["known"].items()]
+        # The entries come last: what a run has seen itself counts more than what it remembered.
+        for key in ENTRY_LISTS:
+            seen += [(entry["id"], entry["first_seen"]) for entry in contents.get(key, ())]
+        history = {
+            "first_seen": {rename_finding(identity): seen_at for identity, seen_at in seen},
+            "sightings": {
+                rename_finding(identity): sighting
+                for identity, sighting in contents.get("sightings", {}).items()
+            },
+        }
+        return convert_from_json(History, history)
     except (AttributeError, KeyError, TypeError, ValueError) as error:
         raise InvalidInput(
-            f"{path} does not say how often findings were seen: "
-            "it was edited, or it is another file."
+            f"{path} does not say when and how often findings were seen "
+            f"({describe_form_error(error)}): it was edited, or it is another file."
         ) from error
-    return sightings
 
 
-def retain_first_seen(
-    first_seen: Mapping[str, str], reported_ids: Collection[str], whole: bool
-) -> dict[str, str]:
-    """Return when ids that a reading does not report were first seen, to be remembered.
-
-    If there are too many, those that were first seen last are kept.
-    whole: whether the reading would report everything. Then an id is forgotten, unless its subject
-    is reported under another kind: what could once not be decided is not new when it can be
-    decided again.
-    """
-    reported_subjects = {get_finding_subject(identity) for identity in reported_ids}
-    kept = []
-    for identity, seen_at in first_seen.items():
-        if identity in reported_ids:
-            continue
-        if not whole or get_finding_subject(identity) in reported_subjects:
-            kept.append((seen_at, identity))
-    newest = sorted(kept, reverse=True)[:MAX_REMEMBERED]
-    return {identity: seen_at for seen_at, identity in newest}
-
-
-def extract_history(findings: FindingsDocument) -> HistoryDocument:
+def extract_history(findings: FindingsDocument) -> Json:
     """Return the part of `findings.json` that is kept in a file of its own."""
     reported = {entry["id"]: entry["first_seen"] for entry in iterate_entries(findings)}
     return {

@@ -7,13 +7,12 @@
 from __future__ import annotations
 
 import dataclasses as d
-import typing as t
 from collections.abc import Iterable, Mapping, Sequence
 
-from ..models.documents import RemediationDocument
+from ..models.codec import Json, Unchecked
 from ..models.placement import sum_amounts
 from .coverage import list_unjudged_hosts
-from .entries import FORMAT, FindingsDocument, Unjudged
+from .entries import FORMAT, FindingsDocument
 
 
 @d.dataclass(frozen=True)
@@ -30,111 +29,38 @@ class RunResult:
     shard: str | None = None
     error: str = ""
     findings: FindingsDocument | None = None
-    remediation: RemediationDocument | None = None
+    remediation: Json | None = None
     paths: Mapping[str, str] = d.field(default_factory=dict)
 
 
-_CoverageCount = t.Literal["providers", "hypervisors", "servers", "consumers"]
-
-_COVERAGE_COUNTS: tuple[_CoverageCount, ...] = t.get_args(_CoverageCount)
-
-
-class RunFigures(t.TypedDict):
-    """The figures of one run, or the sums of those of all runs."""
-
-    # How many entries have each verdict, and how many findings are of each kind.
-    verdicts: dict[str, int]
-    kinds: dict[str, int]
-    # What the proposed changes would free, by resource class.
-    stranded: dict[str, int]
-    # How many changes had each outcome; empty where no remediation ran.
-    tally: dict[str, int]
-    # How many `providers`, `hypervisors`, `servers` and `consumers` were read.
-    coverage: dict[str, int]
+# How many of these were read.
+_COVERAGE_COUNTS = ("providers", "hypervisors", "servers", "consumers")
 
 
-class Totals(RunFigures):
-    """The sums of the figures of all runs."""
-
-    # How many hosts were not judged.
-    unjudged_hosts: int
-
-
-class RunSummary(RunFigures, Unjudged):
-    """One run over a cloud, a region or a shard."""
-
-    # The inventory host.
-    name: str
-    region: str | None
-    # None where the run has no findings.
-    placement_endpoint: str | None
-    # `number/count`; None for a whole cloud.
-    shard: str | None
-    # What the run failed with, empty when it ended well.
-    error: str
-    # Whether its reading was sound, and a sentence for each reason why it was not.
-    complete: bool
-    failed_checks: list[str]
-    # When its reading ended; None where it has no findings.
-    finished_at: str | None
-    # None where no remediation ran.
-    check_mode: bool | None
-    # The path of the journal; None where nothing was written.
-    journal: str | None
-    # The paths of its files; None for a file that it did not write.
-    findings: str | None
-    remediation: str | None
-
-
-class MissingShards(t.TypedDict):
-    """The shards of a cloud that none of the runs read."""
-
-    placement_endpoint: str
-    region: str | None
-    # Each as `number/count`.
-    shards: list[str]
-
-
-class SummaryDocument(t.TypedDict):
-    """The contents of `summary.json`."""
-
-    # The version of this structure.
-    format: int
-    # Whether every run succeeded after a sound reading.
-    complete: bool
-    totals: Totals
-    runs: list[RunSummary]
-    missing_shards: list[MissingShards]
-
-
-def summarize_runs(runs: Sequence[RunResult]) -> SummaryDocument:
-    """Return the contents of `summary.json`."""
+def summarize_runs(runs: Sequence[RunResult]) -> Json:
+    """Return the contents of `summary.json`, which docs/findings.md describes."""
     rows = [_build_row(run) for run in runs]
     all_complete = all(row["complete"] and not row["error"] for row in rows)
+    totals: Json = {}
+    for figures in ("verdicts", "kinds", "stranded", "tally", "coverage"):
+        totals[figures] = sum_amounts(row[figures] for row in rows)
     return {
         "format": FORMAT,
         # No runs at all are not complete either.
         "complete": bool(rows) and all_complete,
-        "totals": {
-            "verdicts": sum_amounts(row["verdicts"] for row in rows),
-            "kinds": sum_amounts(row["kinds"] for row in rows),
-            "stranded": sum_amounts(row["stranded"] for row in rows),
-            "tally": sum_amounts(row["tally"] for row in rows),
-            "coverage": sum_amounts(row["coverage"] for row in rows),
-            "unjudged_hosts": _count_unjudged(rows),
-        },
+        "totals": {**totals, "unjudged_hosts": _count_unjudged(rows)},
         "runs": rows,
         "missing_shards": _find_missing_shards(rows),
     }
 
 
-def list_failures(summary: SummaryDocument) -> list[str]:
+def list_failures(summary: Json) -> list[str]:
     """Return a sentence for each run that failed: its name, and what it failed with."""
     return [f"{row['name']}: {row['error']}" for row in summary["runs"] if row["error"]]
 
 
-def _build_row(run: RunResult) -> RunSummary:
-    row: RunSummary = {
+def _build_row(run: RunResult) -> Json:
+    row: Json = {
         "name": run.name,
         "region": run.region,
         "placement_endpoint": None,
@@ -164,7 +90,7 @@ def _build_row(run: RunResult) -> RunSummary:
     return row
 
 
-def _add_findings(row: RunSummary, findings: FindingsDocument) -> None:
+def _add_findings(row: Json, findings: FindingsDocument) -> None:
     """Add what the findings of a run say to its row, where they are right about its cloud."""
     cloud, shard = findings["cloud"], findings["scope"].get("shard")
     summary = findings["summary"]
@@ -180,13 +106,12 @@ def _add_findings(row: RunSummary, findings: FindingsDocument) -> None:
     row["verdicts"] = summary["verdicts"]
     row["kinds"] = summary["kinds"]
     row["stranded"] = summary["stranded"]["resource_classes"]
-    for part in _COVERAGE_COUNTS:
-        # A file of an older version has not all of them.
-        if part in coverage:
-            row["coverage"][part] = coverage[part]
+    counts: Unchecked = coverage
+    # A file of an older version has not all of them.
+    row["coverage"] = {part: counts[part] for part in _COVERAGE_COUNTS if part in counts}
 
 
-def _count_unjudged(rows: Iterable[RunSummary]) -> int:
+def _count_unjudged(rows: Iterable[Json]) -> int:
     """Return how many hosts were not judged.
 
     A host that several shards of a cloud name counts once.
@@ -198,7 +123,7 @@ def _count_unjudged(rows: Iterable[RunSummary]) -> int:
     return len(hosts)
 
 
-def _find_missing_shards(rows: Iterable[RunSummary]) -> list[MissingShards]:
+def _find_missing_shards(rows: Iterable[Json]) -> list[Json]:
     """Return for each cloud the shards that are missing here while others of it were read.
 
     In a slice of a job they may have been read by another slice.
@@ -210,7 +135,7 @@ def _find_missing_shards(rows: Iterable[RunSummary]) -> list[MissingShards]:
             number, count = map(int, row["shard"].split("/"))
             cloud = (row["placement_endpoint"], row["region"], count)
             shards_read.setdefault(cloud, set()).add(number)
-    missing_shards: list[MissingShards] = []
+    missing_shards: list[Json] = []
     for (endpoint, region, count), numbers in shards_read.items():
         missing = sorted(set(range(1, count + 1)) - numbers)
         if missing:

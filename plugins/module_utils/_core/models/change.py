@@ -9,30 +9,25 @@ The documents have the shape that `PUT /allocations/{consumer}` takes.
 
 from __future__ import annotations
 
-import copy
 import dataclasses as d
 import typing as t
 from collections.abc import Iterable, Mapping
 from collections.abc import Set as AbstractSet
 
+from .codec import Json, convert_to_json
 from .placement import Allocation, Provider, add_amounts, subtract_amounts
 
-if t.TYPE_CHECKING:  # pragma: no cover
-    from .documents import (
-        Action,
-        AllocationBody,
-        Amounts,
-        ChangeDocument,
-        ProviderAmounts,
-        ProviderDocument,
-        RemovalDocument,
-    )
+Amounts = dict[str, dict[str, int]]
+"""Amounts by provider uuid and resource class."""
+
+Action = t.Literal["remove", "reduce", "rewrite", "create"]
+"""What a change does to the allocations of its consumer."""
 
 Side = t.Literal["before", "after"]
 
 DELETE_PROVIDERS: t.Final = "delete_providers"
 
-# The outcome of a change that was made, by its action. The other outcomes are in `outcomes`.
+# The outcome of a change that was made, by its action.
 OUTCOME_BY_ACTION: dict[str, str] = {
     "remove": "removed",
     "reduce": "reduced",
@@ -40,6 +35,27 @@ OUTCOME_BY_ACTION: dict[str, str] = {
     "create": "created",
     DELETE_PROVIDERS: "removed",
 }
+
+
+class ProviderAmounts(t.TypedDict):
+    """What is allocated on one provider."""
+
+    # By resource class.
+    resources: dict[str, int]
+
+
+class AllocationBody(t.TypedDict):
+    """All allocations of a consumer, as `PUT /allocations/{consumer}` takes them."""
+
+    # By provider uuid; empty for a consumer without allocations.
+    allocations: dict[str, ProviderAmounts]
+    # None for a consumer without allocations.
+    consumer_generation: int | None
+    # uuids; None only for a consumer that Placement does not know.
+    project_id: str | None
+    user_id: str | None
+    # Such as `INSTANCE`; missing where Placement has no type for the consumer.
+    consumer_type: t.NotRequired[str]
 
 
 @d.dataclass(frozen=True)
@@ -90,32 +106,24 @@ class Change:
 
     def get_side(self, side: Side) -> dict[str, AllocationBody]:
         """Return the documents `before` or `after`, by consumer."""
-        return {part.consumer: part._get_body(side) for part in self.parts}
+        return {part.consumer: getattr(part, side) for part in self.parts}
 
-    def as_dict(self) -> ChangeDocument:
+    def as_dict(self) -> Json:
         """Return the change as JSON's types."""
         partner = self.partner.as_dict() if self.partner is not None else None
         return {
-            "consumer": self.consumer,
-            "generation": self.generation,
-            # Copies: who edits the document must not edit the change.
-            "before": copy.deepcopy(self.before),
-            "after": copy.deepcopy(self.after),
+            # A copy: who edits the document must not edit the change.
+            **convert_to_json(self),
             "partner": partner,
             "action": self.action,
             "frees": self.frees,
             "claims": self.allocates,
         }
 
-    def _get_body(self, side: Side) -> AllocationBody:
-        if side == "before":
-            return self.before
-        return self.after
-
     def _sum_amounts(self, side: Side) -> Amounts:
         """Return the amounts of this consumer and its partner together, `before` or `after`."""
         sums: Amounts = self.partner._sum_amounts(side) if self.partner is not None else {}
-        for provider, allocation in self._get_body(side)["allocations"].items():
+        for provider, allocation in getattr(self, side)["allocations"].items():
             add_amounts(sums.setdefault(provider, {}), allocation["resources"])
         return sums
 
@@ -136,21 +144,13 @@ class ProviderRemoval:
             return {}
         return {provider.uuid: provider.name for provider in self.providers}
 
-    def as_dict(self) -> RemovalDocument:
+    def as_dict(self) -> Json:
         """Return the removal as JSON's types."""
+        keys = ("uuid", "name", "generation", "parent")
         return {
             "action": self.action,
-            "providers": [_describe_provider(provider) for provider in self.providers],
+            "providers": [{key: getattr(row, key) for key in keys} for row in self.providers],
         }
-
-
-def _describe_provider(provider: Provider) -> ProviderDocument:
-    return {
-        "uuid": provider.uuid,
-        "name": provider.name,
-        "generation": provider.generation,
-        "parent": provider.parent,
-    }
 
 
 def build_body(allocation: Allocation) -> AllocationBody:

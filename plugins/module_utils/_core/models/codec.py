@@ -2,9 +2,11 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""A snapshot as JSON and back, without loss.
+"""Dataclasses as JSON and back, without loss: the fields of a class are the keys of its object.
 
-What was read of one cloud can be judged again anywhere.
+`docs/findings.md` describes the files of a run to users. All times are in UTC, as
+`2026-01-31T12:00:00Z` unless another form is named. Amounts are in the unit of their resource
+class: VCPU in processors, MEMORY_MB in MiB, DISK_GB in GiB.
 """
 
 from __future__ import annotations
@@ -13,91 +15,145 @@ import dataclasses as d
 import functools
 import types
 import typing as t
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 
-from ..._common.errors import InvalidInput, describe_form_error
-from .documents import convert_to_json
-from .snapshot import Snapshot
+_T = t.TypeVar("_T")
+_Converter = Callable[[t.Any], t.Any]
 
-FORMAT = 2
+Json: t.TypeAlias = dict[str, t.Any]
+"""A JSON object: that of a dataclass, or one whose keys the code beside it writes."""
+
+Unchecked = Mapping[str, t.Any]
+"""A JSON object from a file, whose keys and values are not checked yet."""
 
 
-def encode(snapshot: Snapshot) -> dict[str, t.Any]:
-    """Return `snapshot` as JSON's types.
+def convert_to_json(value: t.Any) -> t.Any:
+    """Return the fields of a dataclass as JSON, anything else as it is.
 
-    Sets become sorted lists, so that equal snapshots are equal texts.
+    Sets become sorted lists, so that equal values are equal texts.
     """
-    return {"format": FORMAT, "snapshot": convert_to_json(snapshot)}
-
-
-def decode(document: t.Any) -> Snapshot:
-    """Return the snapshot of which `encode` made `document`.
-
-    Raises InvalidInput when `document` is not a snapshot, or has another format.
-    """
-    try:
-        if document["format"] != FORMAT:
-            raise InvalidInput(
-                f"The snapshot has format {document['format']}, "
-                f"but this version reads format {FORMAT}: "
-                "judge it with the version that wrote it, or read the cloud again."
-            )
-        return t.cast("Snapshot", _decode_value(Snapshot, document["snapshot"]))
-    except (AttributeError, KeyError, TypeError, ValueError) as error:
-        raise InvalidInput(
-            f"This is not a snapshot that orphan_detect wrote ({describe_form_error(error)}). "
-            "Set snapshot_src to a whole file of snapshot_dest."
-        ) from error
-
-
-def _decode_value(kind: t.Any, value: t.Any) -> t.Any:
-    """Return `value` as the type `kind`, which is one of those of the fields of the models."""
-    if kind is t.Any:
-        return value
-    base = t.get_origin(kind) or kind
-    arguments = t.get_args(kind)
-    if base in (types.UnionType, t.Union):
-        return _decode_optional(arguments, value)
-    if base is tuple:
-        return tuple(_decode_value(arguments[0], part) for part in value)
-    if base is frozenset:
-        return frozenset(value)
-    if base in (Mapping, dict):
-        return {key: _decode_value(arguments[1], part) for key, part in value.items()}
-    if d.is_dataclass(base):
-        return _decode_dataclass(t.cast("type", base), arguments, value)
-    if base is float and isinstance(value, int):
-        return float(value)
-    if not isinstance(value, base):
-        raise ValueError(f"{value!r} has another type")
+    if d.is_dataclass(value) and not isinstance(value, type):
+        return d.asdict(value, dict_factory=_list_collections)
     return value
 
 
-def _decode_optional(alternatives: tuple[t.Any, ...], value: t.Any) -> t.Any:
-    if value is None:
-        return None
-    kind = next(kind for kind in alternatives if kind is not types.NoneType)
-    return _decode_value(kind, value)
-
-
-def _decode_dataclass(base: type, arguments: tuple[t.Any, ...], value: t.Any) -> t.Any:
-    hints = _get_type_hints(base)
-    # Only a generic dataclass, such as Answer, has parameters.
-    bindings = dict(zip(getattr(base, "__parameters__", ()), arguments, strict=False))
+def _list_collections(items: list[tuple[str, t.Any]]) -> Json:
     fields = {}
-    for field in d.fields(base):
-        # An older file of this format lacks what was added since, which has a default.
-        has_default = field.default is not d.MISSING or field.default_factory is not d.MISSING
-        if field.name not in value and has_default:
-            continue
-        kind = _resolve_type_variables(hints[field.name], bindings)
-        fields[field.name] = _decode_value(kind, value[field.name])
-    return base(**fields)
+    for key, value in items:
+        if isinstance(value, frozenset):
+            fields[key] = sorted(value)
+        elif isinstance(value, tuple):
+            fields[key] = list(value)
+        else:
+            fields[key] = value
+    return fields
+
+
+def convert_from_json(kind: type[_T], value: t.Any) -> _T:
+    """Return JSON as the type `kind`: a dataclass, or what the fields of a dataclass can be.
+
+    An object that lacks a field with a default is one of an older version. Of a TypedDict, whose
+    fields are checked, the object itself is returned.
+    Raises ValueError, which names the first field that is missing or has another type.
+    """
+    return t.cast("_T", _get_converter(t.cast("t.Any", kind))(value))
 
 
 @functools.cache
-def _get_type_hints(kind: type) -> dict[str, t.Any]:
-    return t.get_type_hints(kind)
+def _get_converter(kind: t.Any) -> _Converter:
+    """Return what makes a value of a type of its JSON. It is kept, as a file has many of a type."""
+    base = t.get_origin(kind) or kind
+    arguments = t.get_args(kind)
+    if kind is t.Any:
+        return lambda value: value
+    if base in (types.UnionType, t.Union):
+        convert = _get_converter(arguments[0])
+        return lambda value: None if value is None else convert(value)
+    if d.is_dataclass(base) or t.is_typeddict(base):
+        return functools.partial(_convert_object, base, arguments)
+    if base in (Mapping, dict) and arguments[1] is not t.Any:
+        return functools.partial(_convert_mapping, _get_converter(arguments[1]))
+    if base in (tuple, frozenset, list):
+        return functools.partial(_convert_list, base, _get_converter(arguments[0]))
+    return functools.partial(_require, base)
+
+
+def _convert_object(base: t.Any, arguments: tuple[t.Any, ...], value: t.Any) -> t.Any:
+    converters, required = _list_fields(base, arguments)
+    _require(dict, value)
+    for key in required:
+        if key not in value:
+            raise _MissingFieldError(key)
+    there = [key for key in converters if key in value]
+    fields = _convert_parts((key, converters[key], value[key]) for key in there)
+    return value if t.is_typeddict(base) else base(**fields)
+
+
+def _convert_mapping(convert: _Converter, value: t.Any) -> Json:
+    return _convert_parts((key, convert, part) for key, part in _require(dict, value).items())
+
+
+def _convert_list(base: t.Any, convert: _Converter, value: t.Any) -> t.Any:
+    numbered = enumerate(_require(list, value), 1)
+    return base(_convert_parts((number, convert, part) for number, part in numbered).values())
+
+
+def _require(kind: type, value: t.Any) -> t.Any:
+    if kind is float and isinstance(value, int):
+        return float(value)
+    # To Python True is a number, too.
+    if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
+        raise _WrongValueError()
+    return value
+
+
+class _WrongValueError(ValueError):
+    """A part of a document has another type: its arguments are the keys that lead to it."""
+
+    def __str__(self) -> str:
+        return f"{'.'.join(self.args) or 'it'} has another type"
+
+
+class _MissingFieldError(_WrongValueError):
+    """A part of a document is missing."""
+
+    def __str__(self) -> str:
+        return f"{'.'.join(self.args)} is missing"
+
+
+def _convert_parts(parts: Iterable[tuple[t.Any, _Converter, t.Any]]) -> dict[t.Any, t.Any]:
+    """Return the parts of a value by their keys; each is given with what converts it."""
+    converted: dict[t.Any, t.Any] = {}
+    key = None
+    try:
+        for key, convert, part in parts:
+            converted[key] = convert(part)
+    except _WrongValueError as error:
+        raise type(error)(str(key), *error.args) from None
+    return converted
+
+
+@functools.cache
+def _list_fields(
+    base: t.Any, arguments: tuple[t.Any, ...]
+) -> tuple[dict[str, _Converter], list[str]]:
+    """Return what converts each field of a class, and the fields that an object must have."""
+    # Only a generic dataclass, such as Answer, has parameters.
+    bindings = dict(zip(getattr(base, "__parameters__", ()), arguments, strict=False))
+    optional = set()
+    if d.is_dataclass(base):
+        for field in d.fields(base):
+            if field.default is not d.MISSING or field.default_factory is not d.MISSING:
+                optional.add(field.name)
+    converters = {}
+    for name, hint in t.get_type_hints(base, include_extras=True).items():
+        kind = hint
+        if t.get_origin(hint) is t.NotRequired:
+            optional.add(name)
+            kind = t.get_args(hint)[0]
+        if t.get_origin(kind) is not t.ClassVar:
+            converters[name] = _get_converter(_resolve_type_variables(kind, bindings))
+    return converters, [name for name in converters if name not in optional]
 
 
 def _resolve_type_variables(hint: t.Any, bindings: Mapping[t.Any, t.Any]) -> t.Any:

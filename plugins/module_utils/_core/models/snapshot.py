@@ -14,6 +14,9 @@ import dataclasses as d
 import hashlib
 import typing as t
 
+from ..._common.errors import InvalidInput, describe_form_error
+from ..._common.text import format_count, make_printable, summarize_names
+from .codec import Json, convert_from_json, convert_to_json
 from .minimum_python import require_python
 from .nova import Action, Aggregate, Hypervisor, Migration, Server, Service
 from .placement import (
@@ -125,69 +128,65 @@ class Evidence:
     host_servers: Answer[tuple[str, ...]] = NOT_ASKED
     own_usages: Answer[Resources] = NOT_ASKED
 
-    def __getitem__(self, request: Request[T]) -> T:
-        """Return the answer to a request, or all answers to one that is sent more than once."""
-        return t.cast("T", getattr(self, request))
 
-
-class Request(str, t.Generic[T]):
-    """A request of a reading, by the name that its answer has in a snapshot."""
+Request = t.NewType("Request", str)
+"""A request of a reading, by the name that its answer has in a snapshot."""
 
 
 # About one consumer: the fields of `Evidence`.
-ALLOCATION: Request[Answer[Allocation]] = Request("allocation")
-MIGRATIONS: Request[Answer[tuple[Migration, ...]]] = Request("migrations")
-SERVER: Request[Answer[Server]] = Request("server")
-DELETED: Request[Answer[tuple[Server, ...]]] = Request("deleted_listing")
-ACTIONS: Request[Answer[tuple[Action, ...]]] = Request("actions")
-MARKER: Request[Answer[bool]] = Request("marker")
-MARKERS: Request[tuple[Answer[bool], ...]] = Request("markers")
-ROWS: Request[tuple[Answer[tuple[str, ...]], ...]] = Request("rows")
-LAST_ACTIONS: Request[tuple[Answer[Action], ...]] = Request("last_actions")
-HOST_MIGRATIONS: Request[tuple[Answer[tuple[Migration, ...]], ...]] = Request("host_migrations")
-SHAPE: Request[Answer[Server]] = Request("shape")
-INTERFACES: Request[Answer[tuple[str, ...]]] = Request("interfaces")
-PORTS: Request[Answer[tuple[ServerPort, ...]]] = Request("server_ports")
-ATTACHMENTS: Request[Answer[tuple[Attachment, ...]]] = Request("attachments")
-ROOT_VOLUME: Request[Answer[RootVolume]] = Request("root_volume")
-DEVICE_PROFILES: Request[tuple[Answer[DeviceProfile], ...]] = Request("device_profiles")
-ACCELERATORS: Request[Answer[tuple[AcceleratorRequest, ...]]] = Request("accelerators")
-PORT_ACTIONS: Request[tuple[Answer[Action], ...]] = Request("port_actions")
-FORMER_TREE: Request[Answer[dict[str, Allocations]]] = Request("former_tree")
-HOST_SERVERS: Request[Answer[tuple[str, ...]]] = Request("host_servers")
-OWN_USAGES: Request[Answer[Resources]] = Request("own_usages")
+ALLOCATION = Request("allocation")
+MIGRATIONS = Request("migrations")
+SERVER = Request("server")
+DELETED = Request("deleted_listing")
+ACTIONS = Request("actions")
+MARKER = Request("marker")
+MARKERS = Request("markers")
+ROWS = Request("rows")
+LAST_ACTIONS = Request("last_actions")
+HOST_MIGRATIONS = Request("host_migrations")
+SHAPE = Request("shape")
+INTERFACES = Request("interfaces")
+PORTS = Request("server_ports")
+ATTACHMENTS = Request("attachments")
+ROOT_VOLUME = Request("root_volume")
+DEVICE_PROFILES = Request("device_profiles")
+ACCELERATORS = Request("accelerators")
+PORT_ACTIONS = Request("port_actions")
+FORMER_TREE = Request("former_tree")
+HOST_SERVERS = Request("host_servers")
+OWN_USAGES = Request("own_usages")
 
 # Once for all consumers that they concern: the fields of `Snapshot`.
-HOST_TREE: Request[t.Any] = Request("host_trees")
-HOST_ALLOCATIONS: Request[t.Any] = Request("host_allocations")
-UNLISTED_MOVES: Request[t.Any] = Request("unlisted_moves")
+HOST_TREE = Request("host_trees")
+HOST_ALLOCATIONS = Request("host_allocations")
+UNLISTED_MOVES = Request("unlisted_moves")
 
 # All that decides on the amounts of a server, from the tree of its host to its devices.
-AMOUNTS: Request[t.Any] = Request("amounts")
+AMOUNTS = Request("amounts")
 
 # About more than one consumer, where a kind needs it.
 # Each consumer in scope, even if the listings show it to be in order.
-EVERY_CONSUMER: Request[t.Any] = Request("every_consumer")
+EVERY_CONSUMER = Request("every_consumer")
 # The servers, with their flavors, of hosts that use more or less than is allocated there; of hosts
 # with allocations on child providers; and of all hosts, compared with their allocations.
-USAGE: Request[t.Any] = Request("usage")
-CHILDREN: Request[t.Any] = Request("children")
-FLAVORS: Request[t.Any] = Request("flavors")
+USAGE = Request("usage")
+CHILDREN = Request("children")
+FLAVORS = Request("flavors")
 # Each server with bandwidth.
-BANDWIDTH: Request[t.Any] = Request("bandwidth")
+BANDWIDTH = Request("bandwidth")
 # The inventories and traits of root providers without a compute node; the inventories of all.
-FORMER_ROOTS: Request[t.Any] = Request("former_roots")
-INVENTORIES: Request[t.Any] = Request("inventories")
+FORMER_ROOTS = Request("former_roots")
+INVENTORIES = Request("inventories")
 # The groups of hosts in Placement, and the traits that follow from them and from the services.
-MEMBERS: Request[t.Any] = Request("members")
-TRAITS: Request[t.Any] = Request("traits")
+MEMBERS = Request("members")
+TRAITS = Request("traits")
 # What is read last.
-NODES: Request[t.Any] = Request("nodes")
-PROJECTS: Request[t.Any] = Request("projects")
-PROJECT_SERVERS: Request[t.Any] = Request("project_servers")
-DELETIONS: Request[t.Any] = Request("deletions")
-FAILED_DELETIONS: Request[t.Any] = Request("failed_deletions")
-EVACUATED: Request[t.Any] = Request("evacuated")
+NODES = Request("nodes")
+PROJECTS = Request("projects")
+PROJECT_SERVERS = Request("project_servers")
+DELETIONS = Request("deletions")
+FAILED_DELETIONS = Request("failed_deletions")
+EVACUATED = Request("evacuated")
 
 
 @d.dataclass(frozen=True)
@@ -370,6 +369,22 @@ class HostGroups:
         """Whether no group is named, so that all hosts are meant."""
         return not (self.aggregates or self.availability_zones or self.cells)
 
+    def __str__(self) -> str:
+        """Return the groups for people, such as `aggregate rack-7 within availability zone az1`."""
+        parts = [
+            _name_groups("aggregate", "aggregates", self.aggregate_names or self.aggregates),
+            _name_groups("availability zone", "availability zones", self.availability_zones),
+            _name_groups("cell", "cells", self.cells),
+        ]
+        return " within ".join(filter(None, parts))
+
+
+def _name_groups(one: str, many: str, names: t.Sequence[str]) -> str:
+    if not names:
+        return ""
+    shown = summarize_names(make_printable(name, 100) for name in names)
+    return f"{one if len(names) == 1 else many} {shown}"
+
 
 # All hosts.
 NO_GROUPS = HostGroups()
@@ -418,6 +433,30 @@ class Scope:
     def includes(self, kind: str) -> bool:
         """Return whether findings of a kind are reported."""
         return not self.kinds or kind in self.kinds
+
+    def __str__(self) -> str:
+        """Return what is read for people, such as `the whole cloud`."""
+        about = _count_names(self.hosts, "host", "hosts")
+        about += _count_names(self.consumers, "consumer", "consumers")
+        if self.shard:
+            about.append(f"shard {self.shard.number} of {self.shard.count} of the cloud")
+        if self.mode == "triage":
+            about.append("the hosts whose figures look wrong")
+        text = " and ".join(about) or "the whole cloud"
+        if about and not self.groups.is_empty:
+            text += f" within {self.groups}"
+        elif not self.groups.is_empty:
+            text = f"{format_count(len(self.groups.hosts), 'host', 'hosts')} of {self.groups}"
+        # These choose among what was found, and not what is read.
+        chosen = _count_names(self.projects, "project", "projects")
+        chosen += _count_names(self.kinds, "kind", "kinds")
+        return ", ".join([text, *(f"findings of {names} only" for names in chosen)])
+
+
+def _count_names(names: t.Sequence[str], one: str, many: str) -> list[str]:
+    if not names:
+        return []
+    return [f"{format_count(len(names), one, many)} ({summarize_names(sorted(names))})"]
 
 
 @d.dataclass(frozen=True)
@@ -577,3 +616,31 @@ class Snapshot(Listings):
     finished_at: str
     mirror_again: Mirror | None = None
     surroundings: Surroundings = Surroundings()
+
+
+FORMAT = 2
+
+
+def encode(snapshot: Snapshot) -> Json:
+    """Return `snapshot` as JSON's types, so that it can be judged again anywhere."""
+    return {"format": FORMAT, "snapshot": convert_to_json(snapshot)}
+
+
+def decode(document: t.Any) -> Snapshot:
+    """Return the snapshot of which `encode` made `document`.
+
+    Raises InvalidInput when `document` is not a snapshot, or has another format.
+    """
+    try:
+        if document["format"] != FORMAT:
+            raise InvalidInput(
+                f"The snapshot has format {document['format']}, "
+                f"but this version reads format {FORMAT}: "
+                "judge it with the version that wrote it, or read the cloud again."
+            )
+        return convert_from_json(Snapshot, document["snapshot"])
+    except (KeyError, TypeError, ValueError) as error:
+        raise InvalidInput(
+            f"This is not a snapshot that orphan_detect wrote ({describe_form_error(error)}). "
+            "Set snapshot_src to a whole file of snapshot_dest."
+        ) from error

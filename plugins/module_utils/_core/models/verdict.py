@@ -15,7 +15,7 @@ from .placement import Allocation
 from .snapshot import NOT_ASKED, Answer
 
 if t.TYPE_CHECKING:  # pragma: no cover
-    from .change import Change, ProviderRemoval
+    from .change import Amounts, Change, ProviderRemoval
 
 ORPHANED = "orphaned"
 DRIFTED = "drifted"
@@ -102,6 +102,11 @@ class Finding:
         if self.allocation is None:
             return None
         return self.allocation.consumer
+
+    @property
+    def frees(self) -> Amounts:
+        """What the change would free, by provider and resource class; empty without a change."""
+        return self.change.frees if self.change else {}
 
     @property
     def id(self) -> str:

@@ -22,17 +22,7 @@ from ..._common.text import make_printable, summarize_checks
 from ..._common.uuids import normalize_uuid
 from ..findings.entries import FORMAT, Entry, FindingsDocument
 from ..models.change import DELETE_PROVIDERS, Change, ProviderRemoval, sort_children_first
-from ..models.documents import (
-    PlanDocument,
-    PlanGroupsDocument,
-    ScopeDocument,
-    ShardDocument,
-    StepDocument,
-    TreeStepDocument,
-    Unchecked,
-    convert_to_json,
-)
-from ..models.host_groups import describe_groups
+from ..models.codec import Json, Unchecked, convert_to_json
 from ..models.kinds import CHANGEABLE_KINDS, CONSUMER_KINDS, explain_unresolvable
 from ..models.placement import Provider
 from ..models.snapshot import NO_GROUPS, Cloud, HostGroups, Shard
@@ -62,7 +52,7 @@ class Step:
         """The consumer that the finding is about."""
         return self.change.consumer
 
-    def as_dict(self) -> StepDocument:
+    def as_dict(self) -> Json:
         return {"finding": self.finding, "kind": self.kind, **self.change.as_dict()}
 
 
@@ -79,7 +69,7 @@ class TreeStep:
         """The root provider that the finding is about."""
         return self.change.providers[-1].uuid
 
-    def as_dict(self) -> TreeStepDocument:
+    def as_dict(self) -> Json:
         return {"finding": self.finding, "kind": self.kind, **self.change.as_dict()}
 
 
@@ -177,8 +167,8 @@ class Plan:
         """All changes in their order: the trees of providers come last."""
         return (*self.steps, *self.removals)
 
-    def as_dict(self) -> PlanDocument:
-        document: PlanDocument = {
+    def as_dict(self) -> Json:
+        document: Json = {
             "format": FORMAT,
             "placement_endpoint": self.placement_endpoint,
             "region": self.region,
@@ -195,8 +185,7 @@ class Plan:
 
     def check_limits(self, limits: Limits) -> None:
         """Raise BreakerTripped when there are more changes than one run may make."""
-        groups = describe_plan_groups(self.groups)
-        limits.check_count(len(self.all_steps), self.consumers, self.shard, groups)
+        limits.check_count(len(self.all_steps), self.consumers, self.shard, str(self.groups))
 
     def check_kinds(self, kinds: Collection[str]) -> None:
         """Raise InvalidInput when there is a change of a kind that may not be changed."""
@@ -230,7 +219,7 @@ def check_scope(findings: t.Any, scope: Mapping[str, Sequence[str] | None]) -> N
                 )
 
 
-def _list_names_in_scope(detected: ScopeDocument, option: _ScopeName) -> list[set[str]]:
+def _list_names_in_scope(detected: Json, option: _ScopeName) -> list[set[str]]:
     """Return of each thing that a detection was about the names by which a user can call it."""
     groups = get_groups(detected)
     if option == "aggregates":
@@ -284,7 +273,7 @@ def list_servers_to_heal(findings: t.Any, limits: Limits) -> list[str]:
                 raise InvalidInput(f"The findings name the server {server!r}, which is not a UUID.")
             servers.append(server)
     read = Plan.from_findings(findings, ())
-    limits.check_count(len(servers), read.consumers, read.shard, describe_plan_groups(read.groups))
+    limits.check_count(len(servers), read.consumers, read.shard, str(read.groups))
     return sorted(servers)
 
 
@@ -300,7 +289,7 @@ def _get_rank(step: Step) -> tuple[int, str]:
     return _ACTION_ORDER.index(step.change.action), step.change.consumer
 
 
-def _parse_shard(document: Unchecked | ShardDocument | None) -> Shard | None:
+def _parse_shard(document: Unchecked | Json | None) -> Shard | None:
     if document is None:
         return None
     number, count = parse_count(document["number"]), parse_count(document["count"])
@@ -380,7 +369,7 @@ def _omit_keys(entry: Mapping[str, t.Any], *names: str) -> Unchecked:
 _NAMES = ("aggregates", "aggregate_names", "availability_zones", "cells")
 
 
-def get_groups(scope: ScopeDocument) -> HostGroups:
+def get_groups(scope: Json) -> HostGroups:
     """Return the groups of hosts in a scope, without the hosts."""
     groups = scope.get("groups")
     # Files of version 1.0 have none.
@@ -391,18 +380,13 @@ def get_groups(scope: ScopeDocument) -> HostGroups:
     return HostGroups(**{field: tuple(named[field]) for field in fields})
 
 
-def build_plan_groups(groups: HostGroups) -> PlanGroupsDocument:
+def build_plan_groups(groups: HostGroups) -> Json:
     """Return the groups as a plan keeps them: their names, and not their hosts."""
     named = {field: list(getattr(groups, field)) for field in _NAMES}
-    return t.cast("PlanGroupsDocument", named)
+    return t.cast("Json", named)
 
 
-def describe_plan_groups(groups: HostGroups) -> str:
-    """Return the groups for people; empty if none is named."""
-    return describe_groups(d.asdict(groups))
-
-
-def parse_plan_groups(document: Unchecked | PlanGroupsDocument | None) -> HostGroups:
+def parse_plan_groups(document: Unchecked | Json | None) -> HostGroups:
     """Return the groups of which `build_plan_groups` made the document; none for None.
 
     Raises KeyError, TypeError or ValueError for anything else.

@@ -25,7 +25,6 @@ from ..._common.uuids import normalize_uuid
 from ..clients.nova import NovaReader
 from ..clients.placement import PlacementReader
 from ..facts.index import ListingsIndex, group_by_tree
-from ..models.host_groups import describe_groups
 from ..models.nova import Hypervisor, Server
 from ..models.placement import Allocations, Provider
 from ..models.snapshot import Answer, Scope, Shard
@@ -224,15 +223,14 @@ def find_roots_of_members(
 
 def _explain_empty_scope(scope: Scope) -> str:
     """Return why no host is left to read."""
-    groups = describe_groups(d.asdict(scope.groups))
     if scope.hosts:
         return (
-            f"hosts: {summarize_names(scope.hosts)} is not in {groups}. A host must be in hosts "
-            "and in one of each of these groups: leave out hosts, or correct the groups."
+            f"hosts: {summarize_names(scope.hosts)} is not in {scope.groups}. A host must be in "
+            "hosts and in one of each of these groups: leave out hosts, or correct the groups."
         )
     return (
-        f"Neither Nova nor Placement knows a compute node of {groups}, so there is nothing to "
-        "read: correct the names."
+        f"Neither Nova nor Placement knows a compute node of {scope.groups}, so there is nothing "
+        "to read: correct the names."
     )
 
 

@@ -25,7 +25,6 @@ from ..clients.other_services import NotPermitted, ProjectReader
 from ..clients.placement import PlacementReader
 from ..clients.session import Session
 from ..facts.services import COMPUTE
-from ..models.host_groups import describe_groups
 from ..models.nova import Aggregate, Service
 from ..models.snapshot import HostGroups, Scope
 from .compute_nodes import list_services_with_retry
@@ -136,10 +135,9 @@ def find_hosts_of_groups(
     )
     hosts = set.intersection(*sets)
     if not hosts:
-        named = describe_groups(d.asdict(resolved))
         raise InvalidInput(
-            f"No host is in {named}. A host must be in one of each of these: name fewer of them, "
-            "or correct the names."
+            f"No host is in {resolved}. A host must be in one of each of these: name fewer of "
+            "them, or correct the names."
         )
     return d.replace(resolved, hosts=tuple(sorted(hosts)))
 

@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from ..._common.clock import get_utc_now
 from ..._common.errors import CloudError
-from ..._common.parallel import map_parallel, run_parallel
+from ..._common.parallel import look_up_each, map_parallel, run_parallel
 from ..clients.nova import NovaReader
 from ..clients.placement import PlacementReader
 from ..clients.session import Session
@@ -75,8 +75,7 @@ def look_up_hosts(nova: NovaReader, names: Sequence[str]) -> dict[str, Answer[bo
     """Return Nova's answer about each host, by its name."""
     if not names:
         return {}
-    answers = map_parallel(nova.get_host, names)
-    return dict(zip(names, answers, strict=True))
+    return look_up_each(nova.get_host, names)
 
 
 def find_roots_without_node(

@@ -123,7 +123,7 @@ _SENDERS: Mapping[str, Callable[[Sources, t.Any, t.Any], t.Any]] = {
 class Row:
     """One request of the table: on which condition, and how often at most about one target."""
 
-    request: Request[t.Any]
+    request: Request
     condition: Condition
     at_detection: int = 1
     before_a_write: int = 1

@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from ..._common.clock import get_utc_now
 from ..._common.errors import CloudError
-from ..._common.parallel import map_parallel
+from ..._common.parallel import look_up_each
 from ..._common.text import format_count
 from ..clients.groups import ProviderGroupReader
 from ..clients.nova import NovaReader
@@ -171,7 +171,7 @@ class _SurroundingsReader:
         chosen = sorted(servers)
         return self._try(
             "It was not searched for servers on the source of their own evacuation",
-            lambda: dict(zip(chosen, map_parallel(self._nova.get_server, chosen), strict=True)),
+            lambda: look_up_each(self._nova.get_server, chosen),
             {},
         )
 
@@ -221,12 +221,10 @@ def read_deletions(nova: NovaReader, index: SnapshotIndex) -> Deletions:
     # The longest first: if there are too many, the others have hardly begun.
     uuids = sorted(found, key=lambda uuid: found[uuid].server.updated or "")
     chosen = uuids[:_MAX_LOOKUPS]
-    lookups = map_parallel(nova.get_deleted_server, chosen, nova.workers)
-    actions = map_parallel(lambda uuid: _read_deletion(nova, uuid), chosen, nova.workers)
     return Deletions(
         listings=listings,
-        lookups=dict(zip(chosen, lookups, strict=True)),
-        actions=dict(zip(chosen, actions, strict=True)),
+        lookups=look_up_each(nova.get_deleted_server, chosen, nova.workers),
+        actions=look_up_each(lambda uuid: _read_deletion(nova, uuid), chosen, nova.workers),
         left_out=len(uuids) - len(chosen),
     )
 
@@ -297,15 +295,12 @@ def read_bare_metal(
         free[resource_class] = placement.query_free_providers(resource_class)
     suspects = [view for view in views if _is_suspect(view, free)]
     looked_up = suspects[:_MAX_LOOKUPS]
-    reading = _look_up_consumers(placement, nova, looked_up)
-    # Last, so that a node that is taken or freed meanwhile shows that it has just changed.
-    uuids = [view.uuid for view in looked_up]
-    lookups = map_parallel(reader.get_node, uuids, _WORKERS)
     return d.replace(
-        reading,
+        _look_up_consumers(placement, nova, looked_up),
         nodes=nodes,
         free=free,
-        lookups=dict(zip(uuids, lookups, strict=True)),
+        # Last, so that a node that is taken or freed meanwhile shows that it has just changed.
+        lookups=look_up_each(reader.get_node, [view.uuid for view in looked_up], _WORKERS),
         left_out=len(suspects) - len(looked_up),
         unseen=unseen,
     )
@@ -321,12 +316,10 @@ def _look_up_consumers(
         consumers += view.consumers
         if view.node is not None and view.node.instance and not view.consumers:
             servers.append(view.node.instance)
-    allocations = map_parallel(placement.get_allocation, consumers, placement.workers)
-    found = map_parallel(nova.get_server, servers, nova.workers)
     roots = [view.root for view in views]
     return BareMetal(
-        allocations=dict(zip(consumers, allocations, strict=True)),
-        servers=dict(zip(servers, found, strict=True)),
+        allocations=look_up_each(placement.get_allocation, consumers, placement.workers),
+        servers=look_up_each(nova.get_server, servers, nova.workers),
         details=placement.get_details(roots, ("inventories", "usages")),
     )
 
@@ -405,25 +398,22 @@ class MirrorReader:
         )
 
     def _read_members(self, aggregates: Iterable[str]) -> dict[str, Answer[tuple[str, ...]]]:
-        uuids = list(aggregates)
-        answers = map_parallel(self._placement.query_members, uuids, _WORKERS)
-        return dict(zip(uuids, answers, strict=True))
+        return look_up_each(self._placement.query_members, list(aggregates), _WORKERS)
 
     def _read_lacking(
         self, pairs: Sequence[tuple[str, str]]
     ) -> dict[str, dict[str, Answer[tuple[str, ...]]]]:
         """Return which members of an aggregate lack a trait, for pairs of these two."""
-        answers = map_parallel(
+        answers = look_up_each(
             lambda pair: self._placement.query_members_without_trait(*pair), pairs, _WORKERS
         )
         lacking: dict[str, dict[str, Answer[tuple[str, ...]]]] = {}
-        for (aggregate, trait), answer in zip(pairs, answers, strict=True):
+        for (aggregate, trait), answer in answers.items():
             lacking.setdefault(aggregate, {})[trait] = answer
         return lacking
 
     def _read_aggregates(self, providers: Sequence[str]) -> dict[str, Answer[ProviderAggregates]]:
-        answers = map_parallel(self._placement.query_aggregates, providers, _WORKERS)
-        return dict(zip(providers, answers, strict=True))
+        return look_up_each(self._placement.query_aggregates, providers, _WORKERS)
 
 
 def is_wanted(scope: Scope | None) -> bool:
@@ -461,8 +451,7 @@ def read_projects(keystone: ProjectReader, nova: NovaReader, snapshot: Snapshot)
     listing = keystone.query_projects() if len(wanted) > _FEW else NOT_ASKED
     listed = {project.uuid for project in listing.value or ()}
     chosen = sorted(wanted - listed)[:_MAX_LOOKUPS]
-    answers = map_parallel(keystone.query_project, chosen, _KEYSTONE_WORKERS)
-    lookups = dict(zip(chosen, answers, strict=True))
+    lookups = look_up_each(keystone.query_project, chosen, _KEYSTONE_WORKERS)
     missing = {uuid for uuid, answer in lookups.items() if answer.status == 404}
     if missing and listing == NOT_ASKED:
         listing = keystone.query_projects()

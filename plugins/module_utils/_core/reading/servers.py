@@ -126,18 +126,18 @@ class Look:
         allocation = self.evidence.allocation.value
         return allocation.resources if allocation else {}
 
-    def add(self, request: Request[t.Any], about: t.Any, answer: t.Any) -> None:
+    def add(self, request: Request, about: t.Any, answer: t.Any) -> None:
         """Add an answer to the evidence, after those to the same request where that has several."""
         self.asked.add(request)
         if request == ALLOCATION:
             self.of_migrations.append(Evidence(about, answer))
         elif request in _FIELDS:
-            before = self.evidence[request]
+            before = getattr(self.evidence, request)
             if isinstance(before, tuple):
                 answer = (*before, *(answer if isinstance(answer, tuple) else (answer,)))
             self.replace(request, answer)
 
-    def replace(self, request: Request[t.Any], answer: t.Any) -> None:
+    def replace(self, request: Request, answer: t.Any) -> None:
         """Put an answer in the place of the one before."""
         self.evidence = d.replace(self.evidence, **{request: answer})
         vars(self).pop("view", None)
@@ -148,7 +148,7 @@ def of_each(look: Look) -> Iterator[str]:
     yield look.uuid
 
 
-def after(request: Request[t.Any]) -> Condition:
+def after(request: Request) -> Condition:
     """Return the condition that another request was sent for the same consumer."""
 
     def is_asked(look: Look) -> Iterator[str]:

@@ -21,7 +21,7 @@ from ..._common.clock import get_utc_now
 from ..._common.context import Context
 from ..._common.errors import InvalidInput, PlacementToolsError
 from ..._common.json_files import read_json, write_json
-from ..models.documents import Unchecked
+from ..models.codec import Unchecked
 
 FILE = "run.json"
 _FORMAT = 1

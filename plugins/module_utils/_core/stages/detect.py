@@ -19,7 +19,7 @@ from ..expected.amounts import count_amounts
 from ..facts.index import SnapshotIndex
 from ..facts.soundness import list_unmet_requirements
 from ..findings.document import build_document
-from ..findings.entries import ENTRY_LISTS, MAX_RETURNED, VersionsDocument
+from ..findings.entries import ENTRY_LISTS, MAX_RETURNED
 from ..findings.memory import build_memory, describe_source, explain_full_reading
 from ..findings.selection import Selection
 from ..findings.sightings import (
@@ -29,10 +29,10 @@ from ..findings.sightings import (
     parse_min_sightings,
 )
 from ..judging.engine import judge
-from ..models.codec import decode, encode
+from ..models.codec import Json
 from ..models.kinds import get_finding_subject
 from ..models.memory import Memory, decode_memory, encode_memory
-from ..models.snapshot import Cloud, Reading, Scope, Snapshot
+from ..models.snapshot import Cloud, Reading, Scope, Snapshot, decode, encode
 from ..options.guest_devices import read_guests
 from ..options.policy import Policy, find_absent_allocators, parse_policy, warn_ended_exclusions
 from ..options.run import MemoryOptions
@@ -81,7 +81,7 @@ def detect(context: CloudContext) -> dict[str, t.Any]:
     # The index is expensive for a large cloud: it is built once for the rules and the document.
     index = SnapshotIndex(snapshot)
     findings = judge(index, policy)
-    versions: VersionsDocument = {
+    versions: Json = {
         "collection": options["collection_version"],
         "ansible_core": context.core,
         "openstacksdk": get_sdk_version(),

@@ -11,7 +11,7 @@ import typing as t
 
 import pytest
 
-from ......plugins.module_utils._core.models.documents import convert_to_json
+from ......plugins.module_utils._core.models.codec import convert_to_json
 from ......plugins.module_utils._hosts.blockers import (
     PartPolicy,
     explain_refusal,

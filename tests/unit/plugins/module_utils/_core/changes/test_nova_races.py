@@ -25,6 +25,7 @@ import hypothesis
 import hypothesis.strategies as st
 import pytest
 
+from .......plugins.module_utils._common import parallel
 from .......plugins.module_utils._core.changes.remediation import Remediation
 from .......plugins.module_utils._core.clients import allocation_writer
 from .......plugins.module_utils._core.clients.api import Api
@@ -39,7 +40,6 @@ from .......plugins.module_utils._core.reading import (
     evidence,
     incremental,
     listings,
-    others,
     reading,
     renewal,
     sources,
@@ -61,7 +61,7 @@ PARALLEL = (
     evidence,
     listings,
     incremental,
-    others,
+    parallel,
     sources,
 )
 PARALLEL_PAIRS = (allocations, evidence, incremental, listings)

@@ -20,9 +20,7 @@ from .......plugins.module_utils._core.findings.sightings import (
     HISTORY_LOST,
     History,
     extract_history,
-    parse_first_seen,
     parse_history,
-    retain_first_seen,
 )
 from .......plugins.module_utils._core.models.snapshot import Scope
 from .......plugins.module_utils._core.options.policy import Policy
@@ -114,7 +112,10 @@ def test_full_memory_keeps_the_most_recent_sightings(monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(sightings, "MAX_REMEMBERED", 2)
     known = {f"kind/{number}": f"2026-01-0{number}T00:00:00Z" for number in (2, 4, 1, 3)}
 
-    assert sorted(retain_first_seen(known, [], whole=False)) == ["kind/3", "kind/4"]
+    assert sorted(History(known).retain([], World().snapshot(), complete=False).first_seen) == [
+        "kind/3",
+        "kind/4",
+    ]
 
 
 def _read(path: str | None, warnings: list[str]) -> History:
@@ -212,9 +213,9 @@ def test_silent_hosts_are_counted_once_each() -> None:
 
 def test_file_with_other_contents_is_named() -> None:
     with pytest.raises(
-        Exception, match=r"/there/plan\.json does not say when findings were first seen"
+        Exception, match=r"/there/plan\.json does not say when and how often findings were seen"
     ):
-        parse_first_seen({"format": 1, "changes": []}, "/there/plan.json")
+        parse_history({"format": 1, "changes": []}, "/there/plan.json")
 
 
 def test_ids_of_version_1_0_get_the_current_names_of_their_kinds() -> None:
@@ -222,7 +223,7 @@ def test_ids_of_version_1_0_get_the_current_names_of_their_kinds() -> None:
         "known": {"forgotten_consumer/a": THEN, "wrong_host/b": THEN, "deleted_server/c": THEN}
     }
 
-    assert parse_first_seen(contents, "state.json") == {
+    assert parse_history(contents, "state.json").first_seen == {
         "unknown_consumer/a": THEN,
         "extra_host/b": THEN,
         "deleted_server/c": THEN,

@@ -21,9 +21,8 @@ from .......plugins.module_utils._common.times import format_time
 from .......plugins.module_utils._core.findings.sightings import (
     History,
     extract_history,
-    parse_first_seen,
+    parse_history,
     parse_min_sightings,
-    parse_sightings,
 )
 from .......plugins.module_utils._core.models.kinds import CHANGEABLE_KINDS
 from .......plugins.module_utils._core.models.snapshot import Scope
@@ -62,9 +61,7 @@ class Runs:
             min_sightings=self.min_sightings,
         )
         kept = json.loads(json.dumps(extract_history(found)))
-        self.memory = History(
-            parse_first_seen(kept, "state.json"), parse_sightings(kept, "state.json")
-        )
+        self.memory = parse_history(kept, "state.json")
         return json.loads(json.dumps(found))
 
     def planned(self, **changes: t.Any) -> list[str]:
@@ -239,12 +236,9 @@ def test_complete_sound_reading_forgets_missing_findings() -> None:
 
 
 def test_file_of_version_1_0_has_no_sightings() -> None:
-    assert (
-        parse_sightings(
-            {"format": 1, "known": {"deleted_server/x": "2026-01-02T03:04:05Z"}}, "state.json"
-        )
-        == {}
-    )
+    kept = {"format": 1, "known": {"deleted_server/x": "2026-01-02T03:04:05Z"}}
+
+    assert parse_history(kept, "state.json").sightings == {}
 
 
 def test_servers_are_not_healed_before_enough_sightings() -> None:

@@ -6,13 +6,17 @@
 
 from __future__ import annotations
 
+import json
+import pathlib
+import re
 import typing as t
 
 import pytest
 
 from .......plugins.module_utils._common.errors import InvalidInput
-from .......plugins.module_utils._core.findings.validation import _ENTRY_KEYS, validate_document
-from .......plugins.module_utils._core.models.codec import encode
+from .......plugins.module_utils._core.findings.entries import ENTRY_LISTS, validate_document
+from .......plugins.module_utils._core.findings.sightings import parse_history
+from .......plugins.module_utils._core.models.snapshot import encode
 from .......plugins.module_utils._core.options.policy import Policy
 from .......plugins.module_utils._core.plan.plan import Plan
 from ...judging import build_findings
@@ -20,7 +24,7 @@ from ...world import World
 
 WORLD = World()
 HERE = WORLD.host("compute-1")
-WORLD.server(HERE, HERE)
+WORLD.delete(WORLD.server(HERE, HERE))
 SNAPSHOT = WORLD.snapshot()
 FINDINGS = build_findings(SNAPSHOT, Policy())
 FILES: dict[str, t.Any] = {
@@ -50,25 +54,48 @@ OTHERS = [
     "key",
     ["id", "kind", "verdict", "reason", "providers", "evidence", "change", "first_seen", "new"],
 )
-@pytest.mark.parametrize("name", ["findings", "protected", "undecided"])
+@pytest.mark.parametrize("name", ENTRY_LISTS)
 def test_entry_that_lacks_a_key_is_named(name: str, key: str) -> None:
-    whole: dict[str, t.Any] = {}
-    for field, kinds in _ENTRY_KEYS.items():
-        whole[field] = kinds[0]()
+    (whole,) = FINDINGS["findings"]
     complete = {**FINDINGS, name: [whole]}
     assert validate_document("findings", complete, "file.json") is complete
     broken = {**FINDINGS, name: [whole, {k: value for k, value in whole.items() if k != key}]}
 
-    with pytest.raises(InvalidInput, match=rf"\(entry 2 of its {name} has no {key}\)"):
+    with pytest.raises(InvalidInput, match=rf"\({name}\.2\.{key} is missing\)"):
         validate_document("findings", broken, "file.json")
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"findings": {}}, "findings has another type"),
+        ({"protected": [1]}, "protected.1 has another type"),
+        ({"scope": {"hosts": [1]}}, "scope.hosts.1 has another type"),
+        ({"cloud": {}}, "cloud.placement_endpoint is missing"),
+        ({"known": {"deleted_server/x": None}}, "known.deleted_server/x has another type"),
+    ],
+)
+def test_wrong_type_is_named(change: t.Any, said: str) -> None:
+    with pytest.raises(InvalidInput, match=re.escape(f"({said})")):
+        validate_document("findings", {**FINDINGS, **change}, "file.json")
 
 
 @pytest.mark.parametrize("key", ["cloud", "summary", "known", "held", "capacity", "started_at"])
 def test_missing_part_is_named(key: str) -> None:
     broken = {name: value for name, value in FINDINGS.items() if name != key}
 
-    with pytest.raises(InvalidInput, match=rf"\(it has no {key}"):
+    with pytest.raises(InvalidInput, match=rf"\({key} is missing"):
         validate_document("findings", broken, "file.json")
+
+
+def test_findings_of_version_1_0_are_only_the_state_of_a_run() -> None:
+    path = pathlib.Path(__file__).parents[5] / "fixtures" / "porting" / "findings-1.0.0.json"
+    findings = json.loads(path.read_text(encoding="utf-8"))
+
+    with pytest.raises(InvalidInput, match=r"\(summary\.coverage\.failed_checks is missing\)"):
+        validate_document("findings", findings, "file.json")
+    history = parse_history(findings, "file.json")
+    assert len(history.first_seen) == sum(len(findings[key]) for key in ENTRY_LISTS)
 
 
 def test_other_version_is_named() -> None:

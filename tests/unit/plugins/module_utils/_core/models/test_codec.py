@@ -13,10 +13,17 @@ import hypothesis
 import pytest
 
 from .......plugins.module_utils._common.errors import InvalidInput
-from .......plugins.module_utils._core.models.codec import decode, encode
+from .......plugins.module_utils._core.models.codec import convert_from_json
 from .......plugins.module_utils._core.models.placement import ProviderDetails
 from .......plugins.module_utils._core.models.resource_request import PortGroup, ServerPort
-from .......plugins.module_utils._core.models.snapshot import Listings, Scope, Shard, Snapshot
+from .......plugins.module_utils._core.models.snapshot import (
+    Listings,
+    Scope,
+    Shard,
+    Snapshot,
+    decode,
+    encode,
+)
 from .......plugins.module_utils._core.options.policy import Policy
 from ...judging import NO_MINIMUM_AGE, build_findings
 from ...world import PLENTY, World
@@ -178,3 +185,36 @@ def test_wrong_type_inside_a_snapshot_is_refused(field: str, value: t.Any) -> No
 
     with pytest.raises(InvalidInput, match="not a snapshot that orphan_detect wrote"):
         decode(document)
+
+
+class Choice(t.TypedDict):
+    """An object of which one key may be missing."""
+
+    number: float | None
+    names: t.NotRequired[tuple[str, ...]]
+
+
+@pytest.mark.parametrize(
+    ("kind", "value", "said"),
+    [
+        (Shard, {"number": 1}, "count is missing"),
+        (Shard, {"number": 1, "count": True}, "count has another type"),
+        (Shard, {"number": "1", "count": 2}, "number has another type"),
+        (Shard, [], "it has another type"),
+        (Scope, {"shard": {"number": 1}}, "shard.count is missing"),
+        (Scope, {"hosts": "compute-1"}, "hosts has another type"),
+        (dict[str, Shard], {"a": {"number": None}}, "a.count is missing"),
+        (dict[str, tuple[int, ...]], {"a": [1, None]}, "a.2 has another type"),
+        (Choice, {}, "number is missing"),
+        (Choice, {"number": 1, "names": None}, "names has another type"),
+    ],
+)
+def test_wrong_part_is_named(kind: t.Any, value: t.Any, said: str) -> None:
+    with pytest.raises(ValueError, match=f"^{said}$"):
+        convert_from_json(kind, value)
+
+
+def test_object_that_is_checked_stays_as_it_is() -> None:
+    document = {"number": 1, "names": ["a"], "more": 2}
+
+    assert convert_from_json(Choice, document) is document

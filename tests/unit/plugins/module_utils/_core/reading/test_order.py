@@ -33,7 +33,7 @@ from .......plugins.module_utils._core.reading.servers import Context, Look, of_
 from .......plugins.module_utils._core.reading.sources import Clients, Sources
 from ...world import World, answer
 
-UNLISTED: Request[t.Any] = Request("password")
+UNLISTED = Request("password")
 
 
 class Services:
