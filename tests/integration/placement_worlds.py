@@ -12,13 +12,13 @@ import typing as t
 from collections.abc import Iterator
 from urllib.parse import urlencode
 
-from ...plugins.module_utils._core.models.placement import Allocations, Inventory
-from ...plugins.module_utils._core.models.resource_request import (
+from ...plugins.module_utils._core.models.other_services import (
     HostTree,
     RequestGroup,
     ResourceRequest,
     TreeProvider,
 )
+from ...plugins.module_utils._core.models.placement import Allocations, Inventory
 
 _AGGREGATE = "00000000-0000-4000-8000-00000000000a"
 _SHARING = "MISC_SHARES_VIA_AGGREGATE"

@@ -15,7 +15,7 @@ import random
 import typing as t
 from collections.abc import Iterator, Sequence
 
-from ...plugins.module_utils._core.models.resource_request import (
+from ...plugins.module_utils._core.models.other_services import (
     AcceleratorRequest,
     PciAlias,
     PortGroup,

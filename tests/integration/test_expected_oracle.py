@@ -21,8 +21,8 @@ from minicloud_ctl.paths import Paths
 
 from ...plugins.module_utils._core.expected.placing import compare
 from ...plugins.module_utils._core.expected.request import build_requests
+from ...plugins.module_utils._core.models.other_services import ResourceRequest
 from ...plugins.module_utils._core.models.placement import Allocations
-from ...plugins.module_utils._core.models.resource_request import ResourceRequest
 from .placement_worlds import PlacementWorld, disturb, list_placement_worlds
 from .request_worlds import RequestWorld, list_request_worlds
 from .support import ROOT, Minicloud

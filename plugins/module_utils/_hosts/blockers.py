@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from .._common.text import format_count, make_printable, summarize_names
 from .._core.facts.index import SnapshotIndex
 from .._core.facts.services import COMPUTE
-from .._core.models.verdict import Finding
+from .._core.models.finding import Finding
 from .._core.options.policy import Policy
 from .emptiness import DELETE, Blocker, Contents, list_occupants
 from .host import Host

@@ -22,9 +22,9 @@ from .._core.clients.provider_writer import ProviderWriter
 from .._core.clients.session import Session
 from .._core.facts.services import COMPUTE, get_listed_services
 from .._core.models.change import sort_children_first
+from .._core.models.finding import Finding
 from .._core.models.nova import Aggregate, Service
 from .._core.models.placement import Provider
-from .._core.models.verdict import Finding
 from .blockers import explain_refusal, find_agent_blockers, make_port_blocker
 from .emptiness import Blocker, Contents, list_occupants
 from .host_info import HostReader

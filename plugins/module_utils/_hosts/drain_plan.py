@@ -20,8 +20,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from .._common.text import format_count, make_printable, summarize_names
 from .._core.models.nova import Aggregate, Migration, Service
+from .._core.models.other_services import ServerPort
 from .._core.models.placement import AllocationCandidates, Allocations, Resources
-from .._core.models.resource_request import ServerPort
 from .draining import (
     AFFINITY,
     ANTI_AFFINITY,

@@ -22,8 +22,8 @@ from .._core.clients.session import Session
 from .._core.facts.services import COMPUTE, get_listed_services, require_answer, require_service
 from .._core.facts.trees import require_compute_nodes
 from .._core.models.nova import Hypervisor, Migration, Service
+from .._core.models.other_services import ServerPort
 from .._core.models.placement import AllocationCandidates, Allocations
-from .._core.models.resource_request import ServerPort
 from .drain_plan import HostReading, is_selectable, list_offers
 from .draining import DrainServer, MoveNeed, ServerGroup, Way
 from .migrations import (

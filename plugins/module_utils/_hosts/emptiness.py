@@ -22,10 +22,10 @@ from .._common.times import format_duration, seconds_between
 from .._core.facts.index import SnapshotIndex
 from .._core.facts.trees import describe_consumers
 from .._core.models.change import Change
+from .._core.models.finding import Finding
 from .._core.models.nova import Migration, Server
 from .._core.models.placement import Allocations, Provider, Resources, sum_amounts
 from .._core.models.snapshot import NOT_ASKED, Answer
-from .._core.models.verdict import Finding
 from .draining import GONE, MOVED, MoveOutcomeDocument
 from .host import Host, list_host_providers
 from .migrations import UnfinishedEvacuations, get_advice

@@ -24,12 +24,12 @@ from .._core.facts.services import COMPUTE, get_listed_services, require_answer
 from .._core.facts.trees import check_no_compute_node, find_tree, require_compute_nodes
 from .._core.judging.engine import judge_consumers
 from .._core.models.codec import convert_to_json
+from .._core.models.finding import Finding
 from .._core.models.kind import REMEDIATE
 from .._core.models.kinds import CONSUMER_KINDS
 from .._core.models.nova import Hypervisor, Service
 from .._core.models.placement import Provider
 from .._core.models.snapshot import NOT_ASKED, Answer, Scope
-from .._core.models.verdict import Finding
 from .._core.options.policy import Policy, parse_policy, warn_ended_exclusions
 from .._core.reading.reading import Collector
 from .blockers import PartPolicy, find_blockers, find_part_blockers

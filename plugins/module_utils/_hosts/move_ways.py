@@ -17,8 +17,8 @@ import typing as t
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from .._core.models.nova import Aggregate, Migration
+from .._core.models.other_services import ServerPort
 from .._core.models.placement import Allocations, Resources, sum_amounts
-from .._core.models.resource_request import ServerPort
 from .._core.resources.candidate_requests import DISABLED_TRAIT
 from .draining import (
     AFFINITY,

@@ -27,7 +27,7 @@ from .._core.clients.session import Session
 from .._core.facts.services import COMPUTE
 from .._core.models.codec import convert_to_json
 from .._core.models.nova import Aggregate, Service
-from .._core.models.surroundings import BLOCK_STORAGE_API, OtherService
+from .._core.models.other_services import BLOCK_STORAGE_API, OtherService
 
 # The kinds of resources that Neutron schedules to one agent.
 NETWORK, ROUTER = "network", "router"

@@ -21,8 +21,8 @@ from .._core.facts.trees import require_compute_nodes
 from .._core.findings.document import describe_answer
 from .._core.findings.entries import FORMAT, MAX_RETURNED, validate_document
 from .._core.models.codec import convert_to_json
+from .._core.models.finding import ORPHANED, PROTECTED, UNDECIDED
 from .._core.models.snapshot import Snapshot
-from .._core.models.verdict import ORPHANED, PROTECTED, UNDECIDED
 from .._core.options.policy import Policy, parse_policy, warn_ended_exclusions
 from .._core.reading.reading import Collector
 from .guest_rules import GuestFinding, check_compute_hosts, judge_guests, list_servers_to_look_up

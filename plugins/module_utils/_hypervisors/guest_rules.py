@@ -28,8 +28,8 @@ from .._core.facts.deletion import (
 from .._core.facts.index import ListingsIndex, SnapshotIndex
 from .._core.facts.protections import PROTECTIONS, explain_recent_event
 from .._core.facts.server import find_deletion
+from .._core.models.finding import ORPHANED, Decision, orphaned, protected, undecided
 from .._core.models.nova import SUCCESSFUL_MIGRATION_STATUSES, Hypervisor, Migration, Server
-from .._core.models.verdict import ORPHANED, Decision, orphaned, protected, undecided
 from .._core.options.policy import Policy
 from .guests import LEFTOVER_DIRECTORY, RUNNING_LEFTOVER, Guest
 from .on_host.domain_xml import SHUT_OFF

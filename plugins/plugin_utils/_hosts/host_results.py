@@ -11,7 +11,7 @@ import typing as t
 from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from ...module_utils._common.text import format_count
-from ...module_utils._core.models.outcomes import FAILED, READY, SKIPPED, WITHOUT_CHECK
+from ...module_utils._core.models.change import FAILED, READY, SKIPPED, WITHOUT_CHECK
 
 _BLOCKED, _GONE = "blocked", "gone"
 

@@ -11,8 +11,8 @@ import typing as t
 from collections.abc import Mapping
 
 from ...module_utils._common.text import format_count
-from ...module_utils._core.models.outcomes import SKIPPED
-from ...module_utils._core.models.verdict import PROTECTED
+from ...module_utils._core.models.change import SKIPPED
+from ...module_utils._core.models.finding import PROTECTED
 
 # What format_results shows of one check.
 Line = dict[str, str]

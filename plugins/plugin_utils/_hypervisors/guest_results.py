@@ -12,7 +12,7 @@ import typing as t
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from ...module_utils._common.text import format_count, make_printable
-from ...module_utils._core.models.outcomes import FAILED, READY, SKIPPED, WITHOUT_CHECK
+from ...module_utils._core.models.change import FAILED, READY, SKIPPED, WITHOUT_CHECK
 
 # What one round of the loop over leftovers has returned, and a line about what a run did.
 Round = Mapping[str, t.Any]

@@ -11,8 +11,7 @@ import typing as t
 from collections.abc import Collection, Iterable, Mapping
 
 from ...module_utils._common.text import format_count, make_printable
-from ...module_utils._core.models.change import DELETE_PROVIDERS, Amounts
-from ...module_utils._core.models.outcomes import FAILED, SKIPPED
+from ...module_utils._core.models.change import DELETE_PROVIDERS, FAILED, SKIPPED, Amounts
 from ...module_utils._core.models.placement import sum_amounts
 
 if t.TYPE_CHECKING:  # pragma: no cover

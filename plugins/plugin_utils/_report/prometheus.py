@@ -16,8 +16,8 @@ from ...module_utils._common.text import make_printable
 from ...module_utils._common.times import seconds_between
 from ...module_utils._core.findings.coverage import list_unjudged_hosts
 from ...module_utils._core.findings.entries import iterate_entries
+from ...module_utils._core.models.finding import DRIFTED, ORPHANED
 from ...module_utils._core.models.kinds import KINDS, ORPHAN_KINDS
-from ...module_utils._core.models.verdict import DRIFTED, ORPHANED
 from .view import Report, list_remediated_findings, list_troubles
 
 # By the names of metrics. Of most there is one figure; of the others, one for each value of their

@@ -14,7 +14,7 @@ from ansible.release import __version__ as ANSIBLE_VERSION
 
 from ...module_utils._common.text import format_count, summarize_checks
 from ...module_utils._core.findings.coverage import describe_unjudged_hosts
-from ...module_utils._core.models.outcomes import FAILED
+from ...module_utils._core.models.change import FAILED
 from ...module_utils._core.run.folder import (
     DETECTED,
     PLANNED,

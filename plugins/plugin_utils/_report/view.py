@@ -32,10 +32,9 @@ from ...module_utils._core.findings.entries import (
     get_subject,
     iterate_entries,
 )
-from ...module_utils._core.models.change import OUTCOME_BY_ACTION
+from ...module_utils._core.models.change import FAILED, OUTCOME_BY_ACTION, SKIPPED
 from ...module_utils._core.models.codec import Json
 from ...module_utils._core.models.kinds import KINDS
-from ...module_utils._core.models.outcomes import FAILED, SKIPPED
 from ...module_utils._core.models.placement import add_amounts
 from . import phrases
 from .log_correlation import Complaint

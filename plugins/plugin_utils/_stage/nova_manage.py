@@ -22,7 +22,7 @@ from ...module_utils._common.errors import InvalidInput
 from ...module_utils._common.text import make_printable, suggest_names
 from ...module_utils._common.uuids import normalize_uuid
 from ...module_utils._core.findings.coverage import describe_unjudged_hosts
-from ...module_utils._core.models.outcomes import FAILED, SKIPPED
+from ...module_utils._core.models.change import FAILED, SKIPPED
 
 if t.TYPE_CHECKING:  # pragma: no cover
     from ...module_utils._core.findings.entries import Entry

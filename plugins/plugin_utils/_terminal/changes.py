@@ -16,11 +16,10 @@ from ...module_utils._common.json_files import read_json
 from ...module_utils._common.text import format_count, make_printable
 from ...module_utils._core.changes.records import TreeRecord
 from ...module_utils._core.findings.entries import Entry, FindingsDocument, validate_document
-from ...module_utils._core.models.change import DELETE_PROVIDERS
+from ...module_utils._core.models.change import DELETE_PROVIDERS, FAILED
+from ...module_utils._core.models.change import SKIPPED as LEFT_OUT
 from ...module_utils._core.models.codec import Json
 from ...module_utils._core.models.kinds import get_finding_subject
-from ...module_utils._core.models.outcomes import FAILED
-from ...module_utils._core.models.outcomes import SKIPPED as LEFT_OUT
 from ...module_utils._core.models.placement import sum_amounts
 from ...module_utils._core.plan.plan import Step
 from .._report.phrases import MAX_NAME, get_server_name, humanize_amounts, join_counts

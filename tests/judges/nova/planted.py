@@ -10,7 +10,7 @@ import typing as t
 
 from ....plugins.module_utils._core.facts import protections
 from ....plugins.module_utils._core.judging import engine
-from ....plugins.module_utils._core.models.verdict import Decision, orphaned
+from ....plugins.module_utils._core.models.finding import Decision, orphaned
 
 
 def _free_every_migration() -> None:

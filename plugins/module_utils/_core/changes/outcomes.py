@@ -23,9 +23,8 @@ from ..._common.json_files import write_json
 from ..._common.progress import PROGRESS
 from ..._common.text import make_printable, summarize_checks
 from ..findings.entries import FORMAT, MAX_RETURNED
-from ..models.change import OUTCOME_BY_ACTION, Change
+from ..models.change import FAILED, OUTCOME_BY_ACTION, RESTORED, SKIPPED, Change
 from ..models.codec import Json
-from ..models.outcomes import FAILED, RESTORED, SKIPPED
 from ..plan.plan import Step, TreeStep
 from .journal import Journal
 from .records import TreeAddition, TreeRecord

@@ -18,9 +18,8 @@ from ..clients.provider_writer import ProviderWriter
 from ..clients.session import Session
 from ..facts.index import SnapshotIndex
 from ..judging.engine import judge
-from ..models.change import OUTCOME_BY_ACTION
+from ..models.change import FAILED, OUTCOME_BY_ACTION, SKIPPED
 from ..models.codec import Unchecked
-from ..models.outcomes import FAILED, SKIPPED
 from ..models.snapshot import Scope
 from ..options.policy import Policy
 from ..options.run import FailureOptions

@@ -14,9 +14,8 @@ from collections.abc import Set as AbstractSet
 from ..._common.errors import InvalidInput
 from ..._common.uuids import normalize_uuid
 from ..clients.provider_state import ProviderState, parse_provider_state
-from ..models.change import DELETE_PROVIDERS, OUTCOME_BY_ACTION, Side
+from ..models.change import DELETE_PROVIDERS, OUTCOME_BY_ACTION, SKIPPED, Side
 from ..models.codec import Json
-from ..models.outcomes import SKIPPED
 from ..models.placement import Provider
 from ..plan.plan import Plan, Step, TreeStep, parse_step, parse_tree_step
 from ..run.pack import read_packed

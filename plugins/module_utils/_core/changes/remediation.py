@@ -22,10 +22,9 @@ from ..clients.allocation_writer import AllocationWriter
 from ..facts.index import SnapshotIndex
 from ..facts.soundness import list_failed_checks
 from ..judging.engine import judge_consumers
-from ..models.change import OUTCOME_BY_ACTION, build_body, is_same_allocation
-from ..models.outcomes import FAILED, SKIPPED
+from ..models.change import FAILED, OUTCOME_BY_ACTION, SKIPPED, build_body, is_same_allocation
+from ..models.finding import Finding
 from ..models.snapshot import Listings, Snapshot
-from ..models.verdict import Finding
 from ..options.policy import Policy
 from ..options.run import FailureOptions
 from ..plan.limits import explain_abort

@@ -18,7 +18,15 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
 from ..._common.errors import CloudError, JournalError, Reason
 from ..clients.nova import NovaReader
-from ..models.change import AllocationBody, Change, build_body, is_same_allocation
+from ..models.change import (
+    FAILED,
+    RESTORED,
+    SKIPPED,
+    AllocationBody,
+    Change,
+    build_body,
+    is_same_allocation,
+)
 from ..models.nova import (
     COLD_MIGRATION_TYPES,
     FAILED_MIGRATION_STATUSES,
@@ -27,7 +35,6 @@ from ..models.nova import (
     Migration,
     Server,
 )
-from ..models.outcomes import FAILED, RESTORED, SKIPPED
 from ..models.placement import Provider
 from ..models.snapshot import Answer
 from ..options.policy import Policy

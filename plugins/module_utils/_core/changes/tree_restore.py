@@ -22,8 +22,8 @@ from ..clients.nova import NovaReader
 from ..clients.provider_state import ProviderState, ProviderStateReader
 from ..clients.provider_writer import ProviderWriter
 from ..facts.trees import find_tree, require_compute_nodes
+from ..models.change import FAILED, RESTORED, SKIPPED
 from ..models.nova import Aggregate, Hypervisor
-from ..models.outcomes import FAILED, RESTORED, SKIPPED
 from ..models.placement import Provider
 from .journal import Journal
 from .outcomes import Restoration

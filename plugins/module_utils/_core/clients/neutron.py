@@ -13,7 +13,7 @@ import dataclasses as d
 import typing as t
 from collections.abc import Collection, Mapping
 
-from ..models.resource_request import PortGroup, ServerPort
+from ..models.other_services import PortGroup, ServerPort
 from ..models.snapshot import Answer
 from .api import Api, Reply
 from .other_services import OptionalApi

@@ -26,9 +26,8 @@ from ..models.nova import (
     Server,
     Service,
 )
-from ..models.resource_request import Attachment
+from ..models.other_services import Attachment, DeletedServer
 from ..models.snapshot import NOT_ASKED, Answer
-from ..models.surroundings import DeletedServer
 from .api import Api, Reply, parse_rows
 from .nova_listings import MAX_PAGE, Listing, ListingReader, split_into_parts
 

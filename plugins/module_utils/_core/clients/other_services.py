@@ -24,9 +24,16 @@ from collections.abc import Mapping
 from ..._common.clock import get_utc_now
 from ..._common.errors import CloudError
 from ..._common.text import make_printable
-from ..models.resource_request import AcceleratorRequest, DeviceProfile, RootVolume
+from ..models.other_services import (
+    BLOCK_STORAGE_API,
+    AcceleratorRequest,
+    BareMetalNode,
+    DeviceProfile,
+    OtherService,
+    Project,
+    RootVolume,
+)
 from ..models.snapshot import NOT_ASKED, Answer
-from ..models.surroundings import BLOCK_STORAGE_API, BareMetalNode, OtherService, Project
 from .api import Api, Reply, format_microversion, parse_rows
 
 

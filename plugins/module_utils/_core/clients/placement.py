@@ -19,6 +19,7 @@ from operator import itemgetter
 from ..._common.parallel import Pace, map_parallel
 from ..._common.times import read_http_clock
 from ..._common.uuids import normalize_uuid
+from ..models.other_services import HostTree, TreeProvider
 from ..models.placement import (
     Allocation,
     AllocationCandidates,
@@ -29,7 +30,6 @@ from ..models.placement import (
     ProviderSummary,
     Resources,
 )
-from ..models.resource_request import HostTree, TreeProvider
 from ..models.snapshot import Answer
 from .api import Api, Reply, parse_rows
 

@@ -21,8 +21,8 @@ from ..._common.errors import Reason
 from ..facts.consumer import ConsumerView, build_views
 from ..facts.index import SnapshotIndex
 from ..models.nova import Server
+from ..models.other_services import HostTree, MissingInput, PciAlias, ResourceRequest
 from ..models.placement import Allocations, sum_amounts
-from ..models.resource_request import HostTree, MissingInput, PciAlias, ResourceRequest
 from ..models.snapshot import NOT_ASKED, Answer
 from ..options.policy import Policy
 from .inputs import build_inputs, build_listed_inputs, describe_unread

@@ -14,10 +14,10 @@ from collections.abc import Iterable
 from ..._common.errors import Reason
 from ..facts.consumer import ConsumerView
 from ..models.change import build_change
+from ..models.finding import Decision, drifted
+from ..models.other_services import AmountRule, HostTree
 from ..models.placement import Allocations, Resources, subtract_amounts, sum_amounts_by_key
-from ..models.resource_request import AmountRule, HostTree
 from ..models.snapshot import Answer
-from ..models.verdict import Decision, drifted
 from ..options.policy import Policy
 from .amounts import compare_amounts, find_device_doubt, find_host_tree, get_host_tree
 

@@ -14,7 +14,7 @@ import collections
 import re
 from collections.abc import Iterable, Iterator, Mapping
 
-from ..models.resource_request import PciAlias, ServerInputs
+from ..models.other_services import PciAlias, ServerInputs
 from .specs import (
     Group,
     RefusedByNovaError,

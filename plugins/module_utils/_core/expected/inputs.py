@@ -14,7 +14,7 @@ import typing as t
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from ..models.nova import SWAPPING_ACTION, Flavor, Server
-from ..models.resource_request import (
+from ..models.other_services import (
     Attachment,
     DeviceProfile,
     MissingInput,

@@ -16,14 +16,14 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
 from ..._common.errors import NO_REASON, Reason
 from ..._common.text import make_printable, summarize_names
-from ..models.placement import Allocations, sum_amounts
-from ..models.resource_request import (
+from ..models.other_services import (
     AmountRule,
     HostTree,
     MissingInput,
     ResourceRequest,
     TreeProvider,
 )
+from ..models.placement import Allocations, sum_amounts
 from .problems import build_exact_problem, build_problem, list_unplaceable_classes, sum_request
 from .search import (
     TOO_MANY,

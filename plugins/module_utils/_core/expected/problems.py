@@ -9,8 +9,8 @@ from __future__ import annotations
 import dataclasses as d
 from collections.abc import Callable, Container, Iterable, Mapping
 
+from ..models.other_services import HostTree, RequestGroup, ResourceRequest, TreeProvider
 from ..models.placement import Inventory, Resources, sum_amounts
-from ..models.resource_request import HostTree, RequestGroup, ResourceRequest, TreeProvider
 from .search import Key, Problem, Unit
 
 

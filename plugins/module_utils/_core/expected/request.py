@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from ..models.resource_request import MissingInput, ResourceRequest, ServerInputs
+from ..models.other_services import MissingInput, ResourceRequest, ServerInputs
 from .cpus import CpuDemand, read_cpu_demand
 from .devices import (
     add_guest_features,

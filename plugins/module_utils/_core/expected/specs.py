@@ -13,8 +13,8 @@ import dataclasses as d
 import re
 from collections.abc import Iterable, Mapping
 
+from ..models.other_services import AmountRule, RequestGroup
 from ..models.placement import STANDARD_CLASSES
-from ..models.resource_request import AmountRule, RequestGroup
 
 _GROUP_SPEC = re.compile("(resources|trait)([A-Za-z0-9_-]{0,64}):(.*)", re.DOTALL)
 _TRUE_TEXTS = frozenset({"1", "t", "true", "on", "y", "yes"})

@@ -23,14 +23,14 @@ from collections.abc import Iterable
 from ..._common.errors import Reason
 from ..._common.times import format_duration, is_earlier, seconds_between, shift_time
 from ..models.nova import PORT_ACTIONS, Action, Server
+from ..models.other_services import ServerPort
 from ..models.placement import Allocations, Resources, add_amounts, subtract_amounts
-from ..models.resource_request import ServerPort
 from ..models.snapshot import Evidence
 from .consumer import ConsumerView
 from .server import ACTIONS_UNREAD, ServerView
 
 if t.TYPE_CHECKING:  # pragma: no cover
-    from ..models.guest_devices import GuestDevices, HostGuests
+    from ..models.other_services import GuestDevices, HostGuests
 
 
 AGE_UNKNOWN = Reason("allocation_age_unknown", "the age of its allocation is unknown")

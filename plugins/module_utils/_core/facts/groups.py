@@ -23,9 +23,9 @@ from ..._common.errors import Reason
 from ..._common.text import summarize_names
 from ..._common.uuids import normalize_uuid
 from ..models.nova import Aggregate, Service
+from ..models.other_services import BareMetalNode
 from ..models.placement import ProviderDetails
 from ..models.snapshot import Answer, Mirror, Projects, Snapshot
-from ..models.surroundings import BareMetalNode
 from .index import ListingsIndex, SnapshotIndex
 from .services import COMPUTE
 

@@ -12,10 +12,10 @@ from ..._common.errors import InvalidInput, Reason, UnsoundReading
 from ..._common.text import format_count, summarize_names
 from ..._common.uuids import normalize_uuid
 from ..models.change import ProviderRemoval, sort_children_first
+from ..models.finding import DRIFTED, PROTECTED, UNDECIDED, Finding
 from ..models.nova import Hypervisor, Service
 from ..models.placement import Allocations, Provider
 from ..models.snapshot import Answer
-from ..models.verdict import DRIFTED, PROTECTED, UNDECIDED, Finding
 from ..options.policy import Policy
 from .index import SnapshotIndex
 from .services import COMPUTE, get_listed_services, list_down_cell_hosts, may_have_unlisted_node

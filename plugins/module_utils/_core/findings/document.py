@@ -14,10 +14,10 @@ from ..facts.index import SnapshotIndex
 from ..facts.soundness import list_unmet_requirements
 from ..models.change import Change
 from ..models.codec import Json, convert_to_json
+from ..models.finding import DRIFTED, ORPHANED, PROTECTED, UNDECIDED, Finding
+from ..models.other_services import HostTree
 from ..models.placement import Allocation
-from ..models.resource_request import HostTree
 from ..models.snapshot import Answer, Scope, Snapshot
-from ..models.verdict import DRIFTED, ORPHANED, PROTECTED, UNDECIDED, Finding
 from .entries import FORMAT, Coverage, Entry, FindingsDocument, Summary
 from .figures import (
     describe_providers,

@@ -16,9 +16,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from ..facts.groups import find_project
 from ..facts.index import SnapshotIndex
 from ..models.codec import Json
+from ..models.finding import Finding
 from ..models.nova import Hypervisor
 from ..models.placement import ProviderDetails, Resources, sum_amounts, sum_amounts_by_key
-from ..models.verdict import Finding
 from .entries import Stranded
 
 

@@ -13,10 +13,10 @@ from collections.abc import Iterable
 from ..._common.times import format_duration, is_earlier, seconds_between, shift_time
 from ..facts.index import SnapshotIndex
 from ..facts.services import get_compute_hosts
+from ..models.finding import Finding
 from ..models.memory import Memory, RememberedNode
 from ..models.placement import Allocations
 from ..models.snapshot import Cloud, Scope, Snapshot
-from ..models.verdict import Finding
 
 # In seconds. Nova's conductors write the times that its API compares, so changes are asked for from
 # as long before the reading as their clocks may differ.

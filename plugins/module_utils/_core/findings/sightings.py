@@ -18,9 +18,9 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from ..._common.errors import InvalidInput, describe_form_error
 from ..models.change import Change
 from ..models.codec import Json, convert_from_json
+from ..models.finding import Finding
 from ..models.kinds import get_finding_subject, rename_finding
 from ..models.snapshot import Scope, Snapshot
-from ..models.verdict import Finding
 from ..options.run import SightingOptions
 from .entries import ENTRY_LISTS, FindingsDocument, iterate_entries
 

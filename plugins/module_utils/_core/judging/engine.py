@@ -17,9 +17,9 @@ from ..facts.protections import PROTECTIONS
 from ..facts.soundness import explain_unprovable
 from ..kinds.registry import CHECKS, PROOFS
 from ..models.change import build_reduction
+from ..models.finding import DRIFTED, ORPHANED, Decision, Finding, protected, undecided
 from ..models.kind import Kind
 from ..models.kinds import DRIFT_KINDS, ORPHAN_KINDS
-from ..models.verdict import DRIFTED, ORPHANED, Decision, Finding, protected, undecided
 from ..options.policy import Policy
 from .unproven import decide_unproven
 

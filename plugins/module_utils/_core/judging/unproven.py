@@ -13,9 +13,9 @@ import typing as t
 
 from ..._common.errors import Reason
 from ..facts.consumer import ConsumerView
+from ..models.finding import Decision, protected, undecided
 from ..models.nova import Server
 from ..models.snapshot import Answer, Evidence
-from ..models.verdict import Decision, protected, undecided
 
 UNPROVEN = "unproven"
 FOREIGN_PROVIDER = "foreign_provider"

@@ -20,10 +20,10 @@ from ..facts.groups import (
     map_aggregates,
 )
 from ..facts.index import SnapshotIndex
+from ..models.finding import DRIFTED, Finding
 from ..models.kind import CONDITION, REPORT, define_kind
 from ..models.nova import Aggregate
 from ..models.snapshot import MEMBERS, Mirror
-from ..models.verdict import DRIFTED, Finding
 from ..options.policy import Policy
 
 KIND = define_kind(__name__, __doc__, CONDITION, REPORT, needs=(MEMBERS,))

@@ -15,10 +15,10 @@ from ..._common.text import make_printable, summarize_names
 from ..._common.times import format_duration, seconds_between
 from ..facts.groups import NodeView, build_node_views, has_room
 from ..facts.index import SnapshotIndex
+from ..models.finding import DRIFTED, UNDECIDED, Finding
 from ..models.kind import CONDITION, REPORT, define_kind
+from ..models.other_services import CLEANING_STATES, BareMetalNode
 from ..models.snapshot import NODES, Answer, BareMetal
-from ..models.surroundings import CLEANING_STATES, BareMetalNode
-from ..models.verdict import DRIFTED, UNDECIDED, Finding
 from ..options.policy import Policy
 
 KIND = define_kind(__name__, __doc__, CONDITION, REPORT, needs=(NODES,))

@@ -10,11 +10,11 @@ from collections.abc import Iterator, Mapping
 
 from ..._common.errors import Reason
 from ..facts.index import SnapshotIndex
+from ..models.finding import DRIFTED, Finding
 from ..models.kind import CONDITION, REPORT, define_kind
 from ..models.nova import Hypervisor
 from ..models.placement import Inventory, Resources
 from ..models.snapshot import INVENTORIES
-from ..models.verdict import DRIFTED, Finding
 from ..options.policy import Policy
 
 KIND = define_kind(

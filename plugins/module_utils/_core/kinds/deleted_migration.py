@@ -13,6 +13,7 @@ from ..facts.consumer import ConsumerView
 from ..facts.deletion import (
     is_unlisted,
 )
+from ..models.finding import Decision, orphaned, undecided
 from ..models.kind import EVERY, ORPHAN, REMEDIATE, define_kind
 from ..models.nova import MOVING_ACTIONS
 from ..models.placement import Allocations
@@ -26,7 +27,6 @@ from ..models.snapshot import (
     UNLISTED_MOVES,
     Answer,
 )
-from ..models.verdict import Decision, orphaned, undecided
 from ..options.policy import Policy
 
 KIND = define_kind(

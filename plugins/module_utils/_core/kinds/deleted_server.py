@@ -13,9 +13,9 @@ from ..facts.deletion import (
     find_deleted_server,
     is_deleted,
 )
+from ..models.finding import Decision, orphaned, undecided
 from ..models.kind import ORPHAN, REMEDIATE, define_kind
 from ..models.snapshot import ACTIONS, DELETED, HOST_MIGRATIONS, Evidence
-from ..models.verdict import Decision, orphaned, undecided
 from ..options.policy import Policy
 
 KIND = define_kind(__name__, __doc__, ORPHAN, REMEDIATE, needs=(DELETED, ACTIONS, HOST_MIGRATIONS))

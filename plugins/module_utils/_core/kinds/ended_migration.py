@@ -12,11 +12,11 @@ from ..._common.errors import Reason
 from ..facts.consumer import ConsumerView
 from ..facts.deletion import describe_deletion, find_deleted_server, is_deleted
 from ..facts.moves import find_placement_after_unshelve, list_taken_over_roots
+from ..models.finding import Decision, orphaned, undecided
 from ..models.kind import ORPHAN, REMEDIATE, define_kind
 from ..models.nova import Migration
 from ..models.placement import Allocations, Resources, list_compute_classes
 from ..models.snapshot import ACTIONS, DELETED, HOST_MIGRATIONS, LAST_ACTIONS
-from ..models.verdict import Decision, orphaned, undecided
 from ..options.policy import Policy
 
 KIND = define_kind(

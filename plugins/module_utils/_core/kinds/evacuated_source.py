@@ -13,10 +13,10 @@ from ..facts.consumer import (
     has_own_and_other_trees_allocated,
 )
 from ..facts.moves import explain_possible_move_without_migration
+from ..models.finding import Decision, orphaned, undecided
 from ..models.kind import ORPHAN, REMEDIATE, define_kind
 from ..models.nova import Migration
 from ..models.snapshot import ACTIONS
-from ..models.verdict import Decision, orphaned, undecided
 from ..options.policy import Policy
 
 KIND = define_kind(__name__, __doc__, ORPHAN, REMEDIATE, needs=(ACTIONS,))

@@ -14,10 +14,10 @@ from ..facts.consumer import (
     has_own_tree_allocated,
 )
 from ..facts.moves import explain_possible_move_without_migration
+from ..models.finding import Decision, orphaned, undecided
 from ..models.kind import ORPHAN, REMEDIATE, define_kind
 from ..models.nova import Migration
 from ..models.snapshot import ACTIONS, LAST_ACTIONS
-from ..models.verdict import Decision, orphaned, undecided
 from ..options.policy import Policy
 
 KIND = define_kind(

@@ -21,6 +21,7 @@ from ..facts.consumer import ConsumerView
 from ..facts.index import FORMER_SUFFIX
 from ..facts.services import COMPUTE
 from ..models.change import build_change
+from ..models.finding import Decision, drifted, undecided
 from ..models.kind import DRIFT, EVERY, OPT_IN, define_kind
 from ..models.nova import GUEST_LEAVING_MIGRATION_TYPES, Server
 from ..models.placement import sum_amounts
@@ -33,7 +34,6 @@ from ..models.snapshot import (
     OWN_USAGES,
     Answer,
 )
-from ..models.verdict import Decision, drifted, undecided
 from ..options.policy import Policy
 
 KIND = define_kind(

@@ -16,9 +16,9 @@ from ..expected.corrections import (
 from ..facts.consumer import ConsumerView, is_settled_and_healthy
 from ..facts.devices import UnusedProviders, find_unused_providers
 from ..models.change import build_reduction
+from ..models.finding import Decision, drifted
 from ..models.kind import DRIFT, OPT_IN, define_kind
 from ..models.snapshot import ACTIONS, AMOUNTS, CHILDREN
-from ..models.verdict import Decision, drifted
 from ..options.policy import Policy
 
 KIND = define_kind(__name__, __doc__, DRIFT, OPT_IN, needs=(ACTIONS, AMOUNTS, CHILDREN))

@@ -13,10 +13,10 @@ from ..expected.corrections import format_allocations
 from ..facts.consumer import ConsumerView, has_wrong_owner, is_settled_and_healthy
 from ..facts.devices import AGE_UNKNOWN, find_action_doubt, find_port_leak, list_network_amounts
 from ..models.change import build_change
+from ..models.finding import Decision, drifted, undecided
 from ..models.kind import DRIFT, OPT_IN, define_kind
 from ..models.placement import subtract_amounts
 from ..models.snapshot import ACTIONS, AMOUNTS, BANDWIDTH, CHILDREN, NOT_ASKED, PORT_ACTIONS
-from ..models.verdict import Decision, drifted, undecided
 from ..options.policy import Policy
 
 KIND = define_kind(

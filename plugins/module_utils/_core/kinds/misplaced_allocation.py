@@ -18,9 +18,9 @@ from ..facts.consumer import (
     is_settled_without_own_tree,
 )
 from ..facts.moves import explain_possible_guest_of_unshelve
+from ..models.finding import Decision, drifted
 from ..models.kind import DRIFT, EVERY, OPT_IN, define_kind
 from ..models.snapshot import ACTIONS, AMOUNTS, LAST_ACTIONS
-from ..models.verdict import Decision, drifted
 from ..options.policy import Policy
 
 KIND = define_kind(

@@ -14,9 +14,9 @@ from ..facts.consumer import (
     ConsumerView,
     is_settled_without_own_tree,
 )
+from ..models.finding import Decision
 from ..models.kind import DRIFT, EVERY, OPT_IN, define_kind
 from ..models.snapshot import ACTIONS, AMOUNTS
-from ..models.verdict import Decision
 from ..options.policy import Policy
 
 KIND = define_kind(__name__, __doc__, DRIFT, OPT_IN, needs=(ACTIONS, AMOUNTS), cells=EVERY)

@@ -13,9 +13,9 @@ from ..._common.errors import Reason
 from ..._common.text import format_count, summarize_names
 from ..facts.groups import explain_doubt
 from ..facts.index import SnapshotIndex
+from ..models.finding import DRIFTED, UNDECIDED, Finding
 from ..models.kind import CONDITION, REPORT, define_kind
 from ..models.snapshot import PROJECT_SERVERS, PROJECTS
-from ..models.verdict import DRIFTED, UNDECIDED, Finding
 from ..options.policy import Policy
 
 KIND = define_kind(

@@ -15,9 +15,9 @@ from ..facts.trees import (
     find_name_conflicts,
     list_roots_without_node,
 )
+from ..models.finding import Finding
 from ..models.kind import CONDITION, EVERY, OPT_IN, define_kind
 from ..models.snapshot import FORMER_ROOTS
-from ..models.verdict import Finding
 from ..options.policy import Policy
 
 KIND = define_kind(

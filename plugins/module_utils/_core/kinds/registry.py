@@ -15,8 +15,8 @@ from collections.abc import Callable, Iterator, Mapping
 
 from ..facts.consumer import ConsumerView
 from ..facts.index import SnapshotIndex
+from ..models.finding import Decision, Finding
 from ..models.kind import CONDITION, Kind
-from ..models.verdict import Decision, Finding
 from ..options.policy import Policy
 from . import (
     aggregate_mismatch,

@@ -13,11 +13,11 @@ from ..._common.text import make_printable
 from ..._common.times import format_duration, seconds_between
 from ..facts.index import SnapshotIndex
 from ..facts.services import COMPUTE
+from ..models.finding import DRIFTED, UNDECIDED, Finding
 from ..models.kind import CONDITION, REPORT, define_kind
 from ..models.nova import Service
+from ..models.other_services import DeletedServer, Deletion
 from ..models.snapshot import DELETIONS, FAILED_DELETIONS, Answer
-from ..models.surroundings import DeletedServer, Deletion
-from ..models.verdict import DRIFTED, UNDECIDED, Finding
 from ..options.policy import Policy
 
 KIND = define_kind(

@@ -25,10 +25,10 @@ from ..facts.groups import (
 )
 from ..facts.index import SnapshotIndex
 from ..facts.services import COMPUTE
+from ..models.finding import DRIFTED, Finding
 from ..models.kind import CONDITION, REPORT, define_kind
 from ..models.nova import Aggregate, Service
 from ..models.snapshot import TRAITS, Answer, Mirror
-from ..models.verdict import DRIFTED, Finding
 from ..options.policy import Policy
 
 KIND = define_kind(__name__, __doc__, CONDITION, REPORT, needs=(TRAITS,))

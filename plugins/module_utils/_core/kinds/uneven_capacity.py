@@ -15,10 +15,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from ..._common.errors import Reason
 from ..facts.groups import map_comparable_nodes
 from ..facts.index import SnapshotIndex
+from ..models.finding import DRIFTED, Finding
 from ..models.kind import CONDITION, REPORT, define_kind
 from ..models.placement import Inventory
 from ..models.snapshot import INVENTORIES
-from ..models.verdict import DRIFTED, Finding
 from ..options.policy import Policy
 
 KIND = define_kind(__name__, __doc__, CONDITION, REPORT, named_needs=(INVENTORIES,))

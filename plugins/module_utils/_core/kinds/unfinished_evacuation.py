@@ -12,10 +12,10 @@ from collections.abc import Iterator
 
 from ..._common.errors import Reason
 from ..facts.index import SnapshotIndex, list_migrations_in_scope
+from ..models.finding import DRIFTED, Finding
 from ..models.kind import CONDITION, REPORT, define_kind
 from ..models.nova import Migration, Server
 from ..models.snapshot import EVACUATED
-from ..models.verdict import DRIFTED, Finding
 from ..options.policy import Policy
 
 KIND = define_kind(__name__, __doc__, CONDITION, REPORT, needs=(EVACUATED,))

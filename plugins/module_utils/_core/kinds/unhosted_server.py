@@ -11,6 +11,7 @@ from collections.abc import Collection, Sequence
 from ..._common.errors import Reason
 from ..facts.consumer import ConsumerView, format_providers
 from ..facts.services import COMPUTE
+from ..models.finding import Decision, orphaned, undecided
 from ..models.kind import ORPHAN, REMEDIATE, define_kind
 from ..models.nova import (
     CREATE_ACTION,
@@ -22,7 +23,6 @@ from ..models.nova import (
     Server,
 )
 from ..models.snapshot import ACTIONS, LAST_ACTIONS
-from ..models.verdict import Decision, orphaned, undecided
 from ..options.policy import Policy
 
 _LAST_HOST_UNKNOWN = Reason(

@@ -13,9 +13,9 @@ from ..._common.errors import Reason
 from ..._common.times import format_duration
 from ..facts.consumer import ConsumerView
 from ..facts.deletion import is_unknown_to_nova
+from ..models.finding import Decision, orphaned, protected, undecided
 from ..models.kind import EVERY, OPT_IN, ORPHAN, Requirement, define_kind
 from ..models.snapshot import ACTIONS, DELETED, HOST_MIGRATIONS, MARKER, ROWS, Answer
-from ..models.verdict import Decision, orphaned, protected, undecided
 from ..options.policy import Policy
 
 KIND = define_kind(

@@ -21,11 +21,11 @@ from ..facts.index import group_by_tree
 from ..facts.moves import explain_possible_guest_of_unshelve, find_source_doubt
 from ..facts.protections import protect_excluded, protect_foreign_type, protect_too_young
 from ..models.change import build_change
+from ..models.finding import Decision, drifted, protected, undecided
 from ..models.kind import DRIFT, REMEDIATE, define_kind
 from ..models.nova import COLD_MIGRATION_TYPES, SUCCESSFUL_MIGRATION_STATUSES, Migration
 from ..models.placement import Allocation
 from ..models.snapshot import ACTIONS, LAST_ACTIONS, Answer
-from ..models.verdict import Decision, drifted, protected, undecided
 from ..options.policy import Policy
 
 KIND = define_kind(

@@ -31,11 +31,11 @@ from ..facts.consumer import (
     has_wrong_owner,
     is_settled_and_healthy,
 )
+from ..models.finding import Decision, undecided
 from ..models.kind import DRIFT, EVERY, OPT_IN, define_kind
 from ..models.nova import Migration
 from ..models.placement import sum_amounts
 from ..models.snapshot import ACTIONS, AMOUNTS, FLAVORS, USAGE
-from ..models.verdict import Decision, undecided
 from ..options.policy import Policy
 
 KIND = define_kind(

@@ -14,9 +14,9 @@ from ..facts.consumer import (
     has_wrong_owner,
 )
 from ..models.change import build_change
+from ..models.finding import Decision, drifted
 from ..models.kind import DRIFT, OPT_IN, define_kind
 from ..models.snapshot import ACTIONS, EVERY_CONSUMER
-from ..models.verdict import Decision, drifted
 from ..options.policy import Policy
 
 KIND = define_kind(

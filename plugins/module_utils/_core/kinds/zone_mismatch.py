@@ -13,9 +13,9 @@ from ..._common.errors import Reason
 from ..facts.groups import map_comparable_nodes
 from ..facts.index import SnapshotIndex
 from ..facts.services import COMPUTE
+from ..models.finding import DRIFTED, Finding
 from ..models.kind import CONDITION, REPORT, define_kind
 from ..models.nova import Aggregate, Server
-from ..models.verdict import DRIFTED, Finding
 from ..options.policy import Policy
 
 KIND = define_kind(__name__, __doc__, CONDITION, REPORT)

@@ -27,6 +27,13 @@ Side = t.Literal["before", "after"]
 
 DELETE_PROVIDERS: t.Final = "delete_providers"
 
+# The outcome of a change that was not made.
+SKIPPED, FAILED = "skipped", "failed"
+# The outcome in check mode, where something would be changed.
+READY = "ready"
+WITHOUT_CHECK = "nothing was changed. Without --check: "
+# The outcome when the allocations before a change were restored from its journal.
+RESTORED = "restored"
 # The outcome of a change that was made, by its action.
 OUTCOME_BY_ACTION: dict[str, str] = {
     "remove": "removed",

@@ -19,6 +19,18 @@ from ..._common.text import format_count, make_printable, summarize_names
 from .codec import Json, convert_from_json, convert_to_json
 from .minimum_python import require_python
 from .nova import Action, Aggregate, Hypervisor, Migration, Server, Service
+from .other_services import (
+    AcceleratorRequest,
+    Attachment,
+    BareMetalNode,
+    DeletedServer,
+    Deletion,
+    DeviceProfile,
+    HostTree,
+    Project,
+    RootVolume,
+    ServerPort,
+)
 from .placement import (
     Allocation,
     Allocations,
@@ -28,15 +40,6 @@ from .placement import (
     Resources,
     list_compute_classes,
 )
-from .resource_request import (
-    AcceleratorRequest,
-    Attachment,
-    DeviceProfile,
-    HostTree,
-    RootVolume,
-    ServerPort,
-)
-from .surroundings import BareMetalNode, DeletedServer, Deletion, Project
 
 # The classes below cannot be built by an older one.
 require_python()

@@ -14,7 +14,7 @@ from ..._common.folders import require_private_file
 from ..._common.json_files import read_json_option
 from ..._common.options import List, Options
 from ..._common.times import shift_time
-from ..models.guest_devices import GuestDevices, HostGuests
+from ..models.other_services import GuestDevices, HostGuests
 
 
 class GuestOptions(Options):

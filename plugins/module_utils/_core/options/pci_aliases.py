@@ -17,8 +17,8 @@ from collections.abc import Iterable, Mapping
 
 from ..._common.errors import InvalidInput
 from ..._common.text import make_printable
+from ..models.other_services import PciAlias
 from ..models.placement import STANDARD_CLASSES
-from ..models.resource_request import PciAlias
 
 _KEYS = (
     "name",

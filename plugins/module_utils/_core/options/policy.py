@@ -15,13 +15,13 @@ from ..._common.context import Context
 from ..._common.errors import InvalidInput, Reason
 from ..._common.options import Age, List, Options
 from ..._common.uuids import normalize_uuid, require_uuid
-from ..models.resource_request import PciAlias
+from ..models.other_services import PciAlias
 from ..models.snapshot import Cloud
 from .exclusions import Exclusion, Exclusions, parse_exclusions
 from .pci_aliases import parse_pci_aliases
 
 if t.TYPE_CHECKING:  # pragma: no cover
-    from ..models.guest_devices import HostGuests
+    from ..models.other_services import HostGuests
 
 
 # The types of services that allocate from Placement themselves, and what each is called here:

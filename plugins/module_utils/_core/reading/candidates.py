@@ -23,8 +23,8 @@ from ..facts.index import ListingsIndex, group_by_tree
 from ..facts.services import list_down_cell_hosts
 from ..facts.soundness import list_failed_checks
 from ..models.nova import Hypervisor, Server
+from ..models.other_services import PciAlias
 from ..models.placement import Allocations, Provider, Resources
-from ..models.resource_request import PciAlias
 from ..models.snapshot import (
     BANDWIDTH,
     CHILDREN,

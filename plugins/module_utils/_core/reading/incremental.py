@@ -34,8 +34,8 @@ from ..facts.soundness import list_failed_checks
 from ..models.kinds import collect_needs
 from ..models.memory import Memory, RememberedNode
 from ..models.nova import Hypervisor, Migration, Server
+from ..models.other_services import PciAlias
 from ..models.placement import Allocations, Provider, Resources
-from ..models.resource_request import PciAlias
 from ..models.snapshot import (
     BANDWIDTH,
     EVERY_CONSUMER,

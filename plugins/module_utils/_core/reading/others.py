@@ -44,6 +44,7 @@ from ..models.nova import (
     Migration,
     Server,
 )
+from ..models.other_services import DeletedServer, Deletion
 from ..models.placement import ProviderAggregates
 from ..models.snapshot import (
     DELETIONS,
@@ -64,7 +65,6 @@ from ..models.snapshot import (
     Snapshot,
     Surroundings,
 )
-from ..models.surroundings import DeletedServer, Deletion
 from ..options.scope import is_needed
 
 T = t.TypeVar("T")

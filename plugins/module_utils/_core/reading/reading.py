@@ -23,7 +23,7 @@ from ..clients.placement import PlacementReader
 from ..clients.session import Session
 from ..facts.index import ListingsIndex
 from ..models.nova import Server
-from ..models.resource_request import PciAlias
+from ..models.other_services import PciAlias
 from ..models.snapshot import FLAVORS, Listings, Scope, Snapshot
 from ..options.scope import is_needed
 from . import compute_nodes

@@ -36,8 +36,8 @@ from ..models.nova import (
     Migration,
     Server,
 )
+from ..models.other_services import PciAlias
 from ..models.placement import Allocation, Allocations
-from ..models.resource_request import PciAlias
 from ..models.snapshot import (
     ACTIONS,
     ALLOCATION,

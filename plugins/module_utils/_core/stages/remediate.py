@@ -21,8 +21,7 @@ from ..changes.provider_trees import TreeRemover
 from ..changes.remediation import OUTCOMES, Remediation
 from ..clients.allocation_writer import AllocationWriter
 from ..clients.session import CloudContext, get_sdk_version
-from ..models.change import build_diff
-from ..models.outcomes import FAILED
+from ..models.change import FAILED, build_diff
 from ..options.guest_devices import read_guests
 from ..options.policy import parse_policy, warn_ended_exclusions
 from ..options.run import FailureOptions

@@ -14,8 +14,8 @@ from .....plugins.module_utils._core.expected.amounts import count_amounts
 from .....plugins.module_utils._core.facts.index import SnapshotIndex
 from .....plugins.module_utils._core.findings.document import build_document
 from .....plugins.module_utils._core.judging import engine
+from .....plugins.module_utils._core.models.finding import Finding
 from .....plugins.module_utils._core.models.snapshot import Snapshot
-from .....plugins.module_utils._core.models.verdict import Finding
 from .....plugins.module_utils._core.options.policy import Policy
 
 # Most tests are about a proof, not about how old the allocation is.

@@ -18,9 +18,9 @@ import hypothesis.strategies as st
 
 from .....plugins.module_utils._core.facts.index import ListingsIndex
 from .....plugins.module_utils._core.models.change import Change
+from .....plugins.module_utils._core.models.finding import Finding
 from .....plugins.module_utils._core.models.nova import SETTLED_STATUSES, UNSHELVE_ACTION, Migration
 from .....plugins.module_utils._core.models.placement import Allocations
-from .....plugins.module_utils._core.models.verdict import Finding
 from .....plugins.module_utils._core.reading.candidates import find_candidates
 from . import nova_operations as ops
 from .judging import NO_MINIMUM_AGE, judge

@@ -9,14 +9,14 @@ from __future__ import annotations
 import typing as t
 from collections.abc import Iterable, Mapping
 
-from .....plugins.module_utils._core.models.placement import Inventory
-from .....plugins.module_utils._core.models.resource_request import (
+from .....plugins.module_utils._core.models.other_services import (
     HostTree,
     PortGroup,
     ServerInputs,
     ServerPort,
     TreeProvider,
 )
+from .....plugins.module_utils._core.models.placement import Inventory
 
 ROOT = "root"
 PCI = "COMPUTE_MANAGED_PCI_DEVICE"

@@ -12,8 +12,8 @@ from __future__ import annotations
 import typing as t
 from collections.abc import Callable
 
+from .....plugins.module_utils._core.models.finding import Finding
 from .....plugins.module_utils._core.models.placement import ProviderDetails
-from .....plugins.module_utils._core.models.verdict import Finding
 from .judging import NO_MINIMUM_AGE, judge
 from .world import PLENTY, World
 

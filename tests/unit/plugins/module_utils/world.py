@@ -30,18 +30,18 @@ from .....plugins.module_utils._core.models.nova import (
     Server,
     Service,
 )
-from .....plugins.module_utils._core.models.placement import (
-    Allocation,
-    Inventory,
-    Provider,
-    ProviderDetails,
-)
-from .....plugins.module_utils._core.models.resource_request import (
+from .....plugins.module_utils._core.models.other_services import (
     Attachment,
     HostTree,
     RootVolume,
     ServerPort,
     TreeProvider,
+)
+from .....plugins.module_utils._core.models.placement import (
+    Allocation,
+    Inventory,
+    Provider,
+    ProviderDetails,
 )
 from .....plugins.module_utils._core.models.snapshot import (
     Answer,

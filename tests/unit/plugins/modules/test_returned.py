@@ -20,13 +20,13 @@ from .....plugins.module_utils._common.context import Context
 from .....plugins.module_utils._core.facts.services import describe_services
 from .....plugins.module_utils._core.findings.entries import ENTRY_LISTS
 from .....plugins.module_utils._core.models.nova import Aggregate, Hypervisor, Migration, Service
+from .....plugins.module_utils._core.models.other_services import OtherService
 from .....plugins.module_utils._core.models.placement import (
     Allocation,
     Inventory,
     Provider,
     ProviderDetails,
 )
-from .....plugins.module_utils._core.models.surroundings import OtherService
 from .....plugins.module_utils._core.options.policy import Policy
 from .....plugins.module_utils._core.resources.allocations import (
     describe_allocation,

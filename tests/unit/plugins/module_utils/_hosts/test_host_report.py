@@ -11,8 +11,8 @@ import typing as t
 import pytest
 
 from ......plugins.module_utils._core.models.nova import Aggregate, Hypervisor, Service
+from ......plugins.module_utils._core.models.other_services import OtherService
 from ......plugins.module_utils._core.models.placement import Provider
-from ......plugins.module_utils._core.models.surroundings import OtherService
 from ......plugins.module_utils._hosts.blockers import PartPolicy
 from ......plugins.module_utils._hosts.emptiness import Contents
 from ......plugins.module_utils._hosts.host import Host

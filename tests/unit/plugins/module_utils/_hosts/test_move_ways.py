@@ -12,7 +12,7 @@ import typing as t
 import pytest
 
 from ......plugins.module_utils._core.models.nova import Flavor
-from ......plugins.module_utils._core.models.resource_request import ServerPort
+from ......plugins.module_utils._core.models.other_services import ServerPort
 from ......plugins.module_utils._hosts.draining import COLD, EVACUATION, LIVE, STAYS, DrainSettings
 from ......plugins.module_utils._hosts.move_ways import decide_way
 from ..drain_world import SOURCE, TINY, build_migration, build_server

@@ -16,7 +16,7 @@ from ......plugins.module_utils._common.errors import CloudError
 from ......plugins.module_utils._core.clients.api import Api
 from ......plugins.module_utils._core.clients.other_services import list_cinder_services
 from ......plugins.module_utils._core.models.nova import Aggregate, Service
-from ......plugins.module_utils._core.models.surroundings import OtherService
+from ......plugins.module_utils._core.models.other_services import OtherService
 from ......plugins.module_utils._hosts.parts import (
     Agent,
     AgentReader,

@@ -30,9 +30,9 @@ from .......plugins.module_utils._core.changes.remediation import Remediation
 from .......plugins.module_utils._core.clients import allocation_writer
 from .......plugins.module_utils._core.clients.api import Api
 from .......plugins.module_utils._core.models.change import Change, build_body
+from .......plugins.module_utils._core.models.finding import ORPHANED, Finding
 from .......plugins.module_utils._core.models.placement import Allocation
 from .......plugins.module_utils._core.models.snapshot import Scope
-from .......plugins.module_utils._core.models.verdict import ORPHANED, Finding
 from .......plugins.module_utils._core.plan.plan import Step
 from .......plugins.module_utils._core.reading import (
     allocations,

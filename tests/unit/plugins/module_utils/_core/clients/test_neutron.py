@@ -12,7 +12,7 @@ import typing as t
 import pytest
 
 from .......plugins.module_utils._core.clients.neutron import NeutronReader, parse_port
-from .......plugins.module_utils._core.models.resource_request import PortGroup, ServerPort
+from .......plugins.module_utils._core.models.other_services import PortGroup, ServerPort
 from ...service import Service
 
 PORT = {"id": "port", "binding:profile": {}, "binding:vnic_type": "normal"}

@@ -19,7 +19,7 @@ from .......plugins.module_utils._core.clients.other_services import (
     CyborgReader,
     VolumeReader,
 )
-from .......plugins.module_utils._core.models.resource_request import (
+from .......plugins.module_utils._core.models.other_services import (
     AcceleratorRequest,
     DeviceProfile,
     RootVolume,

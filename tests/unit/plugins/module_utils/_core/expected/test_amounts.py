@@ -18,8 +18,9 @@ from .......plugins.module_utils._core.expected.amounts import (
     count_amounts,
 )
 from .......plugins.module_utils._core.facts.index import SnapshotIndex
+from .......plugins.module_utils._core.models.finding import Finding
 from .......plugins.module_utils._core.models.nova import Action
-from .......plugins.module_utils._core.models.resource_request import (
+from .......plugins.module_utils._core.models.other_services import (
     AcceleratorRequest,
     DeviceProfile,
     PciAlias,
@@ -27,7 +28,6 @@ from .......plugins.module_utils._core.models.resource_request import (
     ServerPort,
 )
 from .......plugins.module_utils._core.models.snapshot import NOT_ASKED, Evidence, ListedAmounts
-from .......plugins.module_utils._core.models.verdict import Finding
 from .......plugins.module_utils._core.options.policy import Policy
 from ...judging import NO_MINIMUM_AGE, judge
 from ...world import CLAIM, FLAVOR, NOW, PLENTY, World, answer

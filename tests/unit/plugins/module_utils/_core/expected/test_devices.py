@@ -10,7 +10,7 @@ import dataclasses as d
 
 import pytest
 
-from .......plugins.module_utils._core.models.resource_request import (
+from .......plugins.module_utils._core.models.other_services import (
     AcceleratorRequest,
     DeviceProfile,
 )

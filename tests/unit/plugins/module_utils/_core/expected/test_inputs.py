@@ -18,7 +18,7 @@ from .......plugins.module_utils._core.expected.inputs import (
     list_missing_inputs,
 )
 from .......plugins.module_utils._core.models.nova import Action
-from .......plugins.module_utils._core.models.resource_request import (
+from .......plugins.module_utils._core.models.other_services import (
     Attachment,
     DeviceProfile,
     PortGroup,

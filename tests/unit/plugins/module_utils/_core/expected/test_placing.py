@@ -14,7 +14,7 @@ import pytest
 
 from .......plugins.module_utils._core.expected.placing import Expectation, compare
 from .......plugins.module_utils._core.expected.request import build_requests
-from .......plugins.module_utils._core.models.resource_request import (
+from .......plugins.module_utils._core.models.other_services import (
     AcceleratorRequest,
     HostTree,
     PciAlias,

@@ -11,7 +11,7 @@ import typing as t
 import pytest
 
 from .......plugins.module_utils._core.expected.request import build_requests
-from .......plugins.module_utils._core.models.resource_request import (
+from .......plugins.module_utils._core.models.other_services import (
     AcceleratorRequest,
     AmountRule,
     PciAlias,

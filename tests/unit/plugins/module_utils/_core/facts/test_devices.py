@@ -13,11 +13,15 @@ from collections.abc import Callable
 import pytest
 
 from .......plugins.module_utils._core.facts.devices import MAX_PORT_ACTIONS, find_device_address
-from .......plugins.module_utils._core.models.guest_devices import GuestDevices, HostGuests
+from .......plugins.module_utils._core.models.finding import Finding
 from .......plugins.module_utils._core.models.nova import Action, ActionEvent
-from .......plugins.module_utils._core.models.resource_request import PortGroup, ServerPort
+from .......plugins.module_utils._core.models.other_services import (
+    GuestDevices,
+    HostGuests,
+    PortGroup,
+    ServerPort,
+)
 from .......plugins.module_utils._core.models.snapshot import Snapshot
-from .......plugins.module_utils._core.models.verdict import Finding
 from .......plugins.module_utils._core.options.policy import Policy
 from ...judging import NO_MINIMUM_AGE, judge, list_cases
 from ...world import CLAIM, FLAVOR, NOW, World, answer

@@ -20,10 +20,10 @@ from .......plugins.module_utils._core.facts.gaps import (
     list_touched_hosts,
 )
 from .......plugins.module_utils._core.facts.index import SnapshotIndex
+from .......plugins.module_utils._core.models.finding import Finding
 from .......plugins.module_utils._core.models.kind import EVERY
 from .......plugins.module_utils._core.models.placement import ProviderDetails
 from .......plugins.module_utils._core.models.snapshot import LISTED_BY_SERVERS, Snapshot
-from .......plugins.module_utils._core.models.verdict import Finding
 from .......plugins.module_utils._core.options.policy import Policy
 from ...judging import NO_MINIMUM_AGE, judge
 from ...world import PLENTY, World, answer

@@ -18,8 +18,8 @@ from collections.abc import Callable
 import pytest
 
 from .......plugins.module_utils._core.facts.moves import list_relevant_request_ids
+from .......plugins.module_utils._core.models.finding import Finding
 from .......plugins.module_utils._core.models.nova import Action
-from .......plugins.module_utils._core.models.verdict import Finding
 from .......plugins.module_utils._core.options.policy import Policy
 from ...judging import judge, list_cases
 from ...world import LATER, World

@@ -20,8 +20,8 @@ import hypothesis
 import hypothesis.strategies as st
 import pytest
 
+from .......plugins.module_utils._core.models.finding import Finding
 from .......plugins.module_utils._core.models.kinds import ORPHAN_KINDS
-from .......plugins.module_utils._core.models.verdict import Finding
 from .......plugins.module_utils._core.options.policy import Policy
 from .....examples import count_examples
 from ...judging import NO_MINIMUM_AGE, judge

@@ -21,7 +21,7 @@ import typing as t
 
 import pytest
 
-from .......plugins.module_utils._core.models.verdict import Finding
+from .......plugins.module_utils._core.models.finding import Finding
 from .......plugins.module_utils._core.options.policy import Policy
 from ...judging import judge
 from ...world import World

@@ -10,8 +10,8 @@ import dataclasses as d
 
 import pytest
 
-from .......plugins.module_utils._core.models.guest_devices import HostGuests
-from .......plugins.module_utils._core.models.verdict import Finding
+from .......plugins.module_utils._core.models.finding import Finding
+from .......plugins.module_utils._core.models.other_services import HostGuests
 from ...judging import NO_MINIMUM_AGE, judge
 from ...situations import (
     Cloud,

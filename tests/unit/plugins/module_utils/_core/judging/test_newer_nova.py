@@ -13,8 +13,8 @@ import dataclasses as d
 
 import pytest
 
+from .......plugins.module_utils._core.models.finding import Finding
 from .......plugins.module_utils._core.models.placement import Inventory
-from .......plugins.module_utils._core.models.verdict import Finding
 from ...judging import NO_MINIMUM_AGE, judge
 from ...world import NOW, World
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import pytest
 
-from .......plugins.module_utils._core.models.verdict import Finding
+from .......plugins.module_utils._core.models.finding import Finding
 from ...judging import NO_MINIMUM_AGE, judge
 from ...world import NOW, World
 

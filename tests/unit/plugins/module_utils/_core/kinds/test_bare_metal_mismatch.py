@@ -13,14 +13,14 @@ import pytest
 
 from .......plugins.module_utils._core.facts.index import SnapshotIndex
 from .......plugins.module_utils._core.kinds import bare_metal_mismatch
+from .......plugins.module_utils._core.models.finding import Finding
+from .......plugins.module_utils._core.models.other_services import BareMetalNode
 from .......plugins.module_utils._core.models.placement import (
     Allocation,
     Inventory,
     ProviderDetails,
 )
 from .......plugins.module_utils._core.models.snapshot import Answer, BareMetal, Cloud, Surroundings
-from .......plugins.module_utils._core.models.surroundings import BareMetalNode
-from .......plugins.module_utils._core.models.verdict import Finding
 from .......plugins.module_utils._core.options.policy import Policy
 from ...world import OLD, World, answer
 

@@ -11,10 +11,10 @@ import typing as t
 
 import pytest
 
+from .......plugins.module_utils._core.models.finding import Finding
 from .......plugins.module_utils._core.models.nova import Aggregate
 from .......plugins.module_utils._core.models.placement import Inventory, ProviderDetails
 from .......plugins.module_utils._core.models.snapshot import Scope
-from .......plugins.module_utils._core.models.verdict import Finding
 from ...judging import NO_MINIMUM_AGE, judge
 from ...world import PLENTY, World, answer
 

@@ -15,6 +15,7 @@ from .......plugins.module_utils._core.facts.agreement import list_host_names
 from .......plugins.module_utils._core.facts.index import SnapshotIndex
 from .......plugins.module_utils._core.facts.soundness import list_failed_checks
 from .......plugins.module_utils._core.models.change import ProviderRemoval
+from .......plugins.module_utils._core.models.finding import Finding
 from .......plugins.module_utils._core.models.nova import Service
 from .......plugins.module_utils._core.models.placement import Inventory, ProviderDetails
 from .......plugins.module_utils._core.models.snapshot import (
@@ -25,7 +26,6 @@ from .......plugins.module_utils._core.models.snapshot import (
     Snapshot,
     Surroundings,
 )
-from .......plugins.module_utils._core.models.verdict import Finding
 from .......plugins.module_utils._core.options.policy import Policy
 from ...judging import NO_MINIMUM_AGE, judge
 from ...world import NOW, PLENTY, World, answer

@@ -18,9 +18,9 @@ import pytest
 from .......plugins.module_utils._core.facts.consumer import build_views
 from .......plugins.module_utils._core.facts.index import SnapshotIndex
 from .......plugins.module_utils._core.kinds import leaked_child as leaked_child_of
-from .......plugins.module_utils._core.models.resource_request import PortGroup, ServerPort
+from .......plugins.module_utils._core.models.finding import Finding
+from .......plugins.module_utils._core.models.other_services import PortGroup, ServerPort
 from .......plugins.module_utils._core.models.snapshot import NOT_ASKED
-from .......plugins.module_utils._core.models.verdict import Finding
 from .......plugins.module_utils._core.options.policy import Policy
 from ...judging import NO_MINIMUM_AGE, judge
 from ...world import CLAIM, FLAVOR, NOW, PLENTY, World

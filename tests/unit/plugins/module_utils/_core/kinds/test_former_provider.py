@@ -18,9 +18,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from .......plugins.module_utils._core.models.change import Change
+from .......plugins.module_utils._core.models.finding import Finding
 from .......plugins.module_utils._core.models.nova import Hypervisor, Service
 from .......plugins.module_utils._core.models.snapshot import NOT_ASKED
-from .......plugins.module_utils._core.models.verdict import Finding
 from ...judging import NO_MINIMUM_AGE, judge
 from ...world import CLAIM, PLENTY, World
 

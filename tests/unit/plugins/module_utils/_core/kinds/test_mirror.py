@@ -12,6 +12,7 @@ import typing as t
 
 import pytest
 
+from .......plugins.module_utils._core.models.finding import Finding
 from .......plugins.module_utils._core.models.nova import Aggregate, Service
 from .......plugins.module_utils._core.models.placement import ProviderAggregates
 from .......plugins.module_utils._core.models.snapshot import (
@@ -21,7 +22,6 @@ from .......plugins.module_utils._core.models.snapshot import (
     Scope,
     Shard,
 )
-from .......plugins.module_utils._core.models.verdict import Finding
 from ...judging import NO_MINIMUM_AGE, judge
 from ...world import World, answer
 

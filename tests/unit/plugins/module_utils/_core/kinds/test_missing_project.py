@@ -14,6 +14,8 @@ import pytest
 from .......plugins.module_utils._core.facts.groups import find_project
 from .......plugins.module_utils._core.facts.index import SnapshotIndex
 from .......plugins.module_utils._core.kinds import missing_project
+from .......plugins.module_utils._core.models.finding import Finding
+from .......plugins.module_utils._core.models.other_services import Project
 from .......plugins.module_utils._core.models.snapshot import (
     NOT_ASKED,
     Projects,
@@ -21,8 +23,6 @@ from .......plugins.module_utils._core.models.snapshot import (
     Shard,
     Surroundings,
 )
-from .......plugins.module_utils._core.models.surroundings import Project
-from .......plugins.module_utils._core.models.verdict import Finding
 from .......plugins.module_utils._core.options.policy import Policy
 from ...world import OUR_PROJECT, PROJECT, World, answer
 

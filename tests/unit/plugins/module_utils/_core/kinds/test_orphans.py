@@ -15,7 +15,7 @@ from collections.abc import Callable
 
 import pytest
 
-from .......plugins.module_utils._core.models.verdict import Finding
+from .......plugins.module_utils._core.models.finding import Finding
 from .......plugins.module_utils._core.options.policy import Policy
 from ...judging import NO_MINIMUM_AGE, judge
 from ...situations import (

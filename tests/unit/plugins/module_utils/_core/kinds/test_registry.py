@@ -16,6 +16,7 @@ import pytest
 from .......plugins.module_utils._core.kinds import registry
 from .......plugins.module_utils._core.kinds.registry import CHECKS, KINDS, PROOFS
 from .......plugins.module_utils._core.models import kinds
+from .......plugins.module_utils._core.models.finding import DRIFTED, ORPHANED, Finding
 from .......plugins.module_utils._core.models.kind import Kind
 from .......plugins.module_utils._core.models.kinds import RENAMED_KINDS
 from .......plugins.module_utils._core.models.snapshot import (
@@ -29,7 +30,6 @@ from .......plugins.module_utils._core.models.snapshot import (
     Evidence,
     Snapshot,
 )
-from .......plugins.module_utils._core.models.verdict import DRIFTED, ORPHANED, Finding
 from ... import situations
 from ...judging import NO_MINIMUM_AGE, judge
 

@@ -13,10 +13,10 @@ import pytest
 
 from .......plugins.module_utils._core.facts.index import SnapshotIndex
 from .......plugins.module_utils._core.kinds import stuck_deletion
+from .......plugins.module_utils._core.models.finding import Finding
 from .......plugins.module_utils._core.models.nova import Action, ActionEvent, Service
+from .......plugins.module_utils._core.models.other_services import DeletedServer, Deletion
 from .......plugins.module_utils._core.models.snapshot import Deletions, Surroundings
-from .......plugins.module_utils._core.models.surroundings import DeletedServer, Deletion
-from .......plugins.module_utils._core.models.verdict import Finding
 from .......plugins.module_utils._core.options.policy import Policy
 from ...world import World, answer
 

@@ -14,8 +14,8 @@ import pytest
 
 from .......plugins.module_utils._common.errors import InvalidInput
 from .......plugins.module_utils._core.models.codec import convert_from_json
+from .......plugins.module_utils._core.models.other_services import PortGroup, ServerPort
 from .......plugins.module_utils._core.models.placement import ProviderDetails
-from .......plugins.module_utils._core.models.resource_request import PortGroup, ServerPort
 from .......plugins.module_utils._core.models.snapshot import (
     Listings,
     Scope,

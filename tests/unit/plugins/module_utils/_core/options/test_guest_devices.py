@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from .......plugins.module_utils._common.errors import InvalidInput
-from .......plugins.module_utils._core.models.guest_devices import GuestDevices, HostGuests
+from .......plugins.module_utils._core.models.other_services import GuestDevices, HostGuests
 from .......plugins.module_utils._core.options.guest_devices import read_guests
 
 SERVER, NODE = "6f7a1f5c-2a2c-4f0c-8f07-0d3a6d6f1c11", "0d1f5a3c-6b5e-4a3e-9d3a-2f1b7c8d9e0f"

@@ -11,7 +11,7 @@ import typing as t
 import pytest
 
 from .......plugins.module_utils._common.errors import InvalidInput
-from .......plugins.module_utils._core.models.resource_request import PciAlias
+from .......plugins.module_utils._core.models.other_services import PciAlias
 from .......plugins.module_utils._core.options.pci_aliases import parse_pci_aliases
 
 

@@ -16,10 +16,10 @@ import pytest
 
 from .......plugins.module_utils._common.errors import InvalidInput
 from .......plugins.module_utils._core.facts.index import ListingsIndex
+from .......plugins.module_utils._core.models.finding import Finding
 from .......plugins.module_utils._core.models.kinds import KINDS
 from .......plugins.module_utils._core.models.placement import Inventory, ProviderDetails
 from .......plugins.module_utils._core.models.snapshot import HostGroups, Scope, Shard, Snapshot
-from .......plugins.module_utils._core.models.verdict import Finding
 from .......plugins.module_utils._core.options.policy import Policy
 from .......plugins.module_utils._core.reading.allocations import (
     find_owning_root,

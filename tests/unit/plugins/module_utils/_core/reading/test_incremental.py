@@ -16,11 +16,11 @@ import pytest
 from .......plugins.module_utils._core.facts.index import SnapshotIndex
 from .......plugins.module_utils._core.findings.memory import build_memory
 from .......plugins.module_utils._core.judging.engine import judge
+from .......plugins.module_utils._core.models.finding import Finding
 from .......plugins.module_utils._core.models.memory import Memory, RememberedNode
 from .......plugins.module_utils._core.models.nova import Flavor, Migration, Server
 from .......plugins.module_utils._core.models.placement import Allocations, Provider
 from .......plugins.module_utils._core.models.snapshot import Scope, Shard, Snapshot
-from .......plugins.module_utils._core.models.verdict import Finding
 from .......plugins.module_utils._core.reading.incremental import (
     Changes,
     FullReadingNeeded,

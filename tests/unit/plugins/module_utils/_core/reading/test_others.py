@@ -13,17 +13,17 @@ import pytest
 
 from .......plugins.module_utils._core.facts.index import ListingsIndex, SnapshotIndex
 from .......plugins.module_utils._core.models.nova import Action, Aggregate
+from .......plugins.module_utils._core.models.other_services import (
+    BareMetalNode,
+    DeletedServer,
+    Project,
+)
 from .......plugins.module_utils._core.models.placement import (
     Allocation,
     ProviderAggregates,
     ProviderDetails,
 )
 from .......plugins.module_utils._core.models.snapshot import Answer, Mirror, Scope, Shard
-from .......plugins.module_utils._core.models.surroundings import (
-    BareMetalNode,
-    DeletedServer,
-    Project,
-)
 from .......plugins.module_utils._core.reading.others import (
     MirrorReader,
     is_wanted,

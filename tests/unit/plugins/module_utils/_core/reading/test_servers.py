@@ -14,7 +14,7 @@ import pytest
 from .......plugins.module_utils._core.clients.other_services import CyborgReader
 from .......plugins.module_utils._core.facts.devices import MAX_PORT_ACTIONS
 from .......plugins.module_utils._core.facts.index import ListingsIndex
-from .......plugins.module_utils._core.models.resource_request import PortGroup, ServerPort
+from .......plugins.module_utils._core.models.other_services import PortGroup, ServerPort
 from .......plugins.module_utils._core.models.snapshot import Evidence
 from .......plugins.module_utils._core.reading.evidence import look_up
 from .......plugins.module_utils._core.reading.servers import Context

@@ -15,7 +15,7 @@ import pytest
 from .......plugins.module_utils._common.parallel import ReadOnce
 from .......plugins.module_utils._core.clients.other_services import CyborgReader
 from .......plugins.module_utils._core.facts.index import ListingsIndex
-from .......plugins.module_utils._core.models.resource_request import ServerPort
+from .......plugins.module_utils._core.models.other_services import ServerPort
 from .......plugins.module_utils._core.models.snapshot import NOT_ASKED, ListedAmounts, Scope
 from .......plugins.module_utils._core.reading.order import PROOF_OF_SERVER, walk
 from .......plugins.module_utils._core.reading.servers import Context, Look
