@@ -149,7 +149,7 @@ class Engine:
         self._calls, program = folder / "engine.calls", folder / "engine"
         program.write_text(f'#!/bin/sh\necho "$*" >> "{self._calls}"\n')
         program.chmod(0o700)
-        self.options = {"container_engine": str(program), "quiet": "1s", "retries": 60, "delay": 1}
+        self.options = {"container_engine": str(program), "quiet": "1s", "retries": 60}
 
     @property
     def calls(self) -> list[str]:
@@ -618,7 +618,6 @@ def test_cleanup_restarts_only_a_nova_compute_that_it_cleaned_up_after(
         "container_engine": str(engine),
         "quiet": "1s",
         "retries": 60,
-        "delay": 1,
     }
 
     def leave_and_clean() -> Run:
