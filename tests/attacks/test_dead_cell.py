@@ -263,13 +263,14 @@ def test_run_stays_safe_with_every_kind_opted_in(
     assert not [request for request in wires.placement.requests if not request.startswith("GET ")]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("fail_on", "fails"),
     [
         ("error", False),
         ("partial", True),
-        pytest.param("undecided", True, marks=pytest.mark.long),
-        pytest.param("findings", True, marks=pytest.mark.long),
+        ("undecided", True),
+        ("findings", True),
     ],
 )
 def test_fail_on_decides_whether_the_play_fails(

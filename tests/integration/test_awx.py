@@ -167,6 +167,7 @@ def test_job_applies_exactly_what_another_job_planned(
         strays.put(late, {}, 1)
 
 
+@pytest.mark.long
 def test_detection_exports_its_findings_even_when_it_fails(
     run: Callable[..., Job], placement: Placement, strays: Strays
 ) -> None:
@@ -212,6 +213,7 @@ def test_survey_hosts_are_split_and_only_they_are_read(
     assert sorted(change["consumer"] for change in plan["changes"]) == strays.consumers
 
 
+@pytest.mark.long
 def test_survey_age_is_read_as_seconds_and_an_empty_answer_as_all_hosts(
     run: Callable[..., Job], strays: Strays
 ) -> None:
@@ -226,16 +228,17 @@ def aged(age: str) -> dict[str, str]:
     return {"orphan_cleanup_min_age": age, "orphan_cleanup_unknown_min_age": age}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("playbook", "variable", "name"),
     [
         ("find_orphans.yml", "placement_hosts", "12345"),
-        long("decommission_host.yml", "host_decommission_target", "no"),
-        long("find_orphans.yml", "placement_hosts", "no"),
-        long("find_orphans.yml", "placement_hosts", "2026-11-20"),
-        long("decommission_host.yml", "host_decommission_target", "12345"),
-        long("decommission_host.yml", "host_decommission_target", "on"),
-        long("decommission_host.yml", "host_decommission_target", "012345"),
+        ("decommission_host.yml", "host_decommission_target", "no"),
+        ("find_orphans.yml", "placement_hosts", "no"),
+        ("find_orphans.yml", "placement_hosts", "2026-11-20"),
+        ("decommission_host.yml", "host_decommission_target", "12345"),
+        ("decommission_host.yml", "host_decommission_target", "on"),
+        ("decommission_host.yml", "host_decommission_target", "012345"),
     ],
 )
 def test_survey_host_is_that_which_was_typed_or_refused(
@@ -261,7 +264,8 @@ def test_survey_host_is_that_which_was_typed_or_refused(
     assert placement.everything() == before
 
 
-@pytest.mark.parametrize("region", ["NO", long("on"), long("1"), long("null"), long("")])
+@pytest.mark.long
+@pytest.mark.parametrize("region", ["NO", "on", "1", "null", ""])
 def test_plan_of_another_region_is_refused_by_the_name_of_the_region(
     run: Callable[..., Job], placement: Placement, strays: Strays, approved: str, region: str
 ) -> None:
@@ -351,6 +355,7 @@ def test_plan_can_be_a_pack_for_each_inventory_host(
     assert (made.status, strays.held) == (0, []), made.output
 
 
+@pytest.mark.long
 def test_job_reads_no_consumer_when_nothing_is_approved(
     ansible: Ansible, placement: Placement, strays: Strays, approved: str
 ) -> None:

@@ -81,12 +81,13 @@ def test_failed_lookup_is_shown_with_the_answer_of_awx(
     assert "The database is away." in failed.said
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "where",
     [
         "notification_templates",
-        pytest.param("hosts", marks=pytest.mark.long),
-        pytest.param("projects", marks=pytest.mark.long),
+        "hosts",
+        "projects",
     ],
 )
 def test_refusal_that_repeats_an_address_is_shown_without_it(

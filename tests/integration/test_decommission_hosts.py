@@ -541,6 +541,7 @@ BAD_TARGETS = {
 }
 
 
+@pytest.mark.long
 def test_target_without_a_host_is_an_error(ansible: Ansible, world: World) -> None:
     before = world.picture()
     attempt = {"ansible.builtin.include_role": {"name": "osops.placement.host_decommission"}}

@@ -27,11 +27,10 @@ import yaml
 
 from .console_blocks import Block, equal_outputs, read_blocks, replace_outputs, select_lines
 from .console_shell import Shell
-from .support import ROOT, Minicloud, long
+from .support import ROOT, Minicloud
 
 OWN_CLOUD = True
-PAGES = ("README.md",)
-LONG_PAGES = ("docs/guide.md", "docs/no-valid-host.md", "docs/recipes.md")
+PAGES = ("README.md", "docs/guide.md", "docs/no-valid-host.md", "docs/recipes.md")
 
 # The page shows this folder. The real one has as many characters, so that lines wrap as there.
 HOME = "/home/operator"
@@ -159,7 +158,8 @@ def _write_clouds_yaml(cloud: Minicloud, home: Path) -> None:
     path.write_text(yaml.safe_dump({"clouds": {"admin": clouds["minicloud"]}}))
 
 
-@pytest.mark.parametrize("name", [*PAGES, *map(long, LONG_PAGES)])
+@pytest.mark.long
+@pytest.mark.parametrize("name", PAGES)
 def test_commands_of_page_work_and_print_what_it_shows(name: str, reader: Reader) -> None:
     page = ROOT / name
     text = page.read_text(encoding="utf-8")

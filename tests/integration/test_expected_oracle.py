@@ -35,9 +35,8 @@ pytestmark = pytest.mark.skipif(
 SCRIPTS = ROOT / "tests" / "minicloud" / "minicloud_venv"
 
 
-@pytest.mark.parametrize(
-    "count, seed", [(1_000, 1), pytest.param(10_000, 2, marks=pytest.mark.long)]
-)
+@pytest.mark.long
+@pytest.mark.parametrize("count, seed", [(1_000, 1), (10_000, 2)])
 def test_requests_are_those_of_nova(own_cloud: Minicloud, count: int, seed: int) -> None:
     worlds = list(list_request_worlds(count, seed))
     answers = ask("resource_requests.py", (world.nova for world in worlds))

@@ -35,6 +35,7 @@ def zun(world: World) -> Iterator[None]:
         yield
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("zun")
 def test_container_is_undecided_and_kept(
     ansible: Ansible, placement: Placement, world: World
@@ -82,6 +83,7 @@ def test_stray_consumer_is_removed_when_other_allocators_are_ignored(
     ) in run.told
 
 
+@pytest.mark.long
 def test_ignored_service_that_does_not_allocate_is_refused(ansible: Ansible) -> None:
     run = ansible.playbook(
         "detect_orphans", variables={"orphan_cleanup_ignore_allocators": ["containers"]}

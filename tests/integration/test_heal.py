@@ -292,6 +292,7 @@ def test_heal_stops_above_the_limit(
     assert controller.calls == []
 
 
+@pytest.mark.long
 def test_heal_reports_a_missing_command_and_runs_only_it_on_the_controller(
     heal: t.Callable[..., Run], tmp_path: Path, bare: t.Callable[[int], list[str]]
 ) -> None:

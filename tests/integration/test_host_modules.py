@@ -436,7 +436,7 @@ def test_a_service_whose_cell_falls_silent_at_the_last_moment_is_kept(
     assert dead in world.cloud.compute_services()
 
 
-@pytest.mark.parametrize("has_provider", [True, False])
+@pytest.mark.parametrize("has_provider", [long(True), False])
 def test_a_host_that_only_the_listings_lack_stays_in_its_aggregates(
     ansible: Ansible, world: World, wires: Wires, host: str, has_provider: bool
 ) -> None:

@@ -12,20 +12,21 @@ from pathlib import Path
 import pytest
 
 from .interposer import interposed
-from .support import Ansible, Minicloud, Placement, long
+from .support import Ansible, Minicloud, Placement
 
 OWN_CLOUD = True
+pytestmark = pytest.mark.long
 YOUNG = {"min_age": "0", "unknown_min_age": "0"}
 # Each changes the cloud in another way since the last reading: servers, allocations or both.
 CHANGES = (
     "extra_host",
-    long("unconfirmed_resize"),
-    long("healthy"),
-    long("misplaced_allocation"),
-    long("ended_migration"),
-    long("shelved_offloaded"),
-    long("soft_deleted"),
-    long("foreign_consumer"),
+    "unconfirmed_resize",
+    "healthy",
+    "misplaced_allocation",
+    "ended_migration",
+    "shelved_offloaded",
+    "soft_deleted",
+    "foreign_consumer",
 )
 
 
@@ -129,7 +130,6 @@ def test_orphan_of_a_deleted_server_is_found(
     placement.put(server, {**body, "allocations": {}, "consumer_generation": 1})
 
 
-@pytest.mark.long
 def test_new_host_is_read_with_everything_else(reader: Reader, minicloud: Minicloud) -> None:
     minicloud.run("scenario", "--again", "deleted_server")
     result = reader.read()
@@ -140,7 +140,6 @@ def test_new_host_is_read_with_everything_else(reader: Reader, minicloud: Minicl
     }
 
 
-@pytest.mark.long
 def test_removed_orphan_is_forgotten(
     ansible: Ansible, minicloud: Minicloud, placement: Placement
 ) -> None:
@@ -161,8 +160,8 @@ def test_removed_orphan_is_forgotten(
 @pytest.mark.parametrize(
     ("contents", "why"),
     [
-        pytest.param("", "is not JSON", marks=pytest.mark.long),
-        pytest.param("{}", "cut short", marks=pytest.mark.long),
+        ("", "is not JSON"),
+        ("{}", "cut short"),
         ('{"format": 99}', "has format 99"),
     ],
 )
@@ -182,7 +181,6 @@ def test_full_reading_is_due_after_full_every(reader: Reader) -> None:
     assert "is due every" in reader.read(full_every="0")["summary"]["coverage"]["why_full"]
 
 
-@pytest.mark.long
 def test_shards_find_changes_together(
     ansible: Ansible, minicloud: Minicloud, tmp_path: Path
 ) -> None:

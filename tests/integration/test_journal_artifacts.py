@@ -112,6 +112,7 @@ def strays(few: Strays) -> Iterator[Strays]:
     few.others_are_unchanged()
 
 
+@pytest.mark.long
 def test_everything_is_restored_from_the_artifacts_alone(
     jobs: Jobs, placement: Placement, strays: Strays
 ) -> None:

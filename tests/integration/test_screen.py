@@ -82,6 +82,7 @@ def test_detection_of_nine_findings_fits_on_one_screen(ansible: Ansible, nine: l
     assert run.output.count("skipping:") == 1
 
 
+@pytest.mark.long
 def test_changes_are_listed_with_the_command_that_undoes_them(
     ansible: Ansible, placement: Placement, nine: list[str]
 ) -> None:

@@ -79,6 +79,7 @@ def test_answers_choose_what_is_removed(run: Callable[..., Run], few: Strays) ->
     few.others_are_unchanged()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("answers", "sentences"),
     [

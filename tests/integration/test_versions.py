@@ -68,7 +68,8 @@ def test_awx_puts_the_path_of_a_project_before_that_of_the_image(tmp_path: Path)
     assert path == f"{required}:~/.ansible/collections:{image}"
 
 
-@pytest.mark.parametrize("core", [NEWEST, long(OLDEST)])
+@pytest.mark.long
+@pytest.mark.parametrize("core", [NEWEST, OLDEST])
 def test_job_of_awx_runs_the_collection_of_its_image(
     ansible: Ansible, tmp_path: Path, clone: Path, image: Path, core: str
 ) -> None:
@@ -131,6 +132,7 @@ def test_full_name_runs_the_installed_collection_and_says_so_in_a_clone(
     assert versions["collection"] == INSTALLED
 
 
+@pytest.mark.long
 def test_full_name_runs_the_clone_with_the_documented_path(ansible: Ansible, clone: Path) -> None:
     versions = run_in(ansible, clone, clone / "collections", "osops.placement.detect_orphans")
 
