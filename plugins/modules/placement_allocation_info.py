@@ -138,8 +138,7 @@ allocations:
 import typing as t
 
 from ..module_utils._common.errors import InvalidInput
-from ..module_utils._common.text import suggest_names, summarize_names
-from ..module_utils._common.uuids import require_uuid
+from ..module_utils._common.text import require_uuid, suggest_names, summarize_names
 from ..module_utils._core.clients.placement import PlacementReader
 from ..module_utils._core.clients.session import CloudContext, CloudTask
 from ..module_utils._core.resources.allocations import describe_allocation, find_unknown_names

@@ -12,7 +12,10 @@ from __future__ import annotations
 import datetime
 import difflib
 import typing as t
+import uuid
 from collections.abc import Iterable, Mapping, Sequence
+
+from .errors import InvalidInput
 
 # How much a name must be like another to be the one that was meant, from 0 to 1.
 _LIKENESS = 0.7
@@ -113,3 +116,23 @@ def _show_text(text: str) -> str:
     if len(text) <= _MAX_SHOWN:
         return f"'{make_printable(text)}'"
     return f"'{make_printable(text[:_MAX_SHOWN])}…' ({len(text)} characters)"
+
+
+def normalize_uuid(text: str) -> str | None:
+    """Return `text` as Placement writes uuids; None when it is not a uuid."""
+    try:
+        # It also accepts upper case, braces and missing dashes.
+        return str(uuid.UUID(text))
+    except ValueError:
+        return None
+
+
+def require_uuid(text: str, option: str) -> str:
+    """Return `text` as Placement writes uuids.
+
+    Raises InvalidInput, which names the `option`, when `text` is not a uuid.
+    """
+    canonical = normalize_uuid(text)
+    if canonical is None:
+        raise InvalidInput(f"{option} {text!r} is not a valid UUID.")
+    return canonical

@@ -18,9 +18,8 @@ from collections.abc import Collection, Iterable, Mapping
 
 from .._common.errors import CloudError
 from .._common.parallel import map_parallel
-from .._common.text import make_printable, summarize_names
+from .._common.text import make_printable, require_uuid, summarize_names
 from .._common.times import seconds_between
-from .._common.uuids import require_uuid
 from .._core.clients.nova import NovaReader
 from .._core.clients.session import CloudContext
 from .._core.facts.services import (

@@ -11,8 +11,8 @@ import typing as t
 from collections.abc import Iterable, Iterator, Mapping
 
 from .._common.errors import InvalidInput, describe_form_error
+from .._common.text import normalize_uuid
 from .._common.times import seconds_between
-from .._common.uuids import normalize_uuid
 from .on_host.domain_xml import SHUT_OFF
 
 LEFTOVER_DOMAIN, LEFTOVER_DIRECTORY = "leftover_domain", "leftover_directory"

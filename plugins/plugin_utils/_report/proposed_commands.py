@@ -26,8 +26,7 @@ from ansible import constants, context
 from ansible.parsing.splitter import parse_kv
 
 from ...module_utils._common.options import Names
-from ...module_utils._common.text import make_printable
-from ...module_utils._common.uuids import normalize_uuid
+from ...module_utils._common.text import make_printable, normalize_uuid
 from ...module_utils._core.findings.entries import Entry
 from ...module_utils._core.models.codec import Json
 from ...module_utils._core.options.orphan_cleanup import ORPHAN_CLEANUP

@@ -19,8 +19,7 @@ import typing as t
 from collections.abc import Iterable, Mapping, Sequence
 
 from ...module_utils._common.errors import InvalidInput
-from ...module_utils._common.text import make_printable, suggest_names
-from ...module_utils._common.uuids import normalize_uuid
+from ...module_utils._common.text import make_printable, normalize_uuid, suggest_names
 from ...module_utils._core.findings.coverage import describe_unjudged_hosts
 from ...module_utils._core.models.change import FAILED, SKIPPED
 

@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterable, Mapping
 from collections.abc import Set as AbstractSet
 
 from ..._common.errors import InvalidInput
-from ..._common.uuids import normalize_uuid
+from ..._common.text import normalize_uuid
 from ..clients.provider_state import ProviderState, parse_provider_state
 from ..models.change import DELETE_PROVIDERS, OUTCOME_BY_ACTION, SKIPPED, Side
 from ..models.codec import Json

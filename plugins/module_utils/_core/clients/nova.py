@@ -15,7 +15,7 @@ from collections.abc import Callable, Mapping, Sequence
 from operator import itemgetter
 
 from ..._common.parallel import WORKERS, Pace
-from ..._common.uuids import normalize_uuid
+from ..._common.text import normalize_uuid
 from ..models.nova import (
     Action,
     ActionEvent,

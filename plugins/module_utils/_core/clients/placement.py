@@ -17,8 +17,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from operator import itemgetter
 
 from ..._common.parallel import Pace, map_parallel
+from ..._common.text import normalize_uuid
 from ..._common.times import read_http_clock
-from ..._common.uuids import normalize_uuid
 from ..models.other_services import HostTree, TreeProvider
 from ..models.placement import (
     Allocation,

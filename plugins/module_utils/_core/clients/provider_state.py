@@ -12,7 +12,7 @@ import typing as t
 from collections.abc import Mapping
 
 from ..._common.errors import CloudError
-from ..._common.uuids import normalize_uuid
+from ..._common.text import normalize_uuid
 from ..models.placement import Inventory
 from .placement import parse_inventories
 

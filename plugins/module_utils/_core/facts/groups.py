@@ -20,8 +20,7 @@ import re
 from collections.abc import Iterable, Mapping
 
 from ..._common.errors import Reason
-from ..._common.text import summarize_names
-from ..._common.uuids import normalize_uuid
+from ..._common.text import normalize_uuid, summarize_names
 from ..models.nova import Aggregate, Service
 from ..models.other_services import BareMetalNode
 from ..models.placement import ProviderDetails

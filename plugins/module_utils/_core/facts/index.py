@@ -17,8 +17,8 @@ from collections.abc import Iterable, Mapping
 from collections.abc import Set as AbstractSet
 
 from ..._common.errors import Reason
+from ..._common.text import normalize_uuid
 from ..._common.times import is_earlier, seconds_between
-from ..._common.uuids import normalize_uuid
 from ..models.nova import Migration, Service
 from ..models.placement import NOVA_TRAITS, Provider, ProviderDetails, Resources, sum_amounts_by_key
 from ..models.snapshot import Answer, Listings, Snapshot

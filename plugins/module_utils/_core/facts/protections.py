@@ -13,8 +13,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 
 from ..._common.errors import Reason
+from ..._common.text import normalize_uuid
 from ..._common.times import format_duration, seconds_between
-from ..._common.uuids import normalize_uuid
 from ..models.nova import Action
 from ..options.policy import Policy
 from .consumer import ConsumerView

@@ -9,8 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 
 from ..._common.errors import InvalidInput, Reason, UnsoundReading
-from ..._common.text import format_count, summarize_names
-from ..._common.uuids import normalize_uuid
+from ..._common.text import format_count, normalize_uuid, summarize_names
 from ..models.change import ProviderRemoval, sort_children_first
 from ..models.finding import DRIFTED, PROTECTED, UNDECIDED, Finding
 from ..models.nova import Hypervisor, Service

@@ -14,7 +14,7 @@ from ..._common.clock import get_utc_now
 from ..._common.context import Context
 from ..._common.errors import InvalidInput, Reason
 from ..._common.options import Age, List, Options
-from ..._common.uuids import normalize_uuid, require_uuid
+from ..._common.text import normalize_uuid, require_uuid
 from ..models.other_services import PciAlias
 from ..models.snapshot import Cloud
 from .exclusions import Exclusion, Exclusions, parse_exclusions

@@ -12,8 +12,7 @@ from collections.abc import Mapping
 
 from ..._common.errors import InvalidInput
 from ..._common.options import Dict, Names, Options, Text
-from ..._common.text import show_value
-from ..._common.uuids import normalize_uuid, require_uuid
+from ..._common.text import normalize_uuid, require_uuid, show_value
 from ..models.kinds import KINDS, collect_needs
 from ..models.snapshot import EVERY_CONSUMER, HostGroups, Scope, Shard
 

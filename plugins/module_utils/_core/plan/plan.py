@@ -18,8 +18,7 @@ import typing as t
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 from ..._common.errors import InvalidInput, UnsoundReading, describe_form_error
-from ..._common.text import make_printable, summarize_checks
-from ..._common.uuids import normalize_uuid
+from ..._common.text import make_printable, normalize_uuid, summarize_checks
 from ..findings.entries import FORMAT, Entry, FindingsDocument
 from ..models.change import DELETE_PROVIDERS, Change, ProviderRemoval, sort_children_first
 from ..models.codec import Json, Unchecked, convert_to_json

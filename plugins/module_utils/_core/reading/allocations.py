@@ -20,8 +20,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
 from ..._common.errors import CloudError, InvalidInput
 from ..._common.parallel import map_parallel, run_parallel
-from ..._common.text import suggest_names, summarize_names
-from ..._common.uuids import normalize_uuid
+from ..._common.text import normalize_uuid, suggest_names, summarize_names
 from ..clients.nova import NovaReader
 from ..clients.placement import PlacementReader
 from ..facts.index import ListingsIndex, group_by_tree

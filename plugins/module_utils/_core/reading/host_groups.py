@@ -18,8 +18,7 @@ import typing as t
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
 from ..._common.errors import CloudError, InvalidInput
-from ..._common.text import make_printable, suggest_names, summarize_names
-from ..._common.uuids import normalize_uuid
+from ..._common.text import make_printable, normalize_uuid, suggest_names, summarize_names
 from ..clients.nova import NovaReader
 from ..clients.other_services import NotPermitted, ProjectReader
 from ..clients.placement import PlacementReader

@@ -9,7 +9,7 @@ from __future__ import annotations
 import typing as t
 
 from ..._common.errors import CloudError, InvalidInput
-from ..._common.uuids import require_uuid
+from ..._common.text import require_uuid
 from ..clients.allocation_writer import AllocationWriter
 from ..clients.placement import PlacementReader
 from ..clients.session import CloudContext

@@ -15,7 +15,7 @@ import typing as t
 from collections.abc import Collection, Iterable, Mapping
 
 from ..._common.errors import AllocationConflict, InvalidInput
-from ..._common.uuids import normalize_uuid
+from ..._common.text import normalize_uuid
 from ..models.placement import Allocation, Provider, ProviderDetails, Resources
 
 

@@ -11,7 +11,7 @@ import typing as t
 from collections.abc import Collection, Mapping
 
 from ..._common.errors import InvalidInput
-from ..._common.uuids import require_uuid
+from ..._common.text import require_uuid
 from ..models.placement import Provider, ProviderDetails, Resources
 from .allocations import parse_amounts
 

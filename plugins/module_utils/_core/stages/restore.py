@@ -10,7 +10,7 @@ import os
 import typing as t
 
 from ..._common.folders import require_private_folder
-from ..._common.uuids import require_uuid
+from ..._common.text import require_uuid
 from ..changes.outcomes import conclude_run
 from ..changes.records import find_deleted_providers, read_restorable
 from ..changes.restore import OUTCOMES, RestoreCheck, Restorer, find_restore_steps

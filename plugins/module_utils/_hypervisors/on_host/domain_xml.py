@@ -16,7 +16,7 @@ import typing as t
 import xml.etree.ElementTree as ET
 
 from ..._common.errors import HostError
-from ..._common.uuids import normalize_uuid
+from ..._common.text import normalize_uuid
 
 SHUT_OFF = "shut off"
 MAX_XML_BYTES = 10 * 1024 * 1024

@@ -19,8 +19,8 @@ from collections.abc import Callable
 from ..._common.clock import get_utc_now
 from ..._common.context import Context
 from ..._common.errors import HostError, InvalidInput, PlacementToolsError
+from ..._common.text import normalize_uuid
 from ..._common.times import parse_duration, seconds_between, shift_time
-from ..._common.uuids import normalize_uuid
 from .domain_xml import SHUT_OFF, Domain, parse_domain
 from .instance_dirs import (
     SUFFIX_BY_KIND,

@@ -21,8 +21,8 @@ import typing as t
 
 from ..._common.errors import HostError
 from ..._common.folders import belongs_to_others
+from ..._common.text import normalize_uuid
 from ..._common.times import format_timestamp
-from ..._common.uuids import normalize_uuid
 from .files import (
     MAX_ENTRIES,
     TIMESTAMP_PATTERN,

@@ -10,7 +10,13 @@ import typing as t
 
 import pytest
 
-from ......plugins.module_utils._common.text import format_count, make_printable, summarize_checks
+from ......plugins.module_utils._common.errors import InvalidInput
+from ......plugins.module_utils._common.text import (
+    format_count,
+    make_printable,
+    require_uuid,
+    summarize_checks,
+)
 
 
 @pytest.mark.parametrize(
@@ -58,3 +64,19 @@ def test_count_chooses_singular_or_plural(count: int, shown: str) -> None:
 )
 def test_two_failed_checks_are_shown_unless_they_are_long(sentences: list[str], shown: str) -> None:
     assert summarize_checks(sentences) == shown
+
+
+CONSUMER = "6f7a1f5c-2a2c-4f0c-8f07-0d3a6d6f1c11"
+
+
+@pytest.mark.parametrize(
+    "text", [CONSUMER, CONSUMER.upper(), CONSUMER.replace("-", ""), "{" + CONSUMER + "}"]
+)
+def test_consumer_uuid_becomes_canonical(text: str) -> None:
+    assert require_uuid(text, "consumer") == CONSUMER
+
+
+@pytest.mark.parametrize("text", ["", "web-1", CONSUMER[:-1], f"{CONSUMER}/../x"])
+def test_consumer_that_is_not_a_uuid_is_refused(text: str) -> None:
+    with pytest.raises(InvalidInput, match="is not a valid UUID"):
+        require_uuid(text, "consumer")
