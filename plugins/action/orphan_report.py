@@ -214,4 +214,4 @@ class ActionModule(RunReportActionModule):
             contents = self._read_json(option) if isinstance(option, str) else option
             return extract_records(contents)
         except InvalidInput as error:
-            raise AnsibleActionFail(f"complaints cannot be used: {error}") from error
+            raise AnsibleActionFail(f"complaints cannot be used: {error}") from None

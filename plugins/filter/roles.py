@@ -26,7 +26,7 @@ def host_names(answer: t.Any, variable: str, split: bool = True) -> list[str]:
     try:
         return read_host_names(answer, variable, split)
     except InvalidInput as error:
-        raise AnsibleFilterError(str(error)) from error
+        raise AnsibleFilterError(str(error)) from None
 
 
 def cell_hosts(listing: TaskResult, cells: t.Any) -> Mapping[str, t.Any]:

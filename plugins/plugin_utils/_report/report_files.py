@@ -81,7 +81,7 @@ class ReportActionModule(FileActionModule):
         try:
             write_text(find_path(self, path), text, int(mode, 8))
         except OSError as error:
-            raise AnsibleActionFail(f"{path} cannot be written: {error.strerror}.") from error
+            raise AnsibleActionFail(f"{path} cannot be written: {error.strerror}.") from None
 
     def _write_on_host(self, path: str, text: str, mode: str) -> None:
         folder, name = os.path.split(path)

@@ -64,13 +64,13 @@ class FileActionModule(ActionBase):
         try:
             return validate_document(name, self._read_json(path), path)
         except InvalidInput as error:
-            raise AnsibleActionFail(str(error)) from error
+            raise AnsibleActionFail(str(error)) from None
 
     def _read_json(self, path: str) -> t.Any:
         try:
             return self._parse_json(self._read_bytes(path), path)
         except InvalidInput as error:
-            raise AnsibleActionFail(str(error)) from error
+            raise AnsibleActionFail(str(error)) from None
 
     @staticmethod
     def _parse_json(text: str | bytes, path: str) -> t.Any:
@@ -79,7 +79,7 @@ class FileActionModule(ActionBase):
         except ValueError as error:
             raise AnsibleActionFail(
                 f"{path} is not JSON ({error}): it was cut short or is another file."
-            ) from error
+            ) from None
 
     def _read_text(self, path: str) -> str | None:
         """Return the contents of a file, None where there is none."""

@@ -95,7 +95,7 @@ class RunReportActionModule(ReportActionModule):
         try:
             return folder.parse_state(self._parse_json(text, path), path, run)
         except InvalidInput as error:
-            raise AnsibleActionFail(str(error)) from error
+            raise AnsibleActionFail(str(error)) from None
 
     def _write_state(self, run: folder.Run, state: folder.State) -> None:
         path = os.path.join(run["folder"], folder.FILE)

@@ -12,6 +12,7 @@ import typing as t
 from pathlib import Path
 
 import pytest
+from ansible.errors import AnsibleActionFail
 
 from ......plugins.action import orphan_plan, orphan_report
 from ......plugins.module_utils._core.plan.plan import Plan
@@ -140,3 +141,15 @@ def test_interruption_is_not_recorded_in_the_state_of_a_later_run(
     assert not result["changed"]
     assert state["id"] == (run_id if is_recorded else "2")
     assert ("interrupted" in state) is is_recorded
+
+
+@pytest.mark.parametrize("contents", ["{", "{}"])
+def test_mistake_in_a_file_is_told_once(folder: Path, contents: str) -> None:
+    """Ansible adds the message of each exception that is the cause of another one."""
+    (folder / "findings.json").write_text(contents)
+
+    with pytest.raises(AnsibleActionFail) as failure:
+        run_action(orphan_report, folder, findings="findings.json")
+
+    assert failure.value.__cause__ is None
+    assert failure.value.message.count("findings.json") == 1
