@@ -217,6 +217,20 @@ def test_what_cannot_be_read_at_the_end_loses_no_outcome(site: Drain) -> None:
     assert "Placement does not answer." in result["msg"]
 
 
+def test_host_is_not_empty_where_the_error_of_a_reading_has_no_words(
+    site: Drain, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(_session: object, _host: str) -> Contents:
+        raise CloudError("")
+
+    monkeypatch.setattr(drain, "read_contents", fail)
+
+    result = site.run()
+
+    assert not result["empty"]
+    assert [entry["kind"] for entry in result["occupants"]] == ["unsound_reading"]
+
+
 def test_server_that_arrives_during_the_drain_moves_too(site: Drain) -> None:
     site.nova.boot("first")
     site.nova.on("POST", "/action$", after=lambda: site.nova.boot("late") and None)
