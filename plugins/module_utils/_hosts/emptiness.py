@@ -71,7 +71,8 @@ class Contents:
     outcomes: what became of its servers in this run. One that was neither moved nor is gone is
         there, whatever the listings say.
     evacuations: those from the host that its nova-compute has not completed.
-    is_enabled: whether Nova may send servers to it again. unread: why it could not be read.
+    is_enabled: whether Nova may send servers to it again. unread: why it could not be read,
+        if it could not.
     """
 
     host: Host
@@ -86,7 +87,7 @@ class Contents:
     outcomes: Sequence[MoveOutcomeDocument] = ()
     evacuations: UnfinishedEvacuations | None = None
     is_enabled: bool = False
-    unread: str = ""
+    unread: str | None = None
 
     @property
     def providers(self) -> Mapping[str, Provider]:
@@ -176,7 +177,7 @@ def _describe_amounts(amounts: Resources) -> str:
 def _find_doubts(contents: Contents) -> Iterator[Blocker]:
     """Yield why servers and allocations may be missing from what was read."""
     host, migrations = contents.host.name, contents.migrations
-    sentences = [contents.unread] if contents.unread else []
+    sentences = [] if contents.unread is None else [contents.unread]
     if contents.index is not None:
         sentences += map(str, contents.index.failed_absence_checks)
         if migrations.value is None:
