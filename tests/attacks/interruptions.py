@@ -1,7 +1,3 @@
-# Copyright (c) 2026, osops.placement contributors
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
-
 """Faults of the machine on which a module runs: its memory, its disk and its signals.
 
 The module is the real one. Python reads a file `sitecustomize.py` before it starts, and that one

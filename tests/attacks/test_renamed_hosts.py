@@ -1,7 +1,3 @@
-# Copyright (c) 2026, osops.placement contributors
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
-
 """Hosts that were renamed in Nova's databases, while guests may run where Nova does not show them.
 
 Services, compute nodes, servers and host mappings have the new names. Migrations keep the old ones.

@@ -1,7 +1,3 @@
-# Copyright (c) 2026, osops.placement contributors
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
-
 """Draws docs/images/ again, from the findings in tests/fixtures/report/. `make images` calls it.
 
 It needs Chromium, and no cloud. Names and dates are those of the fixtures, so that an image changes

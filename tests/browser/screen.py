@@ -1,7 +1,3 @@
-# Copyright (c) 2026, osops.placement contributors
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
-
 """What a run prints on a terminal of some width, with its colours, as a page.
 
 No cloud is needed: `orphan_report` shows a file of findings.

@@ -1,7 +1,3 @@
-# Copyright (c) 2026, osops.placement contributors
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
-
 """The programs with which AWX and Event-Driven Ansible run jobs.
 
 They are in environments of their own (`make venv-automation venv-automation-2.18`): jobs run on the

@@ -1,7 +1,3 @@
-# Copyright (c) 2026, osops.placement contributors
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
-
 """A real cloud for the tests, and the two ways to reach it: playbooks and single modules.
 
 Each session makes a new cloud in a folder of its own, one for each worker of pytest-xdist. With

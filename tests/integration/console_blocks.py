@@ -1,7 +1,3 @@
-# Copyright (c) 2026, osops.placement contributors
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
-
 """The console blocks of a page, and the directives in comments above them.
 
 A page is a story: its commands run in their order, in one shell. The comments say what a reader of

@@ -1,7 +1,3 @@
-# Copyright (c) 2026, osops.placement contributors
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
-
 """Random servers, each as Nova sees it and as we read it.
 
 Most are such as Nova accepts. Some have values that it refuses or ignores, and of some a part

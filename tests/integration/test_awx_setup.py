@@ -1,7 +1,3 @@
-# Copyright (c) 2026, osops.placement contributors
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
-
 """`apply.yml` sets up AWX, corrects what others have changed, and removes it again.
 
 Nothing here needs a cloud: the stand-in for AWX runs no jobs of ours. The ways through the workflow

@@ -1,7 +1,3 @@
-# Copyright (c) 2026, osops.placement contributors
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
-
 """The workflow as `apply.yml` sets it up, with jobs that really run against the small OpenStack.
 
 Each test runs with the oldest and with the newest ansible-core, both `apply.yml` and the jobs.

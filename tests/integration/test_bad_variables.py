@@ -1,7 +1,3 @@
-# Copyright (c) 2026, osops.placement contributors
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
-
 """What a user sees after a mistake in a variable: one sentence, a failure, and no request.
 
 The table is in `bad_variables.yml`. The unit tests of `_variables` go through all of it, too.

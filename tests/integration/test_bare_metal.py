@@ -1,7 +1,3 @@
-# Copyright (c) 2026, osops.placement contributors
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
-
 """Nodes of a real Ironic, which Nova's own driver gives to Placement.
 
 There is no conductor: what it would do to a node is written into Ironic's database.

@@ -1,7 +1,3 @@
-# Copyright (c) 2026, osops.placement contributors
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
-
 """Every command in the console blocks of these pages works, and prints what the page shows.
 
 `make console` runs the same commands, and writes their outputs into the pages.

@@ -1,7 +1,3 @@
-# Copyright (c) 2026, osops.placement contributors
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
-
 """Hosts that are drained on a real Nova: what the check says is what happens, and none is lost.
 
 They drain a host of their own, so that the hosts of the cloud stay as they are.

@@ -1,7 +1,3 @@
-# Copyright (c) 2026, osops.placement contributors
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
-
 """`drain_host` and the stage `drain` of `decommission_host`, as users run them on a real Nova.
 
 What the check shows is what happens; a host that is dead needs the operator's word; a run that is

@@ -1,7 +1,3 @@
-# Copyright (c) 2026, osops.placement contributors
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
-
 """Whose move it is, how it ended, and where the guest is: on a real Nova that is cut off halfway.
 
 A request to move is lost and somebody else moves the server; nova-compute dies in the middle of a

@@ -1,7 +1,3 @@
-# Copyright (c) 2026, osops.placement contributors
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
-
 """Claims of a drain about hosts on a real Nova: that one is empty, silent or dead, and returned.
 
 Each test builds a state in which the claim is false, and looks at what the run says.

@@ -1,7 +1,3 @@
-# Copyright (c) 2026, osops.placement contributors
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
-
 """A run that found something and a run that could not read the cloud can be told apart.
 
 By the exit status with `orphan_cleanup_fail_on`, by the artifacts, and by the check for Nagios.

@@ -1,7 +1,3 @@
-# Copyright (c) 2026, osops.placement contributors
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
-
 """Servers that Nova has booted with all sorts of flavors, and whose amounts were then disturbed.
 
 What Nova had allocated is what is found to be right, and what is written where one allocation is

@@ -1,7 +1,3 @@
-# Copyright (c) 2026, osops.placement contributors
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
-
 """Our resource requests against those of Nova's own code, and our placements against Placement's.
 
 Nova is not started: its code is called, in the environment of the minicloud.

@@ -1,7 +1,3 @@
-# Copyright (c) 2026, osops.placement contributors
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
-
 """Which requests a run sends, and what it finds, over all situations of the minicloud at once.
 
 `goldens.json` has what they were. A change of the code that is meant to change neither shows here

@@ -1,7 +1,3 @@
-# Copyright (c) 2026, osops.placement contributors
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
-
 """A journal whose folder is deleted after the job, as that of a container is.
 
 What the job exports is enough to restore everything, and the job says that the folder is lost.

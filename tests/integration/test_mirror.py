@@ -1,7 +1,3 @@
-# Copyright (c) 2026, osops.placement contributors
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
-
 """Aggregates, traits, zones and capacities that Nova and Placement do not agree about.
 
 Each is planted on the real services, found, fixed by the commands that the finding prints, and

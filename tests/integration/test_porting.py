@@ -1,7 +1,3 @@
-# Copyright (c) 2026, osops.placement contributors
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
-
 """What happens with names and files of version 1.0.0 is what docs/porting-to-2.0.md says.
 
 The files in `tests/fixtures/porting/` were written by version 1.0.0. None of these tests needs a

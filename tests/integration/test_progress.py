@@ -1,7 +1,3 @@
-# Copyright (c) 2026, osops.placement contributors
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
-
 """The progress of a module, as Ansible and AWX show it while the module runs.
 
 The cloud does not answer until the line is shown: a line that comes too late fails the test.

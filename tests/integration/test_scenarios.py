@@ -1,7 +1,3 @@
-# Copyright (c) 2026, osops.placement contributors
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
-
 """Every situation of the minicloud, once: found, explained, and remediated or kept.
 
 The maker of each situation states what is an orphan and what is needed, allocation by allocation.

@@ -1,7 +1,3 @@
-# Copyright (c) 2026, osops.placement contributors
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
-
 """Answers of surveys as AWX writes them into a job: every text is `!unsafe`.
 
 Each version of ansible-core treats such texts in its own way: from 2.19 on they are read as if they

@@ -1,7 +1,3 @@
-# Copyright (c) 2026, osops.placement contributors
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
-
 """The objects of `setup.yml` as entries of the variables of infra.aap_configuration.
 
 The roles of that collection hand most keys of an entry to the option of the same name of a module

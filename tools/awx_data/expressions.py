@@ -1,7 +1,3 @@
-# Copyright (c) 2026, osops.placement contributors
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
-
 """Jinja in `setup.yml`: what can be computed now, and what depends on the variables of the user.
 
 An expression such as `awx_job | combine({'playbook': awx_playbooks ~ '/x.yml'})` only joins data of

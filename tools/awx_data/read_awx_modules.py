@@ -1,7 +1,3 @@
-# Copyright (c) 2026, osops.placement contributors
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
-
 """Read what the modules of awx.awx and the roles of infra.aap_configuration accept.
 
 The tests compare the generated data with these facts, so that nobody needs the two collections to

@@ -1,7 +1,3 @@
-# Copyright (c) 2026, osops.placement contributors
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
-
 """Copies the rows of real servers and hosts thousands of times.
 
 A copy has its own uuids and names, also inside of JSON documents, and new ids in each table.

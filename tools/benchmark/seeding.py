@@ -1,7 +1,3 @@
-# Copyright (c) 2026, osops.placement contributors
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
-
 """Fills the databases of a minicloud with a cloud of any size, and changes servers in it.
 
 All servers are copies of originals that Nova itself booted, moved and deleted, at other times.

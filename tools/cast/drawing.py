@@ -1,7 +1,3 @@
-# Copyright (c) 2026, osops.placement contributors
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
-
 """Draws a recording as an SVG that moves by CSS alone: no script, no font, no network.
 
 Without animation, the picture is the last screen. Each line is drawn once, hidden until its time,

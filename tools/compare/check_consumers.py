@@ -1,7 +1,3 @@
-# Copyright (c) 2026, osops.placement contributors
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
-
 """Looks for consumers that are no servers, as `orphan_allocations.py` of stackdev does.
 
 This is a new statement of what the script looks up, and none of its code.

@@ -1,7 +1,3 @@
-# Copyright (c) 2026, osops.placement contributors
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
-
 """What derives from the classes of options: fragments, and specifications and defaults of roles.
 
 The text below an option in its class is its description: each paragraph is an item. `...` stands

@@ -1,7 +1,3 @@
-# Copyright (c) 2026, osops.placement contributors
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
-
 """Sections as Markdown: the kinds with their proofs, the protections, the soundness checks, the
 screens of AWX, the variables of the roles, the contents of the collection, and the figures of the
 judges.

@@ -1,7 +1,3 @@
-# Copyright (c) 2026, osops.placement contributors
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
-
 """Adds the collection itself to a CycloneDX document of what users install for it.
 
 Usage: python -m release.sbom ENVIRONMENT TARBALL PINNED

@@ -1,7 +1,3 @@
-# Copyright (c) 2026, osops.placement contributors
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
-
 """How long a real Nova and a real Placement take, in seconds.
 
 Measured on one API process with SQLite on 2 cores (Nova 34, Placement 16; the clouds of

@@ -1,7 +1,3 @@
-# Copyright (c) 2026, osops.placement contributors
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
-
 """Run the fuzzer: `python -m ...fuzzer --minutes 60 --seed 1`, or replay a run of it.
 
 With MINICLOUD_HOME set, the cloud of that folder is used and kept.

@@ -1,7 +1,3 @@
-# Copyright (c) 2026, osops.placement contributors
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
-
 """An answer on its way to the collection, and how it can be damaged on the way.
 
 Each mutation changes one answer in place, by the numbers of a random generator of its own. The

@@ -1,7 +1,3 @@
-# Copyright (c) 2026, osops.placement contributors
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
-
 """A stand-in for the part of AWX's REST API that its setup needs, and for its jobs.
 
 It refuses what AWX refuses, and answers in the same shape. It was written from the answers of a

@@ -1,7 +1,3 @@
-# Copyright (c) 2026, osops.placement contributors
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
-
 """`make mutants`: how many small changes of the code the unit tests find.
 
 It writes `tests/judges/results/mutants.json`. The exit status is 1 if fewer than 95 % are found, or

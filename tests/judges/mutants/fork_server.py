@@ -1,7 +1,3 @@
-# Copyright (c) 2026, osops.placement contributors
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
-
 """Runs pytest in forks of a process that has already imported everything that is not mutated.
 
 It reads a line with a time-out and the arguments for each run, and writes a line with the status of

@@ -1,7 +1,3 @@
-# Copyright (c) 2026, osops.placement contributors
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
-
 """Which mutants there are, and the sample of them that is judged.
 
 A mutant is the code with one small change. Cosmic Ray makes the changes, and we add one that it

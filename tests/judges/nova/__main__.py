@@ -1,7 +1,3 @@
-# Copyright (c) 2026, osops.placement contributors
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
-
 """`make test-nova`: runs Nova's own tests, and judges every change of the collection by the truth.
 
 It runs in an environment with a Nova and everything that the tests of that Nova need.

@@ -1,7 +1,3 @@
-# Copyright (c) 2026, osops.placement contributors
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
-
 """A healthy server of another project, on a host of its own, which is there during passes only.
 
 Most of Nova's tests have a single server. When that is deleted, no server shows what the

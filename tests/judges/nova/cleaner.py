@@ -1,7 +1,3 @@
-# Copyright (c) 2026, osops.placement contributors
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
-
 """One pass of the collection in this process: the tasks of its modules, without Ansible.
 
 All kinds that can be changed are changed. At ages 0 everything is old enough at once; at the

@@ -1,7 +1,3 @@
-# Copyright (c) 2026, osops.placement contributors
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
-
 """Time for Nova's tests that only passes while Nova can work.
 
 The tests poll: ten times, with half a second in between. During a pass, and on a machine that is

@@ -1,7 +1,3 @@
-# Copyright (c) 2026, osops.placement contributors
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
-
 """The cloud of the Nova test that runs now, as a session of the collection.
 
 Placement and Nova are the applications of the fixtures, reached through wsgi-intercept. Neutron,

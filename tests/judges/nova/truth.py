@@ -1,7 +1,3 @@
-# Copyright (c) 2026, osops.placement contributors
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
-
 """What is true by the databases of Nova and Placement, and not by their APIs.
 
 Rows are read from the connections of the in-memory databases, below SQLAlchemy: no transaction of a

@@ -1,7 +1,3 @@
-# Copyright (c) 2026, osops.placement contributors
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
-
 """Makes what Nova's tests use begin and end with a step of the trial that runs.
 
 Without a trial, all of it works as before, but for waits: a test of the wall clock fails on a slow

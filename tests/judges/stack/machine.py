@@ -1,7 +1,3 @@
-# Copyright (c) 2026, osops.placement contributors
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
-
 """The first process of a hypervisor: it starts its programs, and ends them when it is told to.
 
 It is run by the system's Python inside new namespaces, as ``machine.py NAME FOLDER``. The folder

@@ -1,7 +1,3 @@
-# Copyright (c) 2026, osops.placement contributors
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
-
 """What operators have written about orphaned allocations, from the state that reality leaves.
 
 The documents whose state needs no steered driver are the tests of the minicloud, run on the stack.

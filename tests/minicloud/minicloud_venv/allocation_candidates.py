@@ -1,7 +1,3 @@
-# Copyright (c) 2026, osops.placement contributors
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
-
 """Placement's own allocation candidates, for the tests of our placements.
 
 It reads worlds as JSON from standard input, one a line, puts the providers of each into a Placement

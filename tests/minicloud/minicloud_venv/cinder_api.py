@@ -1,7 +1,3 @@
-# Copyright (c) 2026, osops.placement contributors
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
-
 """Cinder's API, for ``minicloud_venv.serve``.
 
 It looks for its configuration in the folders of the system, unless an argument names the file.

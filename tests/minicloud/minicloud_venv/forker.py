@@ -1,7 +1,3 @@
-# Copyright (c) 2026, osops.placement contributors
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
-
 """Imports Nova once, and forks for each of its services.
 
 Nova's imports are most of what the start of a service costs, and a scenario that needs a dead host

@@ -1,7 +1,3 @@
-# Copyright (c) 2026, osops.placement contributors
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
-
 """Neutron's API and its RPC server in one process, for ``minicloud_venv.serve``.
 
 They are two programs (``neutron.wsgi.api`` and ``neutron-rpc-server``) with the same plugins. One

@@ -1,7 +1,3 @@
-# Copyright (c) 2026, osops.placement contributors
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
-
 """Reads the names that users write or read, from a checkout of the collection.
 
 They are what docs/porting-to-2.0.md is about. `tests/fixtures/porting/interface-1.0.0.json` has

@@ -1,7 +1,3 @@
-# Copyright (c) 2026, osops.placement contributors
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
-
 """Each section about AWX names the tests of its claims, and these tests exist.
 
 A comment at the end of a section names files below `tests`, and single tests in them.

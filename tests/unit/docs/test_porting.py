@@ -1,7 +1,3 @@
-# Copyright (c) 2026, osops.placement contributors
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
-
 """The porting guide has every name that version 1.0.0 had and this one has not, and true messages.
 
 The guide of 3.0.0 has every variable and value that was removed since.

@@ -1,7 +1,3 @@
-# Copyright (c) 2026, osops.placement contributors
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
-
 """The generated data for infra.aap_configuration and awx.awx.
 
 It is current, it sets up exactly what `setup.yml` describes, and the modules and roles accept it.

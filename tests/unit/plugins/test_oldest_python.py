@@ -1,7 +1,3 @@
-# Copyright (c) 2026, osops.placement contributors
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
-
 """Every plugin can be imported by the oldest Python of a controller, 3.11, and passes its tests.
 
 The tests themselves run on the newest one. It accepts more: a default of a dataclass that only

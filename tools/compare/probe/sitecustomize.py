@@ -1,7 +1,3 @@
-# Copyright (c) 2026, osops.placement contributors
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
-
 """Writes a line for each HTTP request of a process into the file COMPARE_REQUESTS.
 
 Python imports this file when it starts, in every process that a command starts. All commands that

@@ -1,7 +1,3 @@
-# Copyright (c) 2026, osops.placement contributors
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
-
 """What runs Nova's operations, and judges what the rules make of every state on the way.
 
 There are services that die and start again, an API that refuses, operators who reset a state.

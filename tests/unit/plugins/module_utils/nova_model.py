@@ -1,7 +1,3 @@
-# Copyright (c) 2026, osops.placement contributors
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
-
 """A model of Nova's rows and allocations, beside the true state of the guests.
 
 The operations (`nova_operations`) change a `Nova`. A `World` is what its APIs would show; what a

@@ -1,7 +1,3 @@
-# Copyright (c) 2026, osops.placement contributors
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
-
 """Nova's operations on a server, step by step in the order of its code.
 
 Each operation is a generator that pauses after each step.

@@ -1,7 +1,3 @@
-# Copyright (c) 2026, osops.placement contributors
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
-
 """The part of Placement that a writer uses, behind the adapter of an HTTP session.
 
 It follows `handlers/allocation.py` for generations, types and empty consumers; it has no providers

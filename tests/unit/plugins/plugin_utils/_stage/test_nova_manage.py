@@ -1,7 +1,3 @@
-# Copyright (c) 2026, osops.placement contributors
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
-
 """The outcome of a server that Nova was to heal, and the hosts of cells in a table of nova-manage.
 
 The outcome for every exit status of nova-manage and every allocation afterwards.

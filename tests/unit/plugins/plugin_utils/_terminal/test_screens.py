@@ -1,7 +1,3 @@
-# Copyright (c) 2026, osops.placement contributors
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
-
 """Whole screens with their colours, compared with text files; and their width, whatever it is.
 
 `WRITE_SCREENS=1` writes the files instead: read their differences before you commit them.

@@ -1,7 +1,3 @@
-# Copyright (c) 2026, osops.placement contributors
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
-
 """When the tree of a provider is deleted, and what is said of one that is not.
 
 Placement does not guard a deletion by a generation, so everything depends on what is read before.

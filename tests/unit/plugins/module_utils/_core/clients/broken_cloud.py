@@ -1,7 +1,3 @@
-# Copyright (c) 2026, osops.placement contributors
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
-
 """A Keystone, a Placement and a Nova on one port, each of which can be broken.
 
 The real services of the minicloud do not break in these ways, so these only answer what a session

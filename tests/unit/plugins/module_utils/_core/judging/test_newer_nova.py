@@ -1,7 +1,3 @@
-# Copyright (c) 2026, osops.placement contributors
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
-
 """What newer releases of Nova do, or may do one day, and an older rule could misunderstand.
 
 A word that these rules do not know is never taken for the end of something.

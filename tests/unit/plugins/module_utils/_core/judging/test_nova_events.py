@@ -1,7 +1,3 @@
-# Copyright (c) 2026, osops.placement contributors
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
-
 """Nothing is changed that an operation of Nova is about to write, however old it is.
 
 Some operations show their end first. Everything before the operation happened weeks ago here, so

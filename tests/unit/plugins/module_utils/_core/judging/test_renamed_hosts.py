@@ -1,7 +1,3 @@
-# Copyright (c) 2026, osops.placement contributors
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
-
 """Operators rename hosts in Nova's databases, and what is older keeps the old names.
 
 Where nothing stronger than a name links two records, nothing is changed.

@@ -1,7 +1,3 @@
-# Copyright (c) 2026, osops.placement contributors
-# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
-# SPDX-License-Identifier: GPL-3.0-or-later
-
 """A live server without an instance mapping keeps its allocation while Nova skips its cell.
 
 Nova says nothing when it leaves a cell out of a search because the servers there cannot be read
