@@ -261,7 +261,7 @@ def test_plan_in_a_pack_stands_for_a_journal_of_all_its_changes() -> None:
 
     assert [record["finding"] for record in records] == [step.finding for step in plan.all_steps]
     assert {record["event"] for record in records} == {PLANNED} and not torn
-    with pytest.raises(InvalidInput, match=r"no journal .* plan"):
+    with pytest.raises(InvalidInput, match="but plan"):
         read_journal(text)
 
 
@@ -304,7 +304,7 @@ def test_any_invalid_last_line_counts_as_truncated(path: pathlib.Path, tail: byt
 def test_invalid_line_before_the_last_is_refused(path: pathlib.Path, line: bytes) -> None:
     path.write_bytes(_lines(ONE) + line + b"\n" + _lines(TWO))
 
-    with pytest.raises(InvalidInput, match=r"Line 2 .* was edited"):
+    with pytest.raises(InvalidInput, match=r"Line 2 .* edited"):
         read_journal(str(path))
 
 
@@ -330,13 +330,13 @@ def test_json_that_is_not_a_record_is_refused_even_on_the_last_line(
 
 @pytest.mark.parametrize("newer", [0, 2, "1", None])
 def test_record_of_another_format_is_refused(newer: t.Any) -> None:
-    with pytest.raises(InvalidInput, match=f"Record 1 has format {newer!r}"):
+    with pytest.raises(InvalidInput, match=f"Record 1 .* {newer!r}"):
         read_journal([{**build_record(BEFORE, ONE, ENDPOINT), "format": newer}])
 
 
 @pytest.mark.parametrize("other", [None, "", "  ", 7, {}, {"records": []}, True], ids=repr)
 def test_input_that_is_neither_a_path_nor_records_is_refused(other: t.Any) -> None:
-    with pytest.raises(InvalidInput, match="must be the path"):
+    with pytest.raises(InvalidInput, match="a list of"):
         read_journal(other)
 
 
