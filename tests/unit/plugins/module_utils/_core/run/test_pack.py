@@ -216,7 +216,7 @@ def test_first_file_that_is_there_counts() -> None:
     assert read_packed([ONE, TWO], "journal", "plan") == ("journal", [RECORDS])
     assert read_packed(TWO, "journal", "plan") == ("plan", [PLAN])
     assert read_packed([TWO, TWO], "moves") == ("moves", [[], []])
-    with pytest.raises(InvalidInput, match="but moves and plan"):
+    with pytest.raises(InvalidInput, match="moves and plan"):
         read_packed(TWO, "journal")
 
 
