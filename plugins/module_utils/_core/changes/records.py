@@ -16,14 +16,11 @@ from ..._common.text import normalize_uuid
 from ..clients.provider_state import ProviderState, parse_provider_state
 from ..models.change import DELETE_PROVIDERS, OUTCOME_BY_ACTION, SKIPPED, Side
 from ..models.codec import Json
+from ..models.nova import Aggregate
 from ..models.placement import Provider
 from ..plan.plan import Plan, Step, TreeStep, parse_step, parse_tree_step
 from ..run.pack import read_packed
 from .journal import AFTER, PLANNED, JournalRecord, build_record, parse_record, read_journal
-
-if t.TYPE_CHECKING:  # pragma: no cover
-    from ..models.nova import Aggregate
-
 
 # What a record says of a change of allocations.
 _CHANGE_KEYS = ("consumer", "generation", "before", "after", "partner", "action", "frees", "claims")
@@ -118,7 +115,8 @@ def find_deleted_trees(
     for record in records:
         if record["event"] == AFTER:
             if record.get("outcome") == OUTCOME_BY_ACTION[DELETE_PROVIDERS]:
-                _mark_deleted(trees, record.get("finding"))
+                gone = [each for each in trees.values() if each.finding == record.get("finding")]
+                trees.update({each.subject: d.replace(each, deleted=True) for each in gone})
             continue
         if record.get("action") != DELETE_PROVIDERS:
             continue
@@ -129,13 +127,6 @@ def find_deleted_trees(
             tree = earlier
         trees[tree.subject] = tree
     return list(reversed(trees.values()))
-
-
-def _mark_deleted(trees: dict[str, TreeRecord], finding: t.Any) -> None:
-    """Replace those of `trees` that are about a finding by the same as deleted."""
-    for root, tree in trees.items():
-        if tree.finding == finding:
-            trees[root] = d.replace(tree, deleted=True)
 
 
 def _parse_tree(record: JournalRecord) -> TreeRecord:

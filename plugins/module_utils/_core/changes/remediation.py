@@ -27,7 +27,6 @@ from ..models.finding import Finding
 from ..models.snapshot import Listings, Snapshot
 from ..options.policy import Policy
 from ..options.run import FailureOptions
-from ..plan.limits import explain_abort
 from ..plan.plan import Step
 from ..reading.renewal import RenewingCollector
 from .group_check import EVERY_HOST, GroupCheck
@@ -36,8 +35,8 @@ from .outcomes import (
     Outcome,
     complete_outcomes,
     conclude_write,
-    count_outcomes,
-    describe_unexpected,
+    describe_error,
+    explain_end,
     require_no_failures,
 )
 
@@ -130,18 +129,17 @@ class Remediation:
     ) -> list[Outcome]:
         outcomes: list[Outcome] = []
 
-        def explain_end() -> Reason | None:
-            failures = count_outcomes(outcomes, FAILED)
-            return stopped() or explain_abort(failures, self._max_failures)
+        def explain() -> Reason | None:
+            return explain_end(outcomes, stopped, self._max_failures)
 
         batches = collections.deque(_split(steps, batch_size))
         while batches:
-            if why := explain_end():
+            if why := explain():
                 return complete_outcomes(outcomes, steps, Outcome, SKIPPED, why)
             batch = batches.popleft()
             begun = len(outcomes)
             try:
-                for made in self._remediate_batch(batch, explain_end):
+                for made in self._remediate_batch(batch, explain):
                     outcomes += made
                     stage.show_done(len(outcomes))
             except (UnsoundReading, JournalError) as error:
@@ -156,7 +154,7 @@ class Remediation:
                     outcomes.append(Outcome(left[0], FAILED, error.reason))
             except Exception as error:
                 # The result must have all earlier outcomes, even after a fault of our own.
-                reason = describe_unexpected(error)
+                reason = describe_error(error)
                 left = batch[len(outcomes) - begun :]
                 outcomes += [Outcome(step, FAILED, reason) for step in left]
             stage.show_done(len(outcomes))
@@ -301,10 +299,8 @@ def _expect_proof(
         return prove(*arguments)
     except UnsoundReading:
         raise
-    except CloudError as error:
-        raise _Unproven(error.reason.reword(f"It could not be verified again. {error}")) from error
     except Exception as error:
-        reason = describe_unexpected(error)
+        reason = describe_error(error)
         raise _Unproven(reason.reword(f"It could not be verified again. {reason}")) from error
 
 

@@ -17,7 +17,9 @@ import typing as t
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
 from ..._common.errors import CloudError, JournalError, Reason
+from ..clients.allocation_writer import AllocationWriter
 from ..clients.nova import NovaReader
+from ..clients.placement import PlacementReader
 from ..models.change import (
     FAILED,
     RESTORED,
@@ -39,17 +41,11 @@ from ..models.placement import Provider
 from ..models.snapshot import Answer
 from ..options.policy import Policy
 from ..options.run import FailureOptions
-from ..plan.limits import explain_abort
 from ..plan.plan import Step
 from .journal import Journal, JournalRecord
 from .outcomes import Restoration, conclude_write, run_steps
 from .records import TreeRecord, find_changes, find_deleted_trees, select_trees
-
-if t.TYPE_CHECKING:  # pragma: no cover
-    from ..clients.allocation_writer import AllocationWriter
-    from ..clients.placement import PlacementReader
-    from .tree_restore import TreeRestorer
-
+from .tree_restore import TreeRestorer
 
 OUTCOMES = (RESTORED, SKIPPED, FAILED)
 
@@ -105,15 +101,10 @@ class Restorer:
         """
         providers = self.reader.list_providers() if steps else {}
 
-        def explain_end(done: list[Restoration]) -> Reason | None:
-            # A provider that is gone is no failure: the other changes do not depend on it.
-            failed = sum(entry.outcome == FAILED and not entry.hopeless for entry in done)
-            return stopped() or explain_abort(failed, self.max_failures)
-
         def restore_step(step: Step | TreeRecord) -> Restoration:
             return self._restore_step(step, providers)
 
-        return run_steps(steps, restore_step, Restoration, explain_end)
+        return run_steps(steps, restore_step, Restoration, stopped, self.max_failures)
 
     def _restore_step(
         self, step: Step | TreeRecord, providers: Mapping[str, Provider]

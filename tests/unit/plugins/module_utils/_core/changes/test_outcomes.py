@@ -38,6 +38,10 @@ class Done:
     def changed(self) -> bool:
         return self.outcome == "made"
 
+    @property
+    def failed(self) -> bool:
+        return self.outcome == "failed"
+
     def as_dict(self) -> t.Any:
         return {"step": self.step, "outcome": self.outcome, "reason": self.reason}
 
@@ -151,18 +155,31 @@ def test_the_file_has_more_outcomes_than_the_result(tmp_path: pathlib.Path) -> N
     assert len(document["outcomes"]) == result["tally"]["made"] == MAX_RETURNED + 1
 
 
-def _run(errors: dict[str, Exception], end_after: int = 99) -> list[Done]:
+def _run(
+    errors: dict[str, Exception], end_after: int = 99, max_failures: int = 99, before: int = 0
+) -> list[Done]:
     """Return the outcomes of five steps, of which some raise an error."""
+    made: list[str] = []
 
     def run_step(step: str) -> Done:
         if step in errors:
             raise errors[step]
+        made.append(step)
         return Done(step, "made")
 
-    def explain_end(outcomes: list[Done]) -> str:
-        return "Enough." if len(outcomes) >= end_after else ""
+    def explain_stop() -> str:
+        return "Enough." if len(made) >= end_after else ""
 
-    return run_steps("abcde", run_step, Done, explain_end)
+    return run_steps("abcde", run_step, Done, explain_stop, max_failures, before)
+
+
+@pytest.mark.parametrize(("before", "tried"), [(0, 2), (1, 1), (2, 0), (3, 0)])
+def test_after_too_many_failures_no_step_is_tried(before: int, tried: int) -> None:
+    errors = dict.fromkeys("abcde", CloudError("No."))
+    done = _run(errors, max_failures=2, before=before)
+
+    assert [outcome.outcome for outcome in done] == ["failed"] * tried + ["skipped"] * (5 - tried)
+    assert {outcome.reason.id for outcome in done[tried:]} == {"too_many_failures"}
 
 
 def test_a_step_that_fails_does_not_keep_the_others_from_being_made(

@@ -754,7 +754,7 @@ LATER = {"uuid": uuid(20), "created_at": "2026-11-03T00:00:00.000000", "status":
         ([{}], {"actions": ["unshelve"]}, "moved_since"),
     ],
 )
-def test_pair_is_restored_only_if_nova_bears_it_out(
+def test_pair_that_nova_does_not_bear_out_is_left_alone(
     site: Site, migrations: list[dict[str, t.Any]], shown: dict[str, t.Any], said: str
 ) -> None:
     """The journal itself has no fault: its generations and times are right."""

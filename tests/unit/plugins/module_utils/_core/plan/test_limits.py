@@ -5,19 +5,13 @@ What the limits on changes refuse is tested with the plan.
 
 from __future__ import annotations
 
-import types
 import typing as t
 
 import pytest
 
 from .......plugins.module_utils._common.errors import InvalidInput
-from .......plugins.module_utils._core.changes.provider_trees import TreeRemover
-from .......plugins.module_utils._core.models.change import ProviderRemoval
-from .......plugins.module_utils._core.options.policy import Policy
 from .......plugins.module_utils._core.options.run import FailureOptions
 from .......plugins.module_utils._core.plan.limits import Limits, explain_abort, parse_limits
-from .......plugins.module_utils._core.plan.plan import TreeStep
-from ...placement import Placement
 
 
 @pytest.mark.parametrize("max_changes", [0, 1, 100])
@@ -52,29 +46,3 @@ def test_run_continues_while_one_more_failure_is_allowed(
     failed: int, allowed: int, goes_on: bool
 ) -> None:
     assert (explain_abort(failed, allowed) is None) is goes_on
-
-
-def test_trees_are_kept_after_too_many_failures() -> None:
-    api = Placement().api()
-    session = t.cast(
-        "t.Any",
-        types.SimpleNamespace(
-            placement=api,
-            compute=api,
-            network=None,
-            project=None,
-            roles=frozenset(),
-            block_storage=None,
-            accelerator=None,
-            cloud=None,
-            require_one_clock=lambda: None,
-        ),
-    )
-    steps = [TreeStep("orphaned_provider/x", "orphaned_provider", ProviderRemoval(()))] * 2
-
-    outcomes = TreeRemover(session, Policy(), None, max_failures=2).remove_trees(
-        steps, str, failed_before=2
-    )
-
-    assert [outcome.outcome for outcome in outcomes] == ["skipped"] * 2
-    assert outcomes[0].reason.id == "too_many_failures"
