@@ -22,6 +22,7 @@ import hypothesis.strategies as st
 import pytest
 
 from .......plugins.module_utils._common import parallel
+from .......plugins.module_utils._core.changes.outcomes import Outcome
 from .......plugins.module_utils._core.changes.remediation import Remediation
 from .......plugins.module_utils._core.clients import allocation_writer
 from .......plugins.module_utils._core.clients.api import Api
@@ -44,21 +45,14 @@ from .....examples import count_examples
 from ...judging import NO_MINIMUM_AGE, judge
 from ...nova_lives import OPERATIONS, Life, Operation, begin, begun_with, do, lost, make
 from ...nova_model import Nova
-from ...world import answer
+from ...world import World, answer
 
 # Approximately the number of requests of a detection here.
 LONGEST = 30
 # What asks several things side by side.
 PARALLEL = (
-    allocation_writer,
-    allocations,
-    reading,
-    compute_nodes,
-    evidence,
-    listings,
-    incremental,
-    parallel,
-    sources,
+    *(allocation_writer, allocations, reading, compute_nodes, evidence, listings, incremental),
+    *(parallel, sources),
 )
 PARALLEL_PAIRS = (allocations, evidence, incremental, listings)
 BYSTANDER = next(iter(Nova().world.servers))
@@ -150,25 +144,27 @@ class Cloud:
         if what := self.script.get(self.asked):
             happens(self.life, what)
 
+    def ask(self) -> World:
+        """Return the cloud as a request finds it."""
+        self.happens()
+        return self.world
+
     # Placement
 
     def list_providers(self) -> t.Any:
-        self.happens()
-        return dict(self.world.providers)
+        return dict(self.ask().providers)
 
     def list_allocations_on_providers(self, providers: t.Iterable[str]) -> t.Any:
         held: dict[str, dict[str, t.Any]] = {}
         for provider in providers:
-            self.happens()
-            for consumer, allocation in self.world.allocations.items():
+            for consumer, allocation in self.ask().allocations.items():
                 if provider in allocation.resources:
                     held.setdefault(consumer, {})[provider] = allocation.resources[provider]
         return held
 
     def get_allocation(self, consumer: str) -> t.Any:
-        self.happens()
         nothing = Allocation(consumer, None, None, None, None, {}, None)
-        return answer("GET /allocations", 200, self.world.allocations.get(consumer, nothing))
+        return answer("GET /allocations", 200, self.ask().allocations.get(consumer, nothing))
 
     def get_details(self, providers: t.Iterable[str], parts: t.Iterable[str]) -> t.Any:
         return {}
@@ -183,12 +179,10 @@ class Cloud:
     query_members_without_trait = query_aggregates = query_members
 
     def query_host_tree(self, provider: str) -> t.Any:
-        self.happens()
-        return answer("GET /resource_providers", 200, self.world.host_tree(provider))
+        return answer("GET /resource_providers", 200, self.ask().host_tree(provider))
 
     def query_tree_allocations(self, root: str, providers: t.Iterable[str]) -> t.Any:
-        self.happens()
-        held = self.world.allocations_of_tree(root)
+        held = self.ask().allocations_of_tree(root)
         return answer("GET /resource_providers/…/allocations", 200, held)
 
     def request(self, url: str, method: str, json: t.Any = None, **options: t.Any) -> t.Any:
@@ -233,38 +227,31 @@ class Cloud:
     undisturbed.set()
 
     def get_hypervisor(self, uuid: str) -> t.Any:
-        self.happens()
-        for node in self.world.snapshot().hypervisors.value or ():
-            if node.uuid == uuid:
-                return answer("GET /os-hypervisors/", 200, d.replace(node, servers=None))
-        return answer("GET /os-hypervisors/", 404)
+        nodes = self._list_nodes()
+        found = [d.replace(node, servers=None) for node in nodes if node.uuid == uuid]
+        return _find("GET /os-hypervisors/", *found)
 
     def get_hypervisors(self, uuids: t.Iterable[str]) -> t.Any:
         return [self.get_hypervisor(uuid) for uuid in uuids]
 
     def list_services(self) -> t.Any:
-        self.happens()
-        return answer("GET /os-services", 200, tuple(self.world.services))
+        return answer("GET /os-services", 200, tuple(self.ask().services))
 
     def list_hypervisors(self, with_servers: bool, roots: t.Iterable[str]) -> t.Any:
-        self.happens()
-        listing = self.world.snapshot().hypervisors
-        servers = [
-            node if with_servers else d.replace(node, servers=None) for node in listing.value or ()
-        ]
-        return d.replace(listing, value=tuple(servers))
+        listing = self.ask().snapshot().hypervisors
+        if with_servers:
+            return listing
+        nodes = tuple(d.replace(node, servers=None) for node in listing.value or ())
+        return d.replace(listing, value=nodes)
 
     def list_hypervisor_servers(self, node: str) -> t.Any:
-        self.happens()
-        return next(
-            known.servers
-            for known in self.world.snapshot().hypervisors.value or ()
-            if known.uuid == node
-        )
+        return next(known.servers for known in self._list_nodes() if known.uuid == node)
+
+    def _list_nodes(self) -> t.Any:
+        return self.ask().snapshot().hypervisors.value or ()
 
     def list_servers_on_host(self, host: str) -> t.Any:
-        self.happens()
-        return tuple(server for server in self.world.servers.values() if server.host == host)
+        return tuple(server for server in self.ask().servers.values() if server.host == host)
 
     def get_server_with_image_properties(self, uuid: str) -> t.Any:
         return self.get_server(uuid)
@@ -278,98 +265,66 @@ class Cloud:
         return answer("GET /v2.0/ports", 200, ())
 
     def list_migrations(self) -> t.Any:
-        self.happens()
-        return answer("GET /os-migrations", 200, tuple(self.world.migrations.values()))
+        return answer("GET /os-migrations", 200, tuple(self.ask().migrations.values()))
 
     def list_migrations_of_server(self, server: str) -> t.Any:
-        self.happens()
-        return answer(
-            "GET /os-migrations?instance_uuid",
-            200,
-            tuple(row for row in self.world.migrations.values() if row.server == server),
-        )
+        rows = tuple(row for row in self.ask().migrations.values() if row.server == server)
+        return answer("GET /os-migrations?instance_uuid", 200, rows)
 
     def list_migrations_of_host(self, host: str, attempt: int = 0) -> t.Any:
-        self.happens()
-        rows = self.world.migrations.values()
-        return answer(
-            "GET /os-migrations?host",
-            200,
-            tuple(row for row in rows if host in (row.source_compute, row.dest_compute)),
-        )
+        every = self.ask().migrations.values()
+        rows = tuple(row for row in every if host in (row.source_compute, row.dest_compute))
+        return answer("GET /os-migrations?host", 200, rows)
 
     def get_server(self, uuid: str) -> t.Any:
-        self.happens()
-        found = self.world.servers.get(uuid)
-        return answer("GET /servers", 200 if found else 404, found)
+        return _find("GET /servers", self.ask().servers.get(uuid))
 
     def find_deleted_server(self, uuid: str, brief: bool = False) -> t.Any:
-        self.happens()
-        found = self.world.deleted.get(uuid)
+        found = self.ask().deleted.get(uuid)
         return answer("GET /servers/detail?deleted=True", 200, (found,) if found else ())
 
     def list_instance_actions(self, uuid: str) -> t.Any:
-        self.happens()
-        known = (
-            uuid in self.world.servers
-            or uuid in self.world.deleted
-            or uuid in self.world.marked_deleted
-        )
-        return answer(
-            "GET /os-instance-actions",
-            200 if known else 404,
-            self.world.actions.get(uuid, ()) if known else None,
-        )
+        world = self.ask()
+        known = {*world.servers, *world.deleted, *world.marked_deleted}
+        if uuid not in known:
+            return answer("GET /os-instance-actions", 404)
+        return answer("GET /os-instance-actions", 200, world.actions.get(uuid, ()))
 
     def get_instance_action(self, uuid: str, request: str) -> t.Any:
-        self.happens()
-        found = next(
-            (action for action in self.world.actions.get(uuid, ()) if action.request_id == request),
-            None,
-        )
-        return answer("GET /os-instance-actions/", 200 if found else 404, found)
+        actions = self.ask().actions.get(uuid, ())
+        found = [action for action in actions if action.request_id == request]
+        return _find("GET /os-instance-actions/", *found)
 
     def probe_migration_marker(self, uuid: str, attempt: int = 0) -> t.Any:
-        self.happens()
-        known = uuid in self.world.migrations or uuid in self.world.unlisted_migrations
+        known = uuid in {*self.ask().migrations, *self.world.unlisted_migrations}
         return answer("GET /os-migrations?marker", 200 if known else 400, known or None)
 
     def list_server_uuids_in_status(self, status: str, attempt: int = 0) -> t.Any:
-        self.happens()
-        found = [row.uuid for row in self.world.servers.values() if row.status == status]
+        found = [row.uuid for row in self.ask().servers.values() if row.status == status]
         return answer("GET /servers?status", 200, tuple(found))
 
     def list_server_rows(self, uuid: str, attempt: int = 0) -> t.Any:
-        self.happens()
-        rows = (uuid,) if uuid in self.world.servers else ()
-        return answer("GET /servers?uuid", 200, rows)
+        return answer("GET /servers?uuid", 200, (uuid,) if uuid in self.ask().servers else ())
 
     def list_newest_servers(self, count: int) -> t.Any:
-        self.happens()
-        return answer("GET /servers/detail", 200, tuple(self.world.servers.values())[:count])
+        return answer("GET /servers/detail", 200, tuple(self.ask().servers.values())[:count])
 
     def list_server_uuids(self) -> t.Any:
-        self.happens()
-        return frozenset(self.world.servers)
+        return frozenset(self.ask().servers)
 
     def list_newest_servers_on_host(self, host: str, count: int) -> t.Any:
         return answer("GET /servers/detail?host", 200, self.list_servers_on_host(host)[:count])
 
     def list_server_uuids_on_host(self, host: str) -> t.Any:
-        return answer(
-            "GET /servers?host",
-            200,
-            tuple(server.uuid for server in self.list_servers_on_host(host)),
-        )
+        found = tuple(server.uuid for server in self.list_servers_on_host(host))
+        return answer("GET /servers?host", 200, found)
 
     def list_aggregates(self) -> t.Any:
         self.happens()
         return ()
 
     def get_host(self, name: str) -> t.Any:
-        self.happens()
-        found = any(node.host == name for node in self.world.nodes.values())
-        return answer("GET /os-hosts", 200 if found else 404, found or None)
+        return _find("GET /os-hosts", name in {node.host for node in self.ask().nodes.values()})
 
     def believe_errors(self, believe: bool) -> None:
         """Do nothing: no request is repeated here."""
@@ -377,6 +332,10 @@ class Cloud:
     @property
     def retried(self) -> int:
         return 0
+
+
+def _find(request: str, found: t.Any = None) -> t.Any:
+    return answer(request, 200 if found else 404, found or None)
 
 
 def _one_after_another(
@@ -399,16 +358,13 @@ def _first_then_second(first: t.Callable[[], t.Any], second: t.Callable[[], t.An
 @contextlib.contextmanager
 def open_collector(cloud: Cloud) -> t.Iterator[Reading]:
     """Yield a collector that reads `cloud`, one request after the other."""
+    services = ("placement", "compute", "network", "block_storage", "accelerator")
     session = types.SimpleNamespace(
         require_one_clock=lambda: None,
         cloud=cloud.world.snapshot().cloud,
         project="",
-        placement=None,
-        compute=None,
-        network=None,
         roles=frozenset(),
-        block_storage=None,
-        accelerator=None,
+        **dict.fromkeys(services),
     )
     with (
         mock.patch.object(reading, "PlacementReader", lambda api: cloud),
@@ -438,12 +394,6 @@ def remediate(
     but: t.Collection[str] = (),
 ) -> None:
     """Make the changes of all orphans in `found` and all swaps, but not those of some kinds."""
-    newest = types.SimpleNamespace(max_microversion=(1, 37))
-    adapter = types.SimpleNamespace(
-        get_endpoint=lambda: "http://placement",
-        get_endpoint_data=lambda: newest,
-        request=cloud.request,
-    )
     journal = types.SimpleNamespace(
         record_before=lambda steps: None, record_after=lambda outcomes: None
     )
@@ -454,11 +404,20 @@ def remediate(
         and (finding.verdict == ORPHANED or finding.change.partner)
         and finding.kind not in but
     ]
-    writer = allocation_writer.AllocationWriter(Api("Placement", adapter, (1, 28)))
-    outcomes = Remediation(reading, NO_MINIMUM_AGE, writer, t.cast("t.Any", journal)).run(
-        steps, str
+    outcomes = make_steps(cloud, reading, steps, journal)
+    assert not [outcome for outcome in outcomes if outcome.reason.id == "unexpected_error"]
+
+
+def make_steps(cloud: Cloud, reading: Reading, steps: list[Step], journal: t.Any) -> list[Outcome]:
+    """Return the outcomes of a run over these steps."""
+    newest = types.SimpleNamespace(max_microversion=(1, 37))
+    adapter = types.SimpleNamespace(
+        get_endpoint=lambda: "http://placement",
+        get_endpoint_data=lambda: newest,
+        request=cloud.request,
     )
-    assert not [outcome for outcome in outcomes if "unexpected" in outcome.reason]
+    writer = allocation_writer.AllocationWriter(Api("Placement", adapter, (1, 28)))
+    return Remediation(reading, NO_MINIMUM_AGE, writer, journal).run(steps, str)
 
 
 @st.composite

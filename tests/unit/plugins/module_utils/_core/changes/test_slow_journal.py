@@ -16,7 +16,6 @@ from .......plugins.module_utils._common.errors import CloudError
 from .......plugins.module_utils._core.changes import provider_trees, remediation
 from .......plugins.module_utils._core.changes.outcomes import Outcome
 from .......plugins.module_utils._core.clients import allocation_writer
-from .......plugins.module_utils._core.clients.api import Api
 from .......plugins.module_utils._core.models.change import Change, ProviderRemoval
 from .......plugins.module_utils._core.models.snapshot import Scope
 from .......plugins.module_utils._core.plan.plan import Step, TreeStep
@@ -25,7 +24,7 @@ from ...judging import NO_MINIMUM_AGE, judge
 from ...nova_lives import Life, booted
 from ...nova_model import Nova
 from ...world import World
-from .test_nova_races import Cloud, open_collector
+from .test_nova_races import Cloud, make_steps, open_collector
 
 
 class SlowJournal:
@@ -54,31 +53,21 @@ def _live_on_two_hosts() -> Life:
     return life
 
 
-def _remediate(cloud: Cloud, journal: SlowJournal) -> list[Outcome]:
-    newest = types.SimpleNamespace(max_microversion=(1, 37))
-    adapter = types.SimpleNamespace(
-        get_endpoint=lambda: "http://placement",
-        get_endpoint_data=lambda: newest,
-        request=cloud.request,
-    )
-    writer = allocation_writer.AllocationWriter(Api("Placement", adapter, (1, 28)))
+def _remediate(cloud: Cloud, journal: SlowJournal) -> Outcome:
     with open_collector(cloud) as reading:
         found = judge(reading.collect(Scope()), NO_MINIMUM_AGE)
-        steps = [
-            Step(finding.id, finding.kind, finding.change)
-            for finding in found
-            if isinstance(finding.change, Change)
-        ]
-        assert [step.kind for step in steps] == ["extra_host"]
-        run = remediation.Remediation(reading, NO_MINIMUM_AGE, writer, t.cast("t.Any", journal))
-        return run.run(steps, str)
+        changed = [finding for finding in found if isinstance(finding.change, Change)]
+        assert [finding.kind for finding in changed] == ["extra_host"]
+        steps = [Step(changed[0].id, "extra_host", t.cast("Change", changed[0].change))]
+        (outcome,) = make_steps(cloud, reading, steps, journal)
+    return outcome
 
 
 def test_change_is_made_after_a_quick_journal() -> None:
     life = _live_on_two_hosts()
     journal = SlowJournal(lambda: None)
 
-    (outcome,) = _remediate(Cloud(life, {}), journal)
+    outcome = _remediate(Cloud(life, {}), journal)
 
     assert outcome.changed
     assert journal.after == [outcome]
@@ -98,7 +87,7 @@ def test_move_that_brings_the_generation_back_is_not_overwritten() -> None:
         lambda: life.go(life.start("migrate", move, life.server), until="claimed")
     )
 
-    (outcome,) = _remediate(cloud, journal)
+    outcome = _remediate(cloud, journal)
 
     assert nova.world.allocations[life.server].generation == 1
     assert list(nova.held(life.server)) == [third]
@@ -115,7 +104,7 @@ def test_proof_that_grew_old_while_the_journal_was_written_is_not_relied_on(
     monkeypatch.setattr(remediation, "read_monotonic_clock", lambda: now[0])
     cloud, journal = Cloud(life, {}), SlowJournal(lambda: now.append(now.pop() + 61))
 
-    (outcome,) = _remediate(cloud, journal)
+    outcome = _remediate(cloud, journal)
 
     assert (cloud.written, outcome.outcome) == ([], "failed")
     assert outcome.reason.id == "proof_too_old"
@@ -135,7 +124,7 @@ def test_silent_placement_after_the_journal_leaves_everything_as_it_is(
 
         monkeypatch.setattr(allocation_writer.AllocationWriter, "find_conflicts", refuse)
 
-    (outcome,) = _remediate(cloud, SlowJournal(silence))
+    outcome = _remediate(cloud, SlowJournal(silence))
 
     assert (cloud.written, outcome.outcome) == ([], "failed")
     assert outcome.reason.id == "cloud_error"
