@@ -307,15 +307,31 @@ def test_provider_that_cannot_be_read_after_the_journal_keeps_its_tree(site: Sit
     assert site.records[-1] == ("after", "failed")
 
 
-@pytest.mark.parametrize(("seconds", "expected"), [(60, "removed"), (60.1, "failed")])
+def test_provider_that_changes_while_the_journal_is_written_keeps_its_tree(site: Site) -> None:
+    """A nova-compute of that name has come back, and has written its inventory."""
+    site.meanwhile = lambda: site.generations.update({site.roots[0]: 2})
+
+    [outcome] = site.remove()
+
+    assert (outcome.outcome, outcome.reason.id) == ("skipped", "provider_just_changed")
+    assert (site.deleted, site.records[-1]) == ([], ("after", "skipped"))
+
+
+@pytest.mark.parametrize(
+    ("seconds", "expected", "reason"), [(60, "removed", ""), (60.1, "failed", "proof_too_old")]
+)
 def test_proof_may_be_a_minute_old(
-    site: Site, seconds: float, expected: str, monkeypatch: pytest.MonkeyPatch
+    site: Site, seconds: float, expected: str, reason: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     now = [1000.0]
     monkeypatch.setattr(provider_trees, "read_monotonic_clock", lambda: now[0])
     site.meanwhile = lambda: now.append(now.pop() + seconds)
 
-    assert [outcome.outcome for outcome in site.remove()] == [expected]
+    [outcome] = site.remove()
+
+    assert (outcome.outcome, outcome.reason.id) == (expected, reason)
+    assert bool(site.deleted) is (not reason)
+    assert site.records[-1] == ("after", expected)
 
 
 @pytest.mark.parametrize(
