@@ -253,12 +253,12 @@ _OF_MIGRATIONS = ("ended_migration", "deleted_migration")
 _HARMLESS_STATUSES = FAILED_MIGRATION_STATUSES | {"cancelled"}
 
 
+@d.dataclass(frozen=True)
 class RestoreCheck:
     """Asks Nova about each consumer that a restoration would give to or take from."""
 
-    def __init__(self, nova: NovaReader, policy: Policy) -> None:
-        self._nova = nova
-        self._policy = policy
+    nova: NovaReader
+    policy: Policy
 
     def explain_exclusion(
         self, providers: Mapping[str, Provider], consumers: Iterable[str], named: Iterable[str]
@@ -269,7 +269,7 @@ class RestoreCheck:
         """
         excluded = self._excluded_consumers.intersection(consumers)
         if excluded:
-            note = self._policy.get_exclusion_note(excluded)
+            note = self.policy.get_exclusion_note(excluded)
             return Reason(
                 "consumer_excluded",
                 f"Consumer {min(excluded)}, or its server, is excluded by name{note}.",
@@ -278,16 +278,16 @@ class RestoreCheck:
         # Excluding one provider of a tree excludes the whole tree.
         trees = {known.root for known in providers.values() if {known.uuid, known.name} & names}
         parts = [known for known in providers.values() if known.root in trees]
-        return self._policy.explain_exclusion(
+        return self.policy.explain_exclusion(
             names.union(*((known.uuid, known.name) for known in parts))
         )
 
     @functools.cached_property
     def _excluded_consumers(self) -> set[str]:
         """The consumers that are excluded by name, and the migrations of those that are servers."""
-        excluded = set(self._policy.exclude_consumers)
-        for server in self._policy.exclude_consumers:
-            migrations = self._nova.list_migrations_of_server(server).value or ()
+        excluded = set(self.policy.exclude_consumers)
+        for server in self.policy.exclude_consumers:
+            migrations = self.nova.list_migrations_of_server(server).value or ()
             excluded.update(migration.uuid for migration in migrations)
         return excluded
 
@@ -299,7 +299,7 @@ class RestoreCheck:
         Raises CloudError where Nova refuses or gives no answer.
         """
         consumer = inverse.consumer
-        answer = self._nova.get_server(consumer)
+        answer = self.nova.get_server(consumer)
         if answer.value is None and answer.status != 404:
             return Reason(
                 "server_unread",
@@ -321,7 +321,7 @@ class RestoreCheck:
     def _explain_absence(self, kind: str, consumer: str) -> Reason | None:
         if kind in _OF_ABSENT_SERVERS:
             return None
-        if kind in _OF_MIGRATIONS and self._nova.probe_migration_marker(consumer).status == 200:
+        if kind in _OF_MIGRATIONS and self.nova.probe_migration_marker(consumer).status == 200:
             return None
         return Reason(
             "consumer_unknown_to_nova",
@@ -337,7 +337,7 @@ class RestoreCheck:
         has_task = server.task_state or not server.task_known
         if has_task or server.status in (*MOVING_STATUSES, "BUILD", "UNKNOWN"):
             return (), why
-        answer = self._nova.list_migrations_of_server(server.uuid)
+        answer = self.nova.list_migrations_of_server(server.uuid)
         if answer.value is None:
             return (), Reason(
                 "migrations_of_server_unread",
@@ -405,7 +405,7 @@ class RestoreCheck:
             if other != move and is_later and other.status not in _HARMLESS_STATUSES:
                 return f"{other.type} {other.uuid}"
         # An unshelve claims anew, and is no migration.
-        answer = self._nova.list_instance_actions(server.uuid)
+        answer = self.nova.list_instance_actions(server.uuid)
         if answer.value is None:
             return _describe_answer(answer)
         for action in answer.value:

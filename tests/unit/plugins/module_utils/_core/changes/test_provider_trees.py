@@ -9,6 +9,7 @@ import dataclasses as d
 import types
 import typing as t
 from collections.abc import Callable, Iterable
+from unittest import mock
 
 import pytest
 
@@ -34,13 +35,13 @@ from ...world import World, answer
 class Site:
     """A cloud with trees of hosts that are gone, and everything that a run asks and writes there.
 
-    reading: what a reading has instead of its own listings.
+    reading: what a reading has instead of its own listings, or why there is none.
     generations: those that Placement shows instead of the true ones, by provider; None for a
         provider that it does not have.
     refusal: what Placement says to the deletion of the last provider of a tree.
     """
 
-    def __init__(self, monkeypatch: pytest.MonkeyPatch, trees: int = 1) -> None:
+    def __init__(self, trees: int = 1) -> None:
         self.world = World()
         self.here = self.world.host("compute-1")
         self.world.server(self.here, self.here)
@@ -50,7 +51,7 @@ class Site:
             self.world.provider(f"compute-9{number}_child", root)
             self.world.were_novas.add(root)
             self.roots.append(root)
-        self.reading: dict[str, t.Any] = {}
+        self.reading: dict[str, t.Any] | InvalidInput = {}
         self.scopes: list[Scope] = []
         self.generations: dict[str, int | None] = {}
         self.meanwhile: Callable[[], object] = lambda: None
@@ -62,13 +63,6 @@ class Site:
         self.deleted: list[str] = []
         self.records: list[tuple[str, t.Any]] = []
         self.details: dict[str, t.Any] = {}
-        fakes: dict[str, t.Any] = {
-            "Collector": types.SimpleNamespace(collect=self._collect),
-            "ProviderStateReader": types.SimpleNamespace(read=self._read),
-            "ProviderWriter": types.SimpleNamespace(delete_tree=self._delete),
-        }
-        for name, fake in fakes.items():
-            monkeypatch.setattr(provider_trees, name, lambda _session, fake=fake: fake)
         self.steps = []
         for finding in judge(self.world.snapshot(), NO_MINIMUM_AGE):
             assert isinstance(finding.change, ProviderRemoval)
@@ -86,15 +80,23 @@ class Site:
     ) -> list[Outcome]:
         session: t.Any = types.SimpleNamespace(placement=None)
         ours: t.Any = self
-        remover = provider_trees.TreeRemover(
-            session, NO_MINIMUM_AGE, None if check_mode else ours, max_failures, group_check
-        )
+        with mock.patch.multiple(
+            provider_trees,
+            Collector=lambda _session: types.SimpleNamespace(collect=self._collect),
+            ProviderStateReader=lambda _session: types.SimpleNamespace(read=self._read),
+            ProviderWriter=lambda _session: types.SimpleNamespace(delete_tree=self._delete),
+        ):
+            remover = provider_trees.TreeRemover(
+                session, NO_MINIMUM_AGE, None if check_mode else ours, max_failures, group_check
+            )
         outcomes = remover.remove_trees(self.steps, stopped, failed_before)
         assert [outcome.step for outcome in outcomes] == self.steps
         return outcomes
 
     def _collect(self, scope: Scope) -> t.Any:
         self.scopes.append(scope)
+        if isinstance(self.reading, InvalidInput):
+            raise self.reading
         return self.world.snapshot(scope=scope, **self.reading)
 
     def _read(self, uuid: str) -> t.Any:
@@ -130,8 +132,8 @@ class Site:
 
 
 @pytest.fixture(name="site")
-def _site(monkeypatch: pytest.MonkeyPatch) -> Site:
-    return Site(monkeypatch)
+def _site() -> Site:
+    return Site()
 
 
 def _summarize(outcomes: Iterable[Outcome]) -> list[tuple[str, bool]]:
@@ -212,13 +214,8 @@ def test_tree_of_another_kind_now_stays(site: Site) -> None:
     assert site.deleted == []
 
 
-def test_tree_that_is_gone_is_left_out(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
-    def refuse(_scope: Scope) -> t.NoReturn:
-        raise InvalidInput("hosts: neither Nova nor Placement has it.")
-
-    monkeypatch.setattr(
-        provider_trees, "Collector", lambda _session: types.SimpleNamespace(collect=refuse)
-    )
+def test_tree_that_is_gone_is_left_out(site: Site) -> None:
+    site.reading = InvalidInput("hosts: neither Nova nor Placement has it.")
 
     [outcome] = site.remove()
 
@@ -242,10 +239,8 @@ def test_tree_that_is_gone_is_left_out(site: Site, monkeypatch: pytest.MonkeyPat
         ),
     ],
 )
-def test_unsound_reading_ends_the_run(
-    reading: dict[str, t.Any], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    site = Site(monkeypatch, trees=2)
+def test_unsound_reading_ends_the_run(reading: dict[str, t.Any]) -> None:
+    site = Site(trees=2)
     site.reading = reading
 
     outcomes = site.remove()
@@ -364,8 +359,8 @@ def test_deleted_tree_is_told_although_the_journal_breaks(site: Site) -> None:
     assert len(site.deleted) == 2
 
 
-def test_failure_does_not_keep_the_other_trees(monkeypatch: pytest.MonkeyPatch) -> None:
-    site = Site(monkeypatch, trees=3)
+def test_failure_does_not_keep_the_other_trees() -> None:
+    site = Site(trees=3)
     site.generations[site.roots[0]] = 7
 
     outcomes = site.remove()
@@ -382,10 +377,8 @@ def test_failure_does_not_keep_the_other_trees(monkeypatch: pytest.MonkeyPatch) 
         (2, ["skipped"] * 3),
     ],
 )
-def test_failures_of_the_whole_run_count(
-    failed_before: int, expected: list[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    site = Site(monkeypatch, trees=3)
+def test_failures_of_the_whole_run_count(failed_before: int, expected: list[str]) -> None:
+    site = Site(trees=3)
     site.refusal, site.refuses_all = Reason("told", "No."), True
 
     outcomes = site.remove(max_failures=2, failed_before=failed_before)
@@ -393,8 +386,8 @@ def test_failures_of_the_whole_run_count(
     assert [outcome.outcome for outcome in outcomes] == expected
 
 
-def test_run_that_is_told_to_end_deletes_no_more(monkeypatch: pytest.MonkeyPatch) -> None:
-    site = Site(monkeypatch, trees=2)
+def test_run_that_is_told_to_end_deletes_no_more() -> None:
+    site = Site(trees=2)
 
     def explain_stop() -> str:
         return "Stopped." if site.deleted else ""
