@@ -86,7 +86,7 @@ def test_problem_is_named(result: dict[str, t.Any]) -> None:
 
 
 def test_excused_test_may_fail_but_not_violate() -> None:
-    excused = {"test": "it counts"}
+    excused = {"test": "it counts what was left"}
 
     assert find_problems(make_summary(make_result("failed"), excused)) == []
     assert find_problems(make_summary(make_result("failed", violations=[VIOLATION]), excused))
@@ -111,10 +111,10 @@ def test_only_changes_that_were_made_count() -> None:
 
 
 def test_section_shows_figures_causes_and_names(tmp_path: pathlib.Path) -> None:
-    missed = [{"said": "protected error_with_host", "why": "moved"}]
+    missed = [{"said": "protected error_with_host", "why": "on another host"}]
     summary = make_summary(
         make_result("failed", missed=missed),
-        {"test": "it counts"},
+        {"test": "it counts what was left"},
         fault=make_result(violations=[VIOLATION]),
     )
     (tmp_path / "nova-34.0.0.json").write_text(json.dumps(summary))
@@ -122,9 +122,9 @@ def test_section_shows_figures_causes_and_names(tmp_path: pathlib.Path) -> None:
     section = page.format_nova(tmp_path)
 
     assert "| | Nova 34.0.0 |" in section
-    assert "| missed: protected error_with_host: moved | 1 |" in section
+    assert "| missed: protected error_with_host: on another host | 1 |" in section
     assert "| `fault` | Nova 34.0.0 | `test` | 1 |" in section
-    assert "* `test`: it counts" in section
+    assert "* `test`: it counts what was left" in section
 
 
 def test_selection_is_large_and_deep_enough() -> None:

@@ -15,7 +15,6 @@ import itertools
 import threading
 import types
 import typing as t
-from collections.abc import Callable, Iterable
 from unittest import mock
 
 import hypothesis
@@ -23,9 +22,7 @@ import hypothesis.strategies as st
 import pytest
 
 from .......plugins.module_utils._common import parallel
-from .......plugins.module_utils._common.errors import CloudError
-from .......plugins.module_utils._core.changes import remediation
-from .......plugins.module_utils._core.changes.outcomes import Outcome
+from .......plugins.module_utils._core.changes.remediation import Remediation
 from .......plugins.module_utils._core.clients import allocation_writer
 from .......plugins.module_utils._core.clients.api import Api
 from .......plugins.module_utils._core.models.change import Change, build_body
@@ -44,18 +41,24 @@ from .......plugins.module_utils._core.reading import (
     sources,
 )
 from .....examples import count_examples
-from ... import nova_operations
 from ...judging import NO_MINIMUM_AGE, judge
-from ...nova_lives import OPERATIONS, Life, Operation, begin, begun_with, booted, do, lost, make
+from ...nova_lives import OPERATIONS, Life, Operation, begin, begun_with, do, lost, make
 from ...nova_model import Nova
-from ...world import World, answer
+from ...world import answer
 
 # Approximately the number of requests of a detection here.
 LONGEST = 30
 # What asks several things side by side.
 PARALLEL = (
-    *(allocation_writer, allocations, reading, compute_nodes, evidence, listings, incremental),
-    *(parallel, sources),
+    allocation_writer,
+    allocations,
+    reading,
+    compute_nodes,
+    evidence,
+    listings,
+    incremental,
+    parallel,
+    sources,
 )
 PARALLEL_PAIRS = (allocations, evidence, incremental, listings)
 BYSTANDER = next(iter(Nova().world.servers))
@@ -147,27 +150,25 @@ class Cloud:
         if what := self.script.get(self.asked):
             happens(self.life, what)
 
-    def ask(self) -> World:
-        """Return the cloud as a request finds it."""
-        self.happens()
-        return self.world
-
     # Placement
 
     def list_providers(self) -> t.Any:
-        return dict(self.ask().providers)
+        self.happens()
+        return dict(self.world.providers)
 
     def list_allocations_on_providers(self, providers: t.Iterable[str]) -> t.Any:
         held: dict[str, dict[str, t.Any]] = {}
         for provider in providers:
-            for consumer, allocation in self.ask().allocations.items():
+            self.happens()
+            for consumer, allocation in self.world.allocations.items():
                 if provider in allocation.resources:
                     held.setdefault(consumer, {})[provider] = allocation.resources[provider]
         return held
 
     def get_allocation(self, consumer: str) -> t.Any:
+        self.happens()
         nothing = Allocation(consumer, None, None, None, None, {}, None)
-        return answer("GET /allocations", 200, self.ask().allocations.get(consumer, nothing))
+        return answer("GET /allocations", 200, self.world.allocations.get(consumer, nothing))
 
     def get_details(self, providers: t.Iterable[str], parts: t.Iterable[str]) -> t.Any:
         return {}
@@ -182,10 +183,12 @@ class Cloud:
     query_members_without_trait = query_aggregates = query_members
 
     def query_host_tree(self, provider: str) -> t.Any:
-        return answer("GET /resource_providers", 200, self.ask().host_tree(provider))
+        self.happens()
+        return answer("GET /resource_providers", 200, self.world.host_tree(provider))
 
     def query_tree_allocations(self, root: str, providers: t.Iterable[str]) -> t.Any:
-        held = self.ask().allocations_of_tree(root)
+        self.happens()
+        held = self.world.allocations_of_tree(root)
         return answer("GET /resource_providers/…/allocations", 200, held)
 
     def request(self, url: str, method: str, json: t.Any = None, **options: t.Any) -> t.Any:
@@ -228,6 +231,11 @@ class Cloud:
     lists_changed_migrations = True
     undisturbed = threading.Event()
     undisturbed.set()
+
+    def ask(self) -> t.Any:
+        """Return the cloud as a request finds it."""
+        self.happens()
+        return self.world
 
     def get_hypervisor(self, uuid: str) -> t.Any:
         nodes = self._list_nodes()
@@ -397,6 +405,12 @@ def remediate(
     but: t.Collection[str] = (),
 ) -> None:
     """Make the changes of all orphans in `found` and all swaps, but not those of some kinds."""
+    newest = types.SimpleNamespace(max_microversion=(1, 37))
+    adapter = types.SimpleNamespace(
+        get_endpoint=lambda: "http://placement",
+        get_endpoint_data=lambda: newest,
+        request=cloud.request,
+    )
     journal = types.SimpleNamespace(
         record_before=lambda steps: None, record_after=lambda outcomes: None
     )
@@ -407,20 +421,11 @@ def remediate(
         and (finding.verdict == ORPHANED or finding.change.partner)
         and finding.kind not in but
     ]
-    outcomes = make_steps(cloud, reading, steps, journal)
-    assert not [outcome for outcome in outcomes if outcome.reason.id == "unexpected_error"]
-
-
-def make_steps(cloud: Cloud, reading: Reading, steps: list[Step], journal: t.Any) -> list[Outcome]:
-    """Return the outcomes of a run over these steps."""
-    newest = types.SimpleNamespace(max_microversion=(1, 37))
-    adapter = types.SimpleNamespace(
-        get_endpoint=lambda: "http://placement",
-        get_endpoint_data=lambda: newest,
-        request=cloud.request,
-    )
     writer = allocation_writer.AllocationWriter(Api("Placement", adapter, (1, 28)))
-    return remediation.Remediation(reading, NO_MINIMUM_AGE, writer, journal).run(steps, str)
+    outcomes = Remediation(reading, NO_MINIMUM_AGE, writer, t.cast("t.Any", journal)).run(
+        steps, str
+    )
+    assert not [outcome for outcome in outcomes if "unexpected" in outcome.reason]
 
 
 @st.composite
@@ -480,110 +485,3 @@ def test_swap_takes_nothing_needed_whatever_nova_begins_meanwhile(operation: str
             cloud = Cloud(begun_swap(operation), {**script, first: f"begin {name}"})
             run(cloud)
             assert not cloud.wrong, (first, name, cloud.wrong)
-
-
-# What happens while the journal is being written, after the proof and before the write. A network
-# file system can take minutes for that, and a laptop can be closed.
-
-
-class SlowJournal:
-    """A journal that keeps its records, and lets something happen while it writes one."""
-
-    def __init__(self, meanwhile: Callable[[], object]) -> None:
-        self.meanwhile = meanwhile
-        self.before: list[Step] = []
-        self.after: list[Outcome] = []
-
-    def record_before(self, steps: Iterable[Step], **_facts: t.Any) -> None:
-        self.before += steps
-        self.meanwhile()
-
-    def record_after(self, outcomes: Iterable[Outcome]) -> None:
-        self.after += outcomes
-
-
-def _live_on_two_hosts() -> Life:
-    """Return the life of a server with an allocation on a second host, at generation 1."""
-    life = booted(Nova())
-    nova, world = life.nova, life.nova.world
-    first, second, _third = nova.hosts
-    nova.put(life.server, {**nova.share(first, large=False), **nova.share(second, large=False)})
-    world.allocations[life.server] = d.replace(world.allocations[life.server], generation=1)
-    return life
-
-
-def _remediate(cloud: Cloud, journal: SlowJournal) -> Outcome:
-    with open_collector(cloud) as reading:
-        found = judge(reading.collect(Scope()), NO_MINIMUM_AGE)
-        changed = [finding for finding in found if isinstance(finding.change, Change)]
-        assert [finding.kind for finding in changed] == ["extra_host"]
-        steps = [Step(changed[0].id, "extra_host", t.cast("Change", changed[0].change))]
-        (outcome,) = make_steps(cloud, reading, steps, journal)
-    return outcome
-
-
-def test_change_is_made_after_a_quick_journal() -> None:
-    life = _live_on_two_hosts()
-    journal = SlowJournal(lambda: None)
-
-    outcome = _remediate(Cloud(life, {}), journal)
-
-    assert outcome.changed
-    assert journal.after == [outcome]
-
-
-def test_move_that_brings_the_generation_back_is_not_overwritten() -> None:
-    """A cold migration empties the server's consumer, and the claim makes it anew.
-
-    Its generation is then 1 again (placement/objects/consumer.py), as it was at detection, and
-    would let the write pass.
-    """
-    life = _live_on_two_hosts()
-    nova, cloud = life.nova, Cloud(life, {})
-    third = nova.hosts[2]
-    move = nova_operations.resize(nova, life.server, (third,), larger=False)
-    journal = SlowJournal(
-        lambda: life.go(life.start("migrate", move, life.server), until="claimed")
-    )
-
-    outcome = _remediate(cloud, journal)
-
-    assert nova.world.allocations[life.server].generation == 1
-    assert list(nova.held(life.server)) == [third]
-    assert (cloud.written, outcome.changed) == ([], False)
-    assert outcome.reason.id == "allocation_conflict"
-    assert journal.after == [outcome]
-
-
-def test_proof_that_grew_old_while_the_journal_was_written_is_not_relied_on(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    life = _live_on_two_hosts()
-    now = [0.0]
-    monkeypatch.setattr(remediation, "read_monotonic_clock", lambda: now[0])
-    cloud, journal = Cloud(life, {}), SlowJournal(lambda: now.append(now.pop() + 61))
-
-    outcome = _remediate(cloud, journal)
-
-    assert (cloud.written, outcome.outcome) == ([], "failed")
-    assert outcome.reason.id == "proof_too_old"
-    assert "too old" in outcome.reason
-    assert journal.after == [outcome]
-
-
-def test_silent_placement_after_the_journal_leaves_everything_as_it_is(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    life = _live_on_two_hosts()
-    cloud = Cloud(life, {})
-
-    def silence() -> None:
-        def refuse(*_arguments: t.Any) -> t.Any:
-            raise CloudError("Placement does not answer.")
-
-        monkeypatch.setattr(allocation_writer.AllocationWriter, "find_conflicts", refuse)
-
-    outcome = _remediate(cloud, SlowJournal(silence))
-
-    assert (cloud.written, outcome.outcome) == ([], "failed")
-    assert outcome.reason.id == "cloud_error"
