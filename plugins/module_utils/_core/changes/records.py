@@ -9,7 +9,6 @@ from __future__ import annotations
 import dataclasses as d
 import typing as t
 from collections.abc import Collection, Iterable, Mapping
-from collections.abc import Set as AbstractSet
 
 from ..._common.errors import InvalidInput
 from ..._common.text import normalize_uuid
@@ -246,18 +245,14 @@ def find_lost_traits(
     them.
     """
     lost = then.traits - now.traits
-    if _is_managed(then.traits | now.traits):
+    # A service replaces all traits of such a provider.
+    if any(
+        trait in _MANAGED_PROVIDER_TRAITS or trait.startswith(_NEUTRON_TRAIT_PREFIXES)
+        for trait in then.traits | now.traits
+    ):
         return frozenset(), lost
     operators = frozenset(trait for trait in lost if trait.startswith(_OPERATOR_TRAIT_PREFIXES))
     return operators, lost - operators
-
-
-def _is_managed(traits: AbstractSet[str]) -> bool:
-    """Return whether a service replaces all traits of a provider with these."""
-    return any(
-        trait in _MANAGED_PROVIDER_TRAITS or trait.startswith(_NEUTRON_TRAIT_PREFIXES)
-        for trait in traits
-    )
 
 
 def find_lost_aggregates(
