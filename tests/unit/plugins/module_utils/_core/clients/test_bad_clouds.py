@@ -254,6 +254,10 @@ CASES: dict[str, tuple[list[Step], str]] = {
     "cloud is a list": ([options(cloud=["one"])], "cloud must be the name of a cloud"),
     "cloud with a number as key": ([options(cloud={1: 2}, auth=None)], "cloud has a key"),
     "auth is text": ([options(auth="s3cret")], "auth must be a dictionary"),
+    "auth of a whole cloud is text": (
+        [options(cloud={"auth": "s3cret"}, auth=None)],
+        "auth must be a dictionary",
+    ),
     "no password": ([auth(password=None)], "The credentials have no password: set it in auth"),
     "no user": ([auth(username=None)], "The credentials have no username: set it in auth"),
     "unknown key in auth": (
@@ -430,6 +434,10 @@ CASES: dict[str, tuple[list[Step], str]] = {
     "auth_type without Keystone": (
         [options(auth_type="none", auth={"endpoint": NOWHERE})],
         "auth_type none does not ask Keystone",
+    ),
+    "token that Keystone did not give": (
+        [options(auth_type="admin_token", auth={"endpoint": NOWHERE, "token": "t0ken"})],
+        "auth_type admin_token does not ask Keystone",
     ),
     # Placement and Nova
     "Placement is a login page": (
