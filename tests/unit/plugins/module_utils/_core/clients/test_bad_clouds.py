@@ -177,6 +177,16 @@ WRONG_PATH = "Set auth_url to the address of Keystone, which usually ends with /
 PORTAL = "Is a proxy or a login page in the way?"
 GOOD = "auth_url: 'CLOUD/v3', username: a, password: s3cret, project_name: p"
 
+BAD_ADDRESSES = {
+    "another scheme": "ftp://h/v3",
+    "a wrong port": "http://h:99999/v3",
+    "a port that is text": "http://h:abc/v3",
+    "a password": "ftp://me:s3cret@h/v3",
+    "nothing but a password": "s3cret",
+    "a slash in its password": "https://me:s3/s3cret@h/v3",
+    "a number and a mark in its password": "https://me:5000#s3cret@h/v3",
+    "a space in its password": "https://me:a s3cret@h/v3",
+}
 CASES: dict[str, tuple[list[Step], str]] = {
     # clouds.yaml
     "YAML error": (
@@ -281,26 +291,10 @@ CASES: dict[str, tuple[list[Step], str]] = {
         [auth_url(lambda url: url.partition("://")[2])],
         "auth_url is not a valid address: write it as https://HOST:5000/v3. It is not shown",
     ),
-    "auth_url with another scheme": ([auth(auth_url="ftp://h/v3")], "is not a valid address"),
-    "auth_url with a wrong port": ([auth(auth_url="http://h:99999/v3")], "is not a valid address"),
-    "auth_url with a port that is text": ([auth(auth_url="http://h:abc/v3")], "is not a valid"),
-    "auth_url with a password": (
-        [auth(auth_url="ftp://me:s3cret@h/v3")],
-        "auth_url is not a valid address",
-    ),
-    "auth_url that is a password": ([auth(auth_url="s3cret")], "auth_url is not a valid address"),
-    "auth_url with a slash in its password": (
-        [auth(auth_url="https://me:s3/s3cret@h/v3")],
-        "auth_url is not a valid address",
-    ),
-    "auth_url with a number and a mark in its password": (
-        [auth(auth_url="https://me:5000#s3cret@h/v3")],
-        "auth_url is not a valid address",
-    ),
-    "auth_url with a space in its password": (
-        [auth(auth_url="https://me:a s3cret@h/v3")],
-        "auth_url is not a valid address",
-    ),
+    **{
+        f"auth_url with {what}": ([auth(auth_url=url)], "auth_url is not a valid address")
+        for what, url in BAD_ADDRESSES.items()
+    },
     "auth_url with a password, to nowhere": (
         [auth(auth_url=f"http://me:s3cret@{NOWHERE[7:]}/v3")],
         f"Keystone at {NOWHERE}/v3 cannot be reached",
