@@ -12,6 +12,7 @@ import pytest
 
 from .......plugins.module_utils._common.errors import CloudError
 from .......plugins.module_utils._core.facts.index import ListingsIndex
+from .......plugins.module_utils._core.models.finding import Finding
 from .......plugins.module_utils._core.models.placement import ProviderDetails
 from .......plugins.module_utils._core.models.snapshot import Scope, Snapshot
 from .......plugins.module_utils._core.reading import reading as reading_module
@@ -48,18 +49,14 @@ class Site(World):
             list_services=lambda: self.snapshot().services,
             list_migrations=lambda: self.snapshot().migrations,
             list_migrations_of_server=lambda uuid: known[uuid].migrations,
-            list_migrations_of_host=lambda host, attempt: answer(
-                f"GET /os-migrations?host={host}", 200, ()
-            ),
+            list_migrations_of_host=lambda host, attempt: answer(f"GET …?host={host}", 200, ()),
             get_server=lambda uuid: known[uuid].server,
             list_hypervisor_servers=self._servers_on,
             find_deleted_server=lambda uuid, brief=False: known[uuid].deleted_listing,
             list_instance_actions=lambda uuid: known[uuid].actions,
             probe_migration_marker=lambda uuid, attempt=0: known[uuid].marker,
             list_server_rows=self._rows_of,
-            list_server_uuids_in_status=lambda status, attempt: answer(
-                "GET /servers?status", 200, ()
-            ),
+            list_server_uuids_in_status=lambda status, attempt: answer("GET …?status", 200, ()),
             get_host=lambda name: answer(f"GET /os-hosts/{name}", 404),
             believe_errors=lambda believe: None,
             retried=0,
@@ -98,12 +95,8 @@ class Site(World):
         self, providers: t.Sequence[str], parts: t.Sequence[str]
     ) -> dict[str, ProviderDetails]:
         self.asked_for_details += [(provider, *parts) for provider in providers]
-        return {
-            root: ProviderDetails(
-                traits=frozenset({"COMPUTE_NODE"} if root in self.were_novas else {"CUSTOM_X"})
-            )
-            for root in providers
-        }
+        traits = {root: "COMPUTE_NODE" if root in self.were_novas else "X" for root in providers}
+        return {root: ProviderDetails(traits=frozenset([one])) for root, one in traits.items()}
 
     def _rows_of(self, uuid: str, attempt: int) -> t.Any:
         self.searched.append(attempt)
@@ -120,21 +113,20 @@ def _site() -> Site:
     return Site(3)
 
 
+def _judge(snapshot: Snapshot) -> dict[str, Finding]:
+    """Return the findings by consumer."""
+    return {finding.consumer: finding for finding in judge(snapshot, NO_MINIMUM_AGE)}
+
+
 def test_lookup_of_a_server_is_kept_beside_that_of_its_migration(site: Site) -> None:
     """Its migration is looked up as well, with fewer requests about it."""
     here, there, other = site.roots
     server = site.server(here, there)
     migration = site.migration(server, other, here, "confirmed", other)
-    found = {
-        finding.consumer: finding
-        for finding in judge(site.looked_at(server, migration), NO_MINIMUM_AGE)
-    }
+    found = _judge(site.looked_at(server, migration))
 
     assert found[server].kind == "misplaced_allocation" and found[server].change
-    assert found == {
-        finding.consumer: finding
-        for finding in judge(site.looked_at(migration, server), NO_MINIMUM_AGE)
-    }
+    assert found == _judge(site.looked_at(migration, server))
 
 
 def test_project_filter_uses_the_project_of_the_allocation(site: Site) -> None:
@@ -176,8 +168,7 @@ def test_every_cell_is_searched_for_an_unknown_server_before_a_write() -> None:
     assert site.searched == list(range(10))
     # And the host on which it has its allocation: it fails where a search leaves its cell out.
     assert site.asked_for_servers == [site.roots[0]]
-    found = [finding.verdict for finding in judge(again, NO_MINIMUM_AGE)]
-    assert found == ["orphaned"]
+    assert _judge(again)[server].verdict == "orphaned"
 
 
 def test_live_server_without_an_instance_mapping_keeps_its_allocation() -> None:
@@ -190,9 +181,8 @@ def test_live_server_without_an_instance_mapping_keeps_its_allocation() -> None:
     again = site.refresh([server], hypervisors=_without_servers(site))
 
     assert site.searched == [0]
-    found = [(finding.verdict, finding.reason) for finding in judge(again, NO_MINIMUM_AGE)]
-    assert found[0][0] == "undecided"
-    assert "mapping is lost" in found[0][1]
+    found = _judge(again)[server]
+    assert found.verdict == "undecided" and "mapping is lost" in found.reason
 
 
 def test_search_that_is_not_answered_proves_nothing() -> None:
@@ -204,8 +194,7 @@ def test_search_that_is_not_answered_proves_nothing() -> None:
     listings = site.listings(hypervisors=_without_servers(site))
     again = reader.refresh_evidence(ListingsIndex(listings), [stranger])
 
-    found = [finding.verdict for finding in judge(again, NO_MINIMUM_AGE)]
-    assert found == ["undecided"]
+    assert _judge(again)[stranger].verdict == "undecided"
 
 
 @pytest.mark.parametrize("together", [True, False])
@@ -244,9 +233,7 @@ def test_migration_host_is_asked_for_the_server_before_its_removal(servers: bool
     listed = d.replace(listed, hypervisors=answer("GET /os-hypervisors/detail", 200, nodes))
     again = reading.refresh_evidence(ListingsIndex(listed), [migration])
 
-    assert [
-        finding.verdict for finding in judge(again, NO_MINIMUM_AGE) if finding.consumer == migration
-    ] == ["undecided"]
+    assert _judge(again)[migration].verdict == "undecided"
 
 
 def test_renewed_proof_reads_traits_only_of_providers_without_a_compute_node(
@@ -260,37 +247,21 @@ def test_renewed_proof_reads_traits_only_of_providers_without_a_compute_node(
     again = site.refresh([server, stranger])
 
     assert sorted(site.asked_for_details) == sorted([(gone, "traits"), (somebodys, "traits")])
-    found = {finding.consumer: finding for finding in judge(again, NO_MINIMUM_AGE)}
+    found = _judge(again)
     assert (found[server].kind, found[server].freed_providers) == ("extra_host", {gone})
     assert found[stranger].kind == "foreign_provider"
 
 
-def test_renewed_proof_treats_its_consumers_as_named(site: Site) -> None:
+def test_only_a_renewed_proof_treats_its_consumers_as_named(site: Site) -> None:
     """The plan has a consumer that Nova does not know, on a deleted host that the user named."""
     here, gone, _other = site.roots
     site.server(here, here)
     stranger = site.stranger(gone)
     site.remove_host(gone)
-    again = site.refresh([stranger])
+    again, otherwise = _judge(site.refresh([stranger])), _judge(site.looked_at(stranger))
 
-    assert [
-        (finding.kind, finding.verdict)
-        for finding in judge(again, NO_MINIMUM_AGE)
-        if finding.consumer == stranger
-    ] == [("unknown_consumer", "orphaned")]
-
-
-def test_consumer_looked_up_otherwise_is_not_treated_as_named(site: Site) -> None:
-    here, gone, _other = site.roots
-    site.server(here, here)
-    stranger = site.stranger(gone)
-    site.remove_host(gone)
-
-    assert [
-        finding.verdict
-        for finding in judge(site.looked_at(stranger), NO_MINIMUM_AGE)
-        if finding.consumer == stranger
-    ] == ["undecided"]
+    assert (again[stranger].kind, again[stranger].verdict) == ("unknown_consumer", "orphaned")
+    assert otherwise[stranger].verdict == "undecided"
 
 
 @pytest.mark.parametrize("down", [True, False])

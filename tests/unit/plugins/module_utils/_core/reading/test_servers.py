@@ -43,9 +43,8 @@ class Site(World):
 
         def server(uuid: str) -> t.Any:
             if self.looked_for:
-                return answer(
-                    f"GET /servers/{uuid}", self.looked_for.pop(0), self.servers.get(uuid)
-                )
+                status = self.looked_for.pop(0)
+                return answer(f"GET /servers/{uuid}", status, self.servers.get(uuid))
             return known[uuid].server
 
         def action(uuid: str, request: str) -> t.Any:
@@ -63,26 +62,20 @@ class Site(World):
 
         def actions(uuid: str) -> t.Any:
             self.order.append("actions")
-            return (
-                answer("GET /os-instance-actions", 200, self.actions.get(uuid, ()))
-                if uuid in self.servers
-                else known[uuid].actions
-            )
+            if uuid in self.servers:
+                return answer("GET /os-instance-actions", 200, self.actions.get(uuid, ()))
+            return known[uuid].actions
 
         nova = types.SimpleNamespace(
             get_server=server,
             list_instance_actions=actions,
             get_instance_action=action,
             find_deleted_server=lambda uuid, brief: known[uuid].deleted_listing,
-            list_migrations_of_host=lambda host, attempt: answer(
-                "GET /os-migrations?host", 200, ()
-            ),
+            list_migrations_of_host=lambda host, attempt: answer("GET …?host", 200, ()),
             probe_migration_marker=lambda uuid, attempt=0: known[uuid].marker,
             get_server_with_image_properties=lambda uuid: known[uuid].shape,
             list_attached_port_uuids=lambda uuid: known[uuid].interfaces,
-            list_server_uuids_in_status=lambda status, attempt: answer(
-                "GET /servers?status", 200, ()
-            ),
+            list_server_uuids_in_status=lambda status, attempt: answer("GET …?status", 200, ()),
             list_server_uuids_on_host=lambda host: known[uuid].host_servers,
         )
         allocations = {consumer: evidence.allocation for consumer, evidence in known.items()}
@@ -112,41 +105,34 @@ def _shelved(site: Site, *did: tuple[str, str | None]) -> str:
     return server
 
 
-def test_actions_are_read_back_to_a_finished_shelve_except_placing_actions(
-    site: Site,
+@pytest.mark.parametrize(
+    ("did", "asked"),
+    [
+        # Back to a shelve that has ended, but for the actions that place a server.
+        (
+            [("create", NOW), *[("reboot", None)] * 20, ("shelve", NOW), ("lock", NOW)],
+            ["lock req-22", "shelve req-21", "create req-0"],
+        ),
+        # That one may no longer be listed.
+        ([("reboot", NOW), ("shelveOffload", NOW)], ["shelveOffload req-1"]),
+        (
+            [("create", NOW), ("reboot", NOW), ("shelve", None)],
+            ["shelve req-2", "reboot req-1", "create req-0"],
+        ),
+        ([("create", NOW), ("shelve", NOW), ("unshelve", NOW)], ["unshelve req-2"]),
+        # At most ten.
+        ([("create", NOW), *[("reboot", NOW)] * 20], [f"reboot req-{20 - n}" for n in range(10)]),
+    ],
+    ids=["shelved", "shelve-not-listed", "shelve-not-ended", "unshelved", "many"],
+)
+def test_actions_of_a_shelved_server_are_read_back_to_what_explains_it(
+    site: Site, did: list[tuple[str, str | None]], asked: list[str]
 ) -> None:
-    server = _shelved(
-        site, ("create", NOW), *[("reboot", None)] * 20, ("shelve", NOW), ("lock", NOW)
-    )
-    told = site.about(server).last_actions
+    told = site.about(_shelved(site, *did)).last_actions
 
-    assert site.asked == ["lock req-22", "shelve req-21", "create req-0"]
-    assert [answered.value.action for answered in told if answered.value] == [
-        "lock",
-        "shelve",
-        "create",
-    ]
-
-
-def test_placing_action_may_no_longer_be_listed(site: Site) -> None:
-    server = _shelved(site, ("reboot", NOW), ("shelveOffload", NOW))
-    site.about(server)
-
-    assert site.asked == ["shelveOffload req-1"]
-
-
-def test_unfinished_shelve_does_not_end_the_reading_of_actions(site: Site) -> None:
-    server = _shelved(site, ("create", NOW), ("reboot", NOW), ("shelve", None))
-    site.about(server)
-
-    assert site.asked == ["shelve req-2", "reboot req-1", "create req-0"]
-
-
-def test_unshelve_after_the_shelve_ends_the_reading_of_actions(site: Site) -> None:
-    server = _shelved(site, ("create", NOW), ("shelve", NOW), ("unshelve", NOW))
-    site.about(server)
-
-    assert site.asked == ["unshelve req-2"]
+    assert site.asked == asked
+    read = [answered.value.action for answered in told if answered.value]
+    assert read == [action.split()[0] for action in asked]
 
 
 def test_unshelve_that_found_no_host_does_not_end_the_reading_of_actions(site: Site) -> None:
@@ -157,13 +143,6 @@ def test_unshelve_that_found_no_host_does_not_end_the_reading_of_actions(site: S
     site.about(server)
 
     assert site.asked == ["unshelve req-3", "unshelve req-2", "unshelve req-1"]
-
-
-def test_at_most_ten_actions_are_read(site: Site) -> None:
-    server = _shelved(site, ("create", NOW), *[("reboot", NOW)] * 20)
-    site.about(server)
-
-    assert len(site.asked) == 10
 
 
 def test_newest_unshelve_is_read_for_a_server_not_where_its_newest_move_ended(
@@ -219,27 +198,25 @@ def test_newest_placement_is_read_with_the_unshelves_that_it_repeats_of_a_server
 
 
 @pytest.mark.parametrize(
-    ("looked_for", "status"), [([404, 404], 404), ([404, 200], 200), ([404, 500], 500)]
+    ("is_deleted", "looked_for", "status"),
+    [
+        # Known only by its actions: it may have been created, or restored, in between.
+        (False, [404, 404], 404),
+        (False, [404, 200], 200),
+        (False, [404, 500], 500),
+        # Known as deleted: it is looked up once.
+        (True, [404], 404),
+    ],
 )
 def test_server_known_only_by_its_actions_is_looked_up_again(
-    site: Site, looked_for: list[int], status: int
+    site: Site, is_deleted: bool, looked_for: list[int], status: int
 ) -> None:
-    """It may have been created, or restored, between the two requests."""
     server = site.server(site.here, site.here)
-    site.delete_by_hand(server)
+    (site.delete if is_deleted else site.delete_by_hand)(server)
     site.looked_for = looked_for
 
     assert site.about(server).server.status == status
     assert site.looked_for == []
-
-
-def test_deleted_server_is_looked_up_once(site: Site) -> None:
-    server = site.server(site.here, site.here)
-    site.delete(server)
-    site.looked_for = [404, 200]
-
-    assert site.about(server).server.status == 404
-    assert site.looked_for == [200]
 
 
 def _with_bandwidth(site: Site, *ports: ServerPort) -> str:
