@@ -189,11 +189,8 @@ def find_roots_of_hosts(
             "Give the names or UUIDs of hypervisors. "
             f"{_suggest_hosts(unknown_names, roots_by_name)}".rstrip()
         )
-    roots: set[str] = set()
-    for name in hosts:
-        # A host of ironic has several compute nodes, each with a root provider.
-        roots.update(roots_by_name[name])
-    return frozenset(roots)
+    # A host of ironic has several compute nodes, each with a root provider.
+    return frozenset().union(*(roots_by_name[name] for name in hosts))
 
 
 def find_roots_of_members(

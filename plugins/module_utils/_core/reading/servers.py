@@ -502,16 +502,10 @@ def _list_cold_migrations_with_host(look: Look) -> list[Migration]:
     view = look.view
     if view is None:
         return []
-    with_host = set()
-    for of_migration in look.of_migrations:
-        allocation = of_migration.allocation.value
-        if allocation and view.own_tree in allocation.resources:
-            with_host.add(of_migration.uuid)
-    migrations = []
-    for migration in view.server_migrations:
-        if migration.uuid in with_host and migration.type in COLD_MIGRATION_TYPES:
-            migrations.append(migration)
-    return migrations
+    held = {known.uuid: known.allocation.value for known in look.of_migrations}
+    with_host = {uuid for uuid in held if (one := held[uuid]) and view.own_tree in one.resources}
+    cold = [row for row in view.server_migrations if row.type in COLD_MIGRATION_TYPES]
+    return [migration for migration in cold if migration.uuid in with_host]
 
 
 def merge_evidence(one: Evidence | None, other: Evidence) -> Evidence:
@@ -521,10 +515,7 @@ def merge_evidence(one: Evidence | None, other: Evidence) -> Evidence:
     """
     if one is None:
         return other
-    answered = {}
-    for field in d.fields(one):
-        value = getattr(one, field.name)
-        # These stand for what was not asked.
-        if value not in (NOT_ASKED, ()):
-            answered[field.name] = value
+    answers = {name: getattr(one, name) for name in _FIELDS}
+    # These stand for what was not asked.
+    answered = {name: value for name, value in answers.items() if value not in (NOT_ASKED, ())}
     return d.replace(other, **answered)
