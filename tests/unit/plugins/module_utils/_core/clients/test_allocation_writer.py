@@ -53,6 +53,7 @@ def _placement() -> Placement:
 def _clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     clock = Clock()
     monkeypatch.setattr("time.sleep", clock.sleep)
+    monkeypatch.setattr(clock_module, "_LAG", 5.0)
     for module in (allocation_writer, clock_module):
         monkeypatch.setattr(module, "read_monotonic_clock", clock.read)
     return clock

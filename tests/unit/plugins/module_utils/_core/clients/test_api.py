@@ -26,11 +26,6 @@ NOW = "Mon, 23 Nov 2026 10:00:00 GMT"
 T = t.TypeVar("T")
 
 
-@pytest.fixture(autouse=True)
-def _no_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "time", types.SimpleNamespace(sleep=lambda _seconds: None))
-
-
 def _serve(
     answer: t.Callable[[str], tuple[int, dict[str, str | None], str]],
     newest: tuple[int, int] = (1, 39),

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import types
 import typing as t
 
 import pytest
 
 from .......plugins.module_utils._common.errors import MalformedResponse
-from .......plugins.module_utils._core.clients import api as module
 from .......plugins.module_utils._core.clients.nova import NovaReader
 from ...service import Response, Service
 
@@ -33,11 +31,6 @@ ACTION = {
     "start_time": None,
     "message": None,
 }
-
-
-@pytest.fixture(autouse=True)
-def _no_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "time", types.SimpleNamespace(sleep=lambda _seconds: None))
 
 
 def _answer_about(uuid: str) -> dict[str, t.Any]:
@@ -98,7 +91,7 @@ def test_404_counts_unless_it_names_another_server(message: str, counts: bool) -
     if counts:
         assert nova.get_server(ASKED).status == 404
     else:
-        with pytest.raises(MalformedResponse, match="a 404 about something else"):
+        with pytest.raises(MalformedResponse, match="about something else"):
             nova.get_server(ASKED)
 
 

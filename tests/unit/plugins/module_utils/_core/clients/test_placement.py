@@ -60,10 +60,7 @@ def test_one_provider_that_cannot_be_read_leaves_the_tree_unread() -> None:
 
 
 @pytest.mark.parametrize("entry", [{}, None, []])
-def test_consumer_without_its_amounts_is_one_sentence(
-    monkeypatch: pytest.MonkeyPatch, entry: t.Any
-) -> None:
-    monkeypatch.setattr("time.sleep", lambda _seconds: None)
+def test_consumer_without_its_amounts_is_one_sentence(entry: t.Any) -> None:
     service = Service({f"/resource_providers/{ROOT}/allocations": {"allocations": {CHILD: entry}}})
     reader = PlacementReader(service.open("Placement", (1, 20)))
 
@@ -176,5 +173,5 @@ def test_answer_about_another_provider_than_the_wanted_one_is_refused(
     )
     reader = PlacementReader(service.open("Placement", (1, 20)))
 
-    with pytest.raises(MalformedResponse, match="is a proxy in the way"):
+    with pytest.raises(MalformedResponse, match="proxy"):
         reader.list_providers_in_trees([wanted])
