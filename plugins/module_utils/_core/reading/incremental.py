@@ -293,21 +293,14 @@ def _list_named_nodes(
     details: Mapping[str, Server],
 ) -> set[str]:
     """Return the compute nodes that are already known to have to do with a candidate."""
-    named: set[str] = set()
-    hosts: set[str] = set()
-    for consumer in candidates:
-        for uuid in begun.allocations.get(consumer, {}):
-            if uuid in begun.providers:
-                named.add(begun.providers[uuid].root)
-        server = details.get(consumer)
-        if server is not None and server.host:
-            hosts.add(server.host)
+    providers = begun.providers
+    allocated = set().union(*(begun.allocations.get(consumer, ()) for consumer in candidates))
+    named = {providers[uuid].root for uuid in allocated if uuid in providers}
+    hosts = {details[consumer].host for consumer in candidates if consumer in details}
     for migration in begun.migrations.value or ():
         if migration.uuid in candidates or migration.server in candidates:
-            hosts.update(filter(None, (migration.source_compute, migration.dest_compute)))
-    for node in nodes.values():
-        if node.host in hosts:
-            named.add(node.uuid)
+            hosts |= {migration.source_compute, migration.dest_compute}
+    named.update(node.uuid for node in nodes.values() if node.host in hosts)
     return named & set(nodes)
 
 
@@ -321,15 +314,12 @@ def _drop_settled(snapshot: Snapshot) -> Snapshot:
     candidates = []
     for uuid in snapshot.candidates:
         evidence = snapshot.evidence[uuid]
-        allocation = evidence.allocation.value
-        if allocation is None:
-            candidates.append(uuid)
-            continue
-        allocations.pop(uuid, None)
-        server = evidence.server.value
-        if allocation.resources:
-            allocations[uuid] = allocation.resources
-        if allocation.resources or (server is not None and server.host):
+        allocation, server = evidence.allocation.value, evidence.server.value
+        if allocation is not None:
+            allocations.pop(uuid, None)
+            if allocation.resources:
+                allocations[uuid] = allocation.resources
+        if allocation is None or allocation.resources or (server is not None and server.host):
             candidates.append(uuid)
     return d.replace(snapshot, allocations=allocations, candidates=tuple(candidates))
 
@@ -374,12 +364,12 @@ def list_changed_providers(memory: Memory, providers: Mapping[str, Provider]) ->
     it has no allocations.
     """
     roots_of_nodes = {node.uuid for node in memory.nodes}
-    changed = []
-    for uuid, provider in providers.items():
-        is_changed = memory.generations.get(uuid) != provider.generation
-        if is_changed or (provider.root not in roots_of_nodes and not provider.sharing):
-            changed.append(uuid)
-    return sorted(changed)
+    return sorted(
+        uuid
+        for uuid, provider in providers.items()
+        if memory.generations.get(uuid) != provider.generation
+        or (provider.root not in roots_of_nodes and not provider.sharing)
+    )
 
 
 def merge_allocations(
@@ -490,13 +480,9 @@ def _is_in_order(
         return not allocations and not server.host
     if tree is None or not allocations:
         return False
-    for uuid in allocations:
-        provider = providers.get(uuid)
-        is_sharing = provider is not None and provider.sharing
-        # What is on a child provider, a listing does not explain.
-        if uuid != tree and not is_sharing:
-            return False
-    return True
+    others = [providers.get(uuid) for uuid in allocations if uuid != tree]
+    # What is on a child provider, a listing does not explain.
+    return all(provider is not None and provider.sharing for provider in others)
 
 
 def _has_its_amounts(

@@ -105,9 +105,15 @@ def _tree() -> dict[str, t.Any]:
     return answers
 
 
-def test_tree_of_a_host_has_what_shares_with_any_provider_of_it() -> None:
-    service = Service(_tree())
+def _query_host_tree(**answers: t.Any) -> tuple[Answer[t.Any], list[str]]:
+    """Return the answer about the tree, and what was asked; `answers` replace some of its own."""
+    service = Service({**_tree(), **answers})
     answer = PlacementReader(service.open("Placement", (1, 20))).query_host_tree(ROOT)
+    return answer, service.asked
+
+
+def test_tree_of_a_host_has_what_shares_with_any_provider_of_it() -> None:
+    answer, _asked = _query_host_tree()
 
     assert answer.value is not None and answer.request == f"GET /resource_providers?in_tree={ROOT}"
     tree = answer.value.providers
@@ -127,29 +133,28 @@ def test_tree_with_a_provider_that_cannot_be_read_is_unread(
     uuid: str, part: str, status: int
 ) -> None:
     path = f"/resource_providers/{uuid}/{part}"
-    service = Service({**_tree(), path: status})
-    answer = PlacementReader(service.open("Placement", (1, 20))).query_host_tree(ROOT)
+    answer, _asked = _query_host_tree(**{path: status})
 
     assert (answer.request, answer.status, answer.value) == (f"GET {path}", status, None)
 
 
-def test_tree_that_is_gone_or_too_large_is_unread() -> None:
+@pytest.mark.parametrize(
+    "entries",
+    [
+        pytest.param([], id="gone"),
+        pytest.param(
+            [(ROOT, None), *((f"{n:08}{ROOT[8:]}", ROOT) for n in range(200))], id="large"
+        ),
+        # A cache has answered with what it keeps of another request.
+        pytest.param([(OTHER_ROOT, None)], id="of-another-host"),
+    ],
+)
+def test_tree_that_is_not_all_of_a_host_is_unread(entries: list[tuple[str, str | None]]) -> None:
     path = f"/resource_providers?in_tree={ROOT}"
-    children = [_entry(f"{number:08}-0000-4000-8000-000000000000", ROOT) for number in range(200)]
-    for entries in ([], [_entry(ROOT), *children]):
-        service = Service({**_tree(), path: {"resource_providers": entries}})
-        answer = PlacementReader(service.open("Placement", (1, 20))).query_host_tree(ROOT)
+    listed = {"resource_providers": [_entry(*entry) for entry in entries]}
+    answer, asked = _query_host_tree(**{path: listed})
 
-        assert (answer.status, answer.value, service.asked) == (200, None, [path])
-
-
-def test_tree_of_another_host_is_unread() -> None:
-    """A cache has answered with what it keeps of another request."""
-    path = f"/resource_providers?in_tree={ROOT}"
-    service = Service({**_tree(), path: {"resource_providers": [_entry(OTHER_ROOT)]}})
-    answer = PlacementReader(service.open("Placement", (1, 20))).query_host_tree(ROOT)
-
-    assert (answer.status, answer.value, service.asked) == (200, None, [path])
+    assert (answer.status, answer.value, asked) == (200, None, [path])
 
 
 @pytest.mark.parametrize("wanted", [ROOT, ROOT[:8]])
