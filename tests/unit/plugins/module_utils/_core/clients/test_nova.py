@@ -9,18 +9,16 @@ are from a real Nova, without some lines in between.
 from __future__ import annotations
 
 import threading
-import types
 import typing as t
 from collections.abc import Callable, Iterable
 
 import pytest
 
 from .......plugins.module_utils._common.errors import CloudError
-from .......plugins.module_utils._core.clients.api import Api
 from .......plugins.module_utils._core.clients.nova import NovaReader, parse_action, parse_service
 from .......plugins.module_utils._core.models.nova import ActionEvent, Hypervisor
 from .......plugins.module_utils._core.models.snapshot import Answer
-from ...service import build_compute_node
+from ...service import Response, Service, build_compute_node
 
 Handler = Callable[[dict[str, str]], tuple[int, t.Any]]
 
@@ -60,19 +58,9 @@ def _read(handler: Handler, roots: Iterable[int] = ()) -> Answer[tuple[Hyperviso
 
 
 def _reader(handler: Handler) -> NovaReader:
-    def request(
-        url: str, method: str, params: dict[str, str] | None = None, **options: t.Any
-    ) -> t.Any:
-        status, body = handler(params or {})
-        return types.SimpleNamespace(
-            status_code=status, headers={}, content=b"{}", json=lambda: body
-        )
-
-    newest = types.SimpleNamespace(max_microversion=(2, 96))
-    adapter = types.SimpleNamespace(
-        get_endpoint=lambda: "http://nova", get_endpoint_data=lambda: newest, request=request
-    )
-    return NovaReader(Api("Nova", adapter, (2, 69)))
+    service = Service({}, (2, 96))
+    service.request = lambda url, method, params=None, **_: Response(*handler(params or {}))  # type: ignore[method-assign]
+    return NovaReader(service.open("Nova", (2, 69)))
 
 
 def _numbers(answer: Answer[tuple[Hypervisor, ...]]) -> list[int]:

@@ -28,15 +28,12 @@ from .......plugins.module_utils._hosts.host_decommission import HOST_DECOMMISSI
 from .......plugins.modules import orphan_report
 from .......plugins.plugin_utils._report.notification import NOTICE_FORMATTERS
 from .......plugins.plugin_utils._report.report_files import FORMATS
+from ...service import Service
 
 
 def _placement(newest: tuple[int, int]) -> Api:
     """Return Placement as the SDK discovers it at that version."""
-    adapter = types.SimpleNamespace(
-        get_endpoint=lambda: "http://placement",
-        get_endpoint_data=lambda: types.SimpleNamespace(max_microversion=newest),
-    )
-    return Api("Placement", adapter, (1, 28))
+    return Service({}, newest).open("Placement", (1, 28))
 
 
 @pytest.mark.parametrize("newest", [(1, 31), (1, 39), (2, 0)])
