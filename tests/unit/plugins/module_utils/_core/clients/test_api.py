@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import types
 import typing as t
 
 import pytest
@@ -12,6 +11,7 @@ from .......plugins.module_utils._common.errors import CloudError, MalformedResp
 from .......plugins.module_utils._core.clients import api as module
 from .......plugins.module_utils._core.clients.api import Api, Reply, ServiceClock
 from .......plugins.module_utils._core.clients.placement import PlacementReader
+from ...service import Response, Service
 
 PROVIDER = "8a8177dd-0000-4000-8000-000000000001"
 ALLOCATION = {
@@ -32,21 +32,16 @@ def _serve(
 ) -> Api:
     """Return a Placement with such answers by address: status, headers without None, and body."""
 
-    def request(url: str, *_arguments: t.Any, **_options: t.Any) -> t.Any:
+    def request(url: str, *_arguments: t.Any, **_options: t.Any) -> Response:
         status, headers, body = answer(url)
-        return types.SimpleNamespace(
-            status_code=status,
-            headers={name: value for name, value in headers.items() if value is not None},
-            content=body.encode(),
-            json=lambda: json.loads(body),
-        )
+        response = Response(status, None)
+        response.headers = {name: value for name, value in headers.items() if value is not None}
+        response.content = body.encode()
+        return response
 
-    adapter = types.SimpleNamespace(
-        get_endpoint=lambda: "http://placement",
-        get_endpoint_data=lambda: types.SimpleNamespace(max_microversion=newest),
-        request=request,
-    )
-    return Api("Placement", adapter, min(newest, (1, 28)))
+    service = Service({}, newest)
+    service.request = request  # type: ignore[method-assign]
+    return service.open("Placement", min(newest, (1, 28)))
 
 
 def _take(left: list[T]) -> T:
@@ -244,7 +239,7 @@ def _telling(date: str | None, *own: str | None, status: int = 200) -> Api:
     left = list(own)
 
     def answer(url: str) -> tuple[int, dict[str, str | None], str]:
-        if url == "http://placement/":
+        if url == "http://service/":
             return status, {"Date": date, "Last-Modified": _take(left)}, RIGHT
         return 200, {"Date": date, "Last-Modified": LONG_AGO}, RIGHT
 

@@ -19,17 +19,6 @@ from .......plugins.module_utils._core.clients import session
 from .......plugins.module_utils._core.clients.login_errors import translate_sdk_errors
 from .broken_cloud import HTML, BrokenCloud, Canned, write_certificate
 
-OPTIONS = (
-    "cloud",
-    "auth",
-    "auth_type",
-    "region_name",
-    "interface",
-    "validate_certs",
-    "ca_cert",
-    "client_cert",
-    "client_key",
-)
 # Secrets that no sentence may show.
 SECRETS = ("s3cret", "t0ken")
 # Port 9 of the loopback interface belongs to the discard service, which nobody runs.
@@ -44,16 +33,7 @@ class Setting:
         self.cloud = cloud
         self.folder = folder
         self.patch = monkeypatch
-        self.options: dict[str, t.Any] = dict.fromkeys(OPTIONS)
-        self.options["api_timeout"] = 2
-        self.options["auth"] = {
-            "auth_url": cloud.auth_url,
-            "username": "admin",
-            "password": "s3cret",
-            "project_name": "ops",
-            "user_domain_name": "Default",
-            "project_domain_name": "Default",
-        }
+        self.options = cloud.build_options()
 
     def connect(self) -> str:
         """Return the sentence of the failure, without the addresses and paths of this test."""

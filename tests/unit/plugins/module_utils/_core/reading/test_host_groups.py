@@ -206,17 +206,7 @@ def cloud(monkeypatch: pytest.MonkeyPatch) -> Iterator[BrokenCloud]:
 
 def resolve(cloud: BrokenCloud, *projects: str) -> tuple[Scope, list[str]]:
     """Return the scope with the projects, and the warnings."""
-    auth = {
-        "auth_url": cloud.auth_url,
-        "username": "admin",
-        "password": "secret",
-        "project_name": "admin",
-        "user_domain_name": "Default",
-        "project_domain_name": "Default",
-    }
-    names = ("cloud", "auth_type", "region_name", "interface", "validate_certs", "ca_cert")
-    options = dict.fromkeys([*names, "client_cert", "client_key"])
-    session = connect({**options, "auth": auth, "api_timeout": 5})
+    session = connect({**cloud.build_options(), "api_timeout": 5})
     defaults = {name: option.get("default") for name, option in ScopeOptions.build_spec().items()}
     warnings: list[str] = []
     scope = parse_scope({**defaults, "projects": list(projects)})
