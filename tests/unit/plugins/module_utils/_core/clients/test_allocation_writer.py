@@ -172,11 +172,11 @@ def test_consumer_recreated_at_the_same_generation_during_a_split_is_not_written
     changes = _removals(placement)
     placement.give(0, generation=2, VCPU=1)
 
-    def reallocated(body: Body) -> int | tuple[int, Body] | None:
+    def reallocate(body: Body) -> int | tuple[int, Body] | None:
         placement.give(2, VCPU=7)
         return refuse(409)(body)
 
-    placement.faults = [reallocated]
+    placement.faults = [reallocate]
 
     assert _kinds(_write(placement, *changes)) == [AllocationConflict, None, AllocationConflict]
     assert placement.held[uuid(2)]["allocations"] == {HERE: {"resources": {"VCPU": 7}}}
@@ -279,15 +279,14 @@ def test_single_change_is_made_or_raises_the_refusal(placement: Placement) -> No
         writer.replace(refused)
 
 
-def test_pair_has_changed_when_its_partner_has(placement: Placement) -> None:
-    swap = _swap(placement)
+def test_only_a_change_whose_consumers_have_changed_has_a_conflict(placement: Placement) -> None:
+    writer, swap = AllocationWriter(placement.api()), _swap(placement)
+    removals = [_removal(placement, 3)]
+    assert writer.find_conflicts([*removals, swap]) == {}
+
+    # The partner of the pair.
     placement.give(2)
-
-    assert list(AllocationWriter(placement.api()).find_conflicts([swap])) == [swap.consumer]
-
-
-def test_unchanged_consumer_has_not_changed(placement: Placement) -> None:
-    assert AllocationWriter(placement.api()).find_conflicts(_removals(placement)) == {}
+    assert list(writer.find_conflicts([*removals, swap])) == [swap.consumer]
 
 
 def test_unreadable_consumer_is_not_reported_as_unchanged(placement: Placement) -> None:
