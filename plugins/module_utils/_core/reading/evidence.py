@@ -230,10 +230,7 @@ class EvidenceReader:
 
 
 def look_up(
-    consumer: str,
-    context: Context,
-    sources: Sources,
-    allocations: Mapping[str, Answer[Allocation]],
+    consumer: str, context: Context, sources: Sources, allocations: Mapping[str, Answer[Allocation]]
 ) -> list[Evidence]:
     """Look up one consumer, and the server whose migration it is or its migrations.
 

@@ -464,10 +464,7 @@ def _has_roots_only(allocations: Allocations, providers: Mapping[str, Provider])
 
 
 def _is_in_order(
-    server: Server,
-    allocations: Allocations,
-    tree: str | None,
-    providers: Mapping[str, Provider],
+    server: Server, allocations: Allocations, tree: str | None, providers: Mapping[str, Provider]
 ) -> bool:
     """Return whether a changed server has its host and nothing else, as far as providers say it.
 
@@ -486,10 +483,7 @@ def _is_in_order(
 
 
 def _has_its_amounts(
-    server: Server,
-    allocations: Allocations,
-    scope: Scope,
-    pci_aliases: Mapping[str, PciAlias],
+    server: Server, allocations: Allocations, scope: Scope, pci_aliases: Mapping[str, PciAlias]
 ) -> bool:
     """Return whether a changed server has the amounts that its flavor and image request."""
     if not allocations:

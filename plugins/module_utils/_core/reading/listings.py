@@ -22,14 +22,7 @@ from ..facts.services import has_every_cell_answered
 from ..facts.soundness import list_failed_checks
 from ..models.nova import Hypervisor, Server, Service
 from ..models.placement import Allocations, Provider
-from ..models.snapshot import (
-    NOT_ASKED,
-    READ_ONE_BY_ONE,
-    Answer,
-    Listings,
-    Mirror,
-    Scope,
-)
+from ..models.snapshot import NOT_ASKED, READ_ONE_BY_ONE, Answer, Listings, Mirror, Scope
 from .allocations import AllocationListing, AllocationReader
 from .candidates import choose_nodes_for_server_listing
 from .compute_nodes import (
@@ -84,11 +77,7 @@ class ListingReader:
     """Reads everything that concerns the cloud as a whole."""
 
     def __init__(
-        self,
-        session: Session,
-        placement: PlacementReader,
-        nova: NovaReader,
-        mirror: MirrorReader,
+        self, session: Session, placement: PlacementReader, nova: NovaReader, mirror: MirrorReader
     ) -> None:
         self._session = session
         self._placement = placement

@@ -35,13 +35,7 @@ from ..facts.groups import (
     sees_every_node,
 )
 from ..facts.index import ListingsIndex, SnapshotIndex
-from ..models.nova import (
-    API_ACTIONS,
-    DELETING_ACTIONS,
-    RESET_ACTION,
-    Migration,
-    Server,
-)
+from ..models.nova import API_ACTIONS, DELETING_ACTIONS, RESET_ACTION, Migration, Server
 from ..models.other_services import DeletedServer, Deletion
 from ..models.snapshot import (
     DELETIONS,

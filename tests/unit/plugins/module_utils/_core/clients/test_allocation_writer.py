@@ -400,9 +400,7 @@ def test_write_without_an_effect_is_not_counted_nor_repeated_without_a_proof(
     assert len(placement.posts) == 1 and len(placement.held) == 3
 
 
-def test_lost_write_is_not_sent_again_after_a_change_by_others(
-    placement: Placement,
-) -> None:
+def test_lost_write_is_not_sent_again_after_a_change_by_others(placement: Placement) -> None:
     def moves_and_is_lost(_body: Body) -> int:
         placement.give(1, generation=2, VCPU=4)
         return 503
@@ -501,9 +499,7 @@ def test_removed_consumer_needs_no_type(placement: Placement) -> None:
     assert placement.posts == [("1.28", [uuid(1), uuid(2)])]
 
 
-def test_results_belong_to_their_changes_across_two_requests(
-    placement: Placement,
-) -> None:
+def test_results_belong_to_their_changes_across_two_requests(placement: Placement) -> None:
     typing = build_change(_allocation(placement, placement.give(1, VCPU=2)), type="INSTANCE")
     removals = [_removal(placement, 2), _removal(placement, 3)]
     placement.give(3, generation=2, VCPU=2)

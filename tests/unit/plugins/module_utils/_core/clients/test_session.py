@@ -172,12 +172,7 @@ def test_error_fails_the_task_with_its_sentence_and_the_id_of_its_reason(
 
 
 NAMES = {"username": "admin", "project_name": "ops"}
-SECRETS = {
-    "password": "pw",
-    "application_credential_secret": "s3",
-    "token": "t",
-    "code": "once",
-}
+SECRETS = {"password": "pw", "application_credential_secret": "s3", "token": "t", "code": "once"}
 
 
 @pytest.mark.parametrize(

@@ -154,10 +154,7 @@ many = hypothesis.settings(max_examples=count_examples(200))
 
 
 def read(
-    world: World,
-    shard: Shard | None = None,
-    group: t.Collection[str] | None = None,
-    **scope: t.Any,
+    world: World, shard: Shard | None = None, group: t.Collection[str] | None = None, **scope: t.Any
 ) -> Snapshot:
     """Return the snapshot of `world` that the readers would make.
 
@@ -226,10 +223,7 @@ def shards(count: int) -> list[Shard]:
 
 
 def told(
-    world: World,
-    shard: Shard | None = None,
-    group: t.Collection[str] | None = None,
-    **scope: t.Any,
+    world: World, shard: Shard | None = None, group: t.Collection[str] | None = None, **scope: t.Any
 ) -> dict[str, Finding]:
     findings = judge(read(world, shard, group, **scope), AT_ONCE)
     assert len({finding.id for finding in findings}) == len(findings)

@@ -165,9 +165,7 @@ def test_changes_show_what_a_full_reading_shows(
 
 
 @hypothesis.given(remembered_lives(SHARDS))
-def test_two_shards_find_changes_together(
-    remembered: tuple[ChangingCloud, list[Memory]],
-) -> None:
+def test_two_shards_find_changes_together(remembered: tuple[ChangingCloud, list[Memory]]) -> None:
     cloud, memories = remembered
     found: dict[str, t.Any] = {}
     expected: dict[str, t.Any] = {}

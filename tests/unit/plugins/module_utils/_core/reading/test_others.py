@@ -193,9 +193,7 @@ def test_each_node_that_may_be_wrong_is_looked_up(services: Services) -> None:
     assert (reading.left_out, reading.unseen) == (0, 0)
 
 
-def test_absent_nodes_are_not_looked_up_for_who_sees_only_the_own_ones(
-    services: Services,
-) -> None:
+def test_absent_nodes_are_not_looked_up_for_who_sees_only_the_own_ones(services: Services) -> None:
     services.free = (services.metal(owner=OUR_PROJECT),)
     gone = services.metal()
     del services.listed[gone]
@@ -382,11 +380,7 @@ TRAITS = {("lacking", RACK, "CUSTOM_X"), ("trait", "COMPUTE_STATUS_DISABLED")}
 
 @pytest.mark.parametrize(
     ("kinds", "asked"),
-    [
-        ((), {*MEMBERS, *TRAITS}),
-        (("aggregate_mismatch",), MEMBERS),
-        (("trait_mismatch",), TRAITS),
-    ],
+    [((), {*MEMBERS, *TRAITS}), (("aggregate_mismatch",), MEMBERS), (("trait_mismatch",), TRAITS)],
 )
 def test_only_the_kinds_that_are_asked_for_cost_requests(
     site: Site, kinds: tuple[str, ...], asked: set[tuple[str, ...]]

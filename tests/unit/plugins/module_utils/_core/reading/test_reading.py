@@ -198,9 +198,7 @@ def test_search_that_is_not_answered_proves_nothing() -> None:
 
 
 @pytest.mark.parametrize("together", [True, False])
-def test_lookup_of_a_server_keeps_the_evidence_of_its_migration(
-    together: bool,
-) -> None:
+def test_lookup_of_a_server_keeps_the_evidence_of_its_migration(together: bool) -> None:
     site = Site()
     here, there = site.roots
     server = site.server(there, there, here)
@@ -236,9 +234,7 @@ def test_migration_host_is_asked_for_the_server_before_its_removal(servers: bool
     assert _judge(again)[migration].verdict == "undecided"
 
 
-def test_renewed_proof_reads_traits_only_of_providers_without_a_compute_node(
-    site: Site,
-) -> None:
+def test_renewed_proof_reads_traits_only_of_providers_without_a_compute_node(site: Site) -> None:
     here, gone, _other = site.roots
     pool, somebodys = site.provider("pool", sharing=True), site.provider("somebody's")
     server = site.server(here, here, gone, pool)
@@ -295,9 +291,7 @@ def test_servers_of_a_host_are_listed_by_host_name_while_a_cell_is_down(
     }
 
 
-def test_live_server_is_found_on_a_host_with_an_outdated_server_count(
-    site: Site,
-) -> None:
+def test_live_server_is_found_on_a_host_with_an_outdated_server_count(site: Site) -> None:
     """nova-compute writes that number only from time to time.
 
     The newest servers of the cloud may be failed boots, which have no host.

@@ -184,9 +184,7 @@ def test_unshelve_that_found_no_host_does_not_end_the_reading_of_actions(site: S
     assert site.actions_read == ["unshelve req-3", "unshelve req-2", "unshelve req-1"]
 
 
-def test_newest_unshelve_is_read_for_a_server_not_where_its_newest_move_ended(
-    site: Site,
-) -> None:
+def test_newest_unshelve_is_read_for_a_server_not_where_its_newest_move_ended(site: Site) -> None:
     server = site.server(site.there, site.here, site.there)
     site.migration(server, site.there, site.here, "confirmed")
     for action in ("create", "shelve", "unshelve", "shelve", "unshelve", "reboot"):

@@ -184,10 +184,7 @@ BOTH_POOL = _having("DISK_GB", _inventory(), traits="BOTH")
     ],
 )
 def test_shared_resources_are_queried_separately(
-    resources: str,
-    required: str,
-    elsewhere: list[ProviderDetails],
-    ways: list[dict[str, str]],
+    resources: str, required: str, elsewhere: list[ProviderDetails], ways: list[dict[str, str]]
 ) -> None:
     wanted = ResourceRequest(dict.fromkeys(resources.split(), 1), frozenset(required.split()))
     own = [_having("VCPU", _inventory(), traits="COMPUTE_NODE BOTH")]
