@@ -277,13 +277,13 @@ class AmountNominator:
                 checked[self._explain(compared)] += 1
         by_host = self._count_by_host(looked_up, checked)
         by_server = checked.pop("", 0)
-        settled = {}
-        differing = []
+        needs_flavors = is_needed(FLAVORS, self._index.listings.scope)
+        settled, differing = {}, []
         for uuid in sorted(looked_up & set(self._compared)):
             compared = self._compared[uuid]
             if not compared.fits:
                 differing.append(uuid)
-            elif not self._needs_tree(uuid):
+            elif not (needs_flavors and self._needs_lookup(uuid, compared)):
                 settled[uuid] = self._explain(compared)
         unchecked = {name: count for name, count in sorted(checked.items()) if count}
         return ListedAmounts(by_server, by_host, unchecked, settled, tuple(differing))
@@ -306,11 +306,6 @@ class AmountNominator:
             else:
                 checked[NOT_COMPARED] = checked.get(NOT_COMPARED, 0) + others
         return by_host
-
-    def _needs_tree(self, consumer: str) -> bool:
-        return is_needed(FLAVORS, self._index.listings.scope) and self._needs_lookup(
-            consumer, self._compared[consumer]
-        )
 
     def _explain(self, compared: ListedComparison) -> str:
         """Return what is missing to know the amounts of a server, empty if they are right."""

@@ -411,7 +411,7 @@ def choose_consumers(
         # What a changed server says of itself decides below.
         if is_changed and consumer not in servers:
             chosen.add(consumer)
-    trees = _index_trees(memory)
+    trees = {(node.host, node.name): node.uuid for node in memory.nodes}
     for server in changes.servers:
         held = allocations.get(server.uuid, {})
         tree = trees.get((server.host or "", server.node or ""))
@@ -451,11 +451,6 @@ def find_nodes_to_read(index: SnapshotIndex, read: Collection[str]) -> frozenset
     if not named <= set(index.nodes):
         return None
     return frozenset(named - set(read))
-
-
-def _index_trees(memory: Memory) -> dict[tuple[str, str], str]:
-    """Return the root providers of the compute nodes by their hosts and names."""
-    return {(node.host, node.name): node.uuid for node in memory.nodes}
 
 
 def _has_roots_only(allocations: Allocations, providers: Mapping[str, Provider]) -> bool:

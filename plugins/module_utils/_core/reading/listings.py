@@ -116,7 +116,7 @@ class ListingReader:
             started_at=started,
             providers=providers,
             allocations=listing.allocations,
-            trees=listing.sorted_trees,
+            trees=None if listing.trees is None else tuple(sorted(listing.trees)),
             services=services,
             hypervisors=hypervisors,
             migrations=self._nova.list_migrations(),

@@ -69,9 +69,8 @@ def _find_candidates_with_sharing(
 ) -> dict[str, t.Any]:
     """Return Placement's answer for a host that may need its sharing providers."""
     details = placement.get_details(tree)
-    sharing = placement.list_sharing_providers(
-        {uuid for known in details.values() for uuid in known.aggregates}
-    )
+    aggregates = {uuid for known in details.values() for uuid in known.aggregates}
+    sharing = placement.list_sharing_providers(aggregates)
     shared = placement.get_details(sorted(sharing.keys() - tree.keys()))
     providers = {**sharing, **tree}
     groupings = list_groupings(request, details.values(), shared.values())
@@ -98,13 +97,10 @@ def describe_all_hosts(
             f"Placement offers no candidate for {format_resources(request.resources)}: "
             "name a host in resource_provider to find out what is in the way"
         )
-    elif disabled == 1:
-        reason += ", but 1 of them has a disabled compute service, so Nova does not select it"
     elif disabled:
-        reason += (
-            f", but {disabled} of them have a disabled compute service, so Nova does not select "
-            "them"
-        )
+        have, them = ("has", "it") if disabled == 1 else ("have", "them")
+        reason += f", but {disabled} of them {have} a disabled compute service"
+        reason += f", so Nova does not select {them}"
     return {"fits": bool(described), "reason": f"{reason}.", "candidates": described}
 
 
@@ -298,20 +294,15 @@ def _describe_inventory(
     cls: str, amount: int, provider: Provider | None = None, details: ProviderDetails | None = None
 ) -> dict[str, t.Any]:
     """Return the inventory of a class, with the limits that the requested amount violates."""
-    entry: dict[str, t.Any] = {
-        "resource_class": cls,
-        "asked": amount,
-        "uuid": None,
-        "name": None,
-        "violates": ["inventory"],
-    }
+    asked = {"resource_class": cls, "asked": amount}
     if provider is None or details is None:
         # Every entry has the same fields, so that users can make a table of them.
-        return {**entry, **dict.fromkeys(_INVENTORY_FIELDS)}
+        unknown = {"uuid": None, "name": None, "violates": ["inventory"]}
+        return {**asked, **unknown, **dict.fromkeys(_INVENTORY_FIELDS)}
     inventory, used = details.inventories[cls], details.usages.get(cls, 0)
     free = inventory.capacity - used
     return {
-        **entry,
+        **asked,
         "uuid": provider.uuid,
         "name": provider.name,
         "violates": _list_violations(amount, free, inventory),
