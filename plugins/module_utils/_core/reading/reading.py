@@ -16,9 +16,8 @@ from collections.abc import Collection, Mapping, Sequence
 from ..._common.clock import get_utc_now
 from ..._common.parallel import map_parallel
 from ..clients.groups import ProviderGroupReader
-from ..clients.neutron import NeutronReader
 from ..clients.nova import NovaReader
-from ..clients.other_services import CyborgReader, VolumeReader
+from ..clients.other_services import CyborgReader, NeutronReader, VolumeReader
 from ..clients.placement import PlacementReader
 from ..clients.session import Session
 from ..facts.index import ListingsIndex

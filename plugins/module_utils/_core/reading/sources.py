@@ -15,9 +15,8 @@ from collections.abc import Callable, Container, Iterable, Sequence
 
 from ..._common.parallel import ReadOnce, map_parallel
 from ..._common.times import is_earlier, seconds_between
-from ..clients.neutron import NeutronReader
 from ..clients.nova import NovaReader
-from ..clients.other_services import CyborgReader, VolumeReader
+from ..clients.other_services import CyborgReader, NeutronReader, VolumeReader
 from ..clients.placement import PlacementReader
 from ..facts.index import ListingsIndex
 from ..models.nova import MOVING_ACTIONS, MOVING_STATUSES, Action, Migration
