@@ -16,56 +16,40 @@ OTHER_ROOT = "aaaaaaa3-0000-4000-8000-000000000000"
 CPU, VF = {"resources": {"VCPU": 1}}, {"resources": {"CUSTOM_VF": 1}}
 
 
-class _Reply(t.NamedTuple):
-    body: t.Any
+ONE, TWO = (f"bbbbbbb{number}-0000-4000-8000-000000000000" for number in (1, 2))
 
 
-class Placement:
-    """Allocations by provider; a number stands for the status of an answer without a value."""
-
-    newest = (1, 39)
-    workers = 1
-
-    def __init__(self, **answers: t.Any) -> None:
-        self._answers = {ROOT: answers["root"], CHILD: answers["child"]}
-
-    def choose_microversion(self, major: int, minor: int) -> str:
-        return f"{major}.{minor}"
-
-    def ask(self, path: str, microversion: str, parse: t.Any) -> Answer[t.Any]:
-        found = self._answers[path.split("/")[2]]
-        if isinstance(found, int):
-            return Answer(path, microversion, found, "", None)
-        return Answer(path, microversion, 200, "", parse(_Reply({"allocations": found})))
-
-
-def _query(**answers: t.Any) -> Answer[t.Any]:
-    reader = PlacementReader(t.cast("t.Any", Placement(**answers)))
+def _query(root: t.Any, child: t.Any) -> Answer[t.Any]:
+    """Ask for the allocations of a tree; a number stands for the status of an error."""
+    answers = {
+        f"/resource_providers/{uuid}/allocations": (
+            found if isinstance(found, int) else {"allocations": found}
+        )
+        for uuid, found in ((ROOT, root), (CHILD, child))
+    }
+    reader = PlacementReader(Service(answers).open("Placement", (1, 20)))
     return reader.query_tree_allocations(ROOT, [ROOT, CHILD])
 
 
 def test_consumers_have_what_they_have_on_each_provider() -> None:
-    answer = _query(root={"a": CPU, "b": CPU}, child={"b": VF})
+    answer = _query(root={ONE: CPU, TWO: CPU}, child={TWO: VF})
 
     assert answer.status == 200
     assert answer.value == {
-        "a": {ROOT: {"VCPU": 1}},
-        "b": {ROOT: {"VCPU": 1}, CHILD: {"CUSTOM_VF": 1}},
+        ONE: {ROOT: {"VCPU": 1}},
+        TWO: {ROOT: {"VCPU": 1}, CHILD: {"CUSTOM_VF": 1}},
     }
 
 
 def test_one_provider_that_cannot_be_read_leaves_the_tree_unread() -> None:
     assert _query(root=503, child={}).value is None
-    assert _query(root={"a": CPU}, child=404).value is None
+    assert _query(root={ONE: CPU}, child=404).value is None
 
 
 @pytest.mark.parametrize("entry", [{}, None, []])
 def test_consumer_without_its_amounts_is_one_sentence(entry: t.Any) -> None:
-    service = Service({f"/resource_providers/{ROOT}/allocations": {"allocations": {CHILD: entry}}})
-    reader = PlacementReader(service.open("Placement", (1, 20)))
-
     with pytest.raises(MalformedResponse, match="something unexpected"):
-        reader.query_tree_allocations(ROOT, [ROOT])
+        _query(root={ONE: entry}, child={})
 
 
 SHARING = "aaaaaaa2-0000-4000-8000-000000000000"
