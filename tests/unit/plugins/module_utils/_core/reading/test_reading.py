@@ -222,13 +222,10 @@ def test_migration_host_is_asked_for_the_server_before_its_removal(servers: bool
     site.deleted[server] = d.replace(site.servers[server], status="DELETED")
     listed = site.listings()
     shown = {node.uuid: node.servers for node in listed.hypervisors.value or ()}
-    nodes = tuple(
-        node if servers else d.replace(node, servers=None)
-        for node in listed.hypervisors.value or ()
-    )
     reading = site.reading()
     reading._nova.list_hypervisor_servers = lambda node: shown[node]
-    listed = d.replace(listed, hypervisors=answer("GET /os-hypervisors/detail", 200, nodes))
+    if not servers:
+        listed = d.replace(listed, hypervisors=_without_servers(site))
     again = reading.refresh_evidence(ListingsIndex(listed), [migration])
 
     assert _judge(again)[migration].verdict == "undecided"
@@ -269,26 +266,21 @@ def test_servers_of_a_host_are_listed_by_host_name_while_a_cell_is_down(
     It reaches that cell before it finds the node.
     """
     server = site.server(site.roots[0], site.roots[0])
-    listed = site.listings()
-    nodes = tuple(d.replace(node, servers=None) for node in listed.hypervisors.value or ())
     reading = site.reading()
     reading._nova.list_hypervisor_servers = mock.Mock(side_effect=CloudError("Nova answered 500"))
     reading._nova.list_server_uuids_on_host = lambda host: answer(
         "GET /servers?host", 200, (server,) if host == "compute-0" else ()
     )
-    if down:
-        site.services[2] = d.replace(site.services[2], status="UNKNOWN", state=None)
-    wanted = d.replace(listed, hypervisors=d.replace(listed.hypervisors, value=nodes))
-
+    listed = d.replace(site.listings(), hypervisors=_without_servers(site))
     if not down:
         with pytest.raises(CloudError):
-            reading.add_servers(wanted, [site.roots[0]])
+            reading.add_servers(listed, [site.roots[0]])
         return
-    found = reading.add_servers(wanted, [site.roots[0]]).hypervisors.value or ()
+    site.services[2] = d.replace(site.services[2], status="UNKNOWN", state=None)
+    found = reading.add_servers(listed, [site.roots[0]]).hypervisors.value or ()
 
-    assert {node.uuid: node.servers for node in found if node.servers is not None} == {
-        site.roots[0]: (server,)
-    }
+    shown = {node.uuid: node.servers for node in found if node.servers is not None}
+    assert shown == {site.roots[0]: (server,)}
 
 
 def test_live_server_is_found_on_a_host_with_an_outdated_server_count(site: Site) -> None:
@@ -305,23 +297,15 @@ def test_live_server_is_found_on_a_host_with_an_outdated_server_count(site: Site
     )
     reading._placement.list_providers = lambda: shown.providers
     reading._nova.list_aggregates = lambda: ()
-    reading._nova.list_newest_servers = lambda _limit: answer(
-        "GET /servers/detail", 200, (site.servers[failed],)
-    )
     at_host = {"compute-0": (site.servers[live],)}
-    reading._nova.list_newest_servers_on_host = lambda host, _limit: answer(
-        f"GET /servers/detail?host={host}", 200, at_host[host]
+    listed = {True: shown.hypervisors.value, False: ()}
+    listed[False] = tuple(
+        d.replace(node, servers=None, running_vms=0) for node in listed[True] or ()
     )
-    listed = {
-        with_servers: tuple(
-            node if with_servers else d.replace(node, servers=None, running_vms=0)
-            for node in shown.hypervisors.value or ()
-        )
-        for with_servers in (True, False)
-    }
-    reading._nova.list_hypervisors = lambda with_servers, _roots: answer(
-        "GET /os-hypervisors/detail", 200, listed[with_servers]
-    )
+    nova = reading._nova
+    nova.list_newest_servers = lambda _limit: answer("GET", 200, (site.servers[failed],))
+    nova.list_newest_servers_on_host = lambda host, _limit: answer("GET", 200, at_host[host])
+    nova.list_hypervisors = lambda with_servers, _roots: answer("GET", 200, listed[with_servers])
 
     snapshot = reading.collect_listings(with_servers=False)
 
