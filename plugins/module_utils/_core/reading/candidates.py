@@ -22,19 +22,11 @@ from ..facts.devices import list_network_amounts
 from ..facts.index import ListingsIndex, group_by_tree
 from ..facts.services import list_down_cell_hosts
 from ..facts.soundness import list_failed_checks
+from ..models import snapshot as q
 from ..models.nova import Hypervisor, Server
 from ..models.other_services import PciAlias
 from ..models.placement import Allocations, Provider, Resources
-from ..models.snapshot import (
-    BANDWIDTH,
-    CHILDREN,
-    FLAVORS,
-    USAGE,
-    Evidence,
-    ListedAmounts,
-    Listings,
-    Snapshot,
-)
+from ..models.snapshot import Evidence, ListedAmounts, Listings, Snapshot
 from ..options.scope import is_needed, needs_every_lookup
 from .allocations import is_left_to_other_shard
 
@@ -78,7 +70,7 @@ def find_candidates(
         )
         has_wrong_amounts = amounts.names(consumer)
         # What its ports request, only a lookup shows. The user has asked for it of every server.
-        may_have_leak = is_needed(BANDWIDTH, scope) and list_network_amounts(allocations)
+        may_have_leak = is_needed(q.BANDWIDTH, scope) and list_network_amounts(allocations)
         if not at_home or has_wrong_amounts or may_have_leak:
             candidates.add(consumer)
     return sorted(candidates)
@@ -256,7 +248,7 @@ class AmountNominator:
         compared = self._compared.get(consumer)
         if compared is None:
             return False
-        if is_needed(FLAVORS, self._index.listings.scope):
+        if is_needed(q.FLAVORS, self._index.listings.scope):
             return not compared.fits or self._needs_lookup(consumer, compared)
         # A lookup of each server with a device would cost too much in every run.
         return not compared.fits and not compared.explained
@@ -277,7 +269,7 @@ class AmountNominator:
                 checked[self._explain(compared)] += 1
         by_host = self._count_by_host(looked_up, checked)
         by_server = checked.pop("", 0)
-        needs_flavors = is_needed(FLAVORS, self._index.listings.scope)
+        needs_flavors = is_needed(q.FLAVORS, self._index.listings.scope)
         settled, differing = {}, []
         for uuid in sorted(looked_up & set(self._compared)):
             compared = self._compared[uuid]
@@ -312,7 +304,7 @@ class AmountNominator:
         if not compared.missing:
             return ""
         # What a lookup would show is not missing: nobody asked for it.
-        if not is_needed(FLAVORS, self._index.listings.scope):
+        if not is_needed(q.FLAVORS, self._index.listings.scope):
             beyond = (name for name in compared.missing if name in _BEYOND_LOOKUPS)
             return next(beyond, NOT_COMPARED)
         return compared.missing[0]
@@ -453,17 +445,17 @@ def choose_hosts_for_server_details(index: ListingsIndex) -> HostChoice:
     if not index.listings.every_cell_listed:
         return HostChoice()
     covered = {node.host for uuid, node in index.nodes.items() if index.covers(uuid)}
-    if is_needed(FLAVORS, scope) or (scope.hosts and is_needed(USAGE, scope)):
+    if is_needed(q.FLAVORS, scope) or (scope.hosts and is_needed(q.USAGE, scope)):
         return HostChoice(tuple(sorted(covered)))
     if needs_every_lookup(scope):
         return HostChoice()
     locations = ServerLocations(index)
     hosts = covered & set(locations.shared_hosts)
     agreeing: frozenset[str] = frozenset()
-    if is_needed(USAGE, scope):
+    if is_needed(q.USAGE, scope):
         mismatched, agreeing = _compare_figures(index, locations)
         hosts |= mismatched
-    if is_needed(CHILDREN, scope):
+    if is_needed(q.CHILDREN, scope):
         hosts |= _list_hosts_with_children(index, locations)
     return HostChoice(tuple(sorted(hosts)), agreeing)
 

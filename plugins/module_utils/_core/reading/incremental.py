@@ -31,16 +31,13 @@ from ..facts.gaps import list_touched_hosts, list_touched_roots
 from ..facts.index import ListingsIndex, SnapshotIndex
 from ..facts.services import get_compute_hosts, has_every_cell_answered, list_unjudged_hosts
 from ..facts.soundness import list_failed_checks
+from ..models import snapshot as q
 from ..models.kinds import collect_needs
 from ..models.memory import Memory, RememberedNode
 from ..models.nova import Hypervisor, Migration, Server
 from ..models.other_services import PciAlias
 from ..models.placement import Allocations, Provider, Resources
 from ..models.snapshot import (
-    BANDWIDTH,
-    EVERY_CONSUMER,
-    FLAVORS,
-    INVENTORIES,
     NOT_ASKED,
     READ_OR_REMEMBERED,
     Answer,
@@ -64,7 +61,7 @@ _MAX_FRACTION = 0.25
 _MIN_NODES = 10
 # What every consumer or every provider has to be read for. Neither Nova nor Placement records a
 # change when a port is deleted.
-_NEEDS_OF_ALL = frozenset({EVERY_CONSUMER, INVENTORIES, BANDWIDTH})
+_NEEDS_OF_ALL = frozenset({q.EVERY_CONSUMER, q.INVENTORIES, q.BANDWIDTH})
 
 
 class FullReadingNeeded(Exception):
@@ -486,6 +483,6 @@ def _has_its_amounts(
     compared = compare_listed(server, allocations, pci_aliases)
     if NO_FLAVOR in compared.missing:
         return False
-    if is_needed(FLAVORS, scope) and (compared.missing or len(allocations) > 1):
+    if is_needed(q.FLAVORS, scope) and (compared.missing or len(allocations) > 1):
         return False
     return compared.fits

@@ -35,18 +35,11 @@ from ..facts.groups import (
     sees_every_node,
 )
 from ..facts.index import ListingsIndex, SnapshotIndex
+from ..models import snapshot as q
 from ..models.nova import API_ACTIONS, DELETING_ACTIONS, RESET_ACTION, Migration, Server
 from ..models.other_services import DeletedServer, Deletion
 from ..models.snapshot import (
-    DELETIONS,
-    EVACUATED,
-    FAILED_DELETIONS,
-    MEMBERS,
-    NODES,
     NOT_ASKED,
-    PROJECT_SERVERS,
-    PROJECTS,
-    TRAITS,
     Answer,
     BareMetal,
     Deletions,
@@ -89,7 +82,7 @@ class _SurroundingsReader:
 
     def read_bare_metal(self) -> BareMetal:
         api = self._session.bare_metal
-        if api is None or not is_needed(NODES, self._scope):
+        if api is None or not is_needed(q.NODES, self._scope):
             return BareMetal()
         reader = BareMetalReader(api)
         reading = self._try(
@@ -125,7 +118,7 @@ class _SurroundingsReader:
             Projects(),
         )
         refused = [answer for answer in reading.lookups.values() if answer.status not in (200, 404)]
-        if refused and is_needed(PROJECTS, self._scope):
+        if refused and is_needed(q.PROJECTS, self._scope):
             self.unread.append(
                 "It was not searched for owners whose project no longer exists: Keystone answered "
                 f"{refused[0].status} when asked for a project."
@@ -133,7 +126,7 @@ class _SurroundingsReader:
         return reading
 
     def read_deletions(self) -> Deletions:
-        if not is_needed(DELETIONS, self._scope):
+        if not is_needed(q.DELETIONS, self._scope):
             return Deletions()
         reading = self._try(
             "It was not searched for servers that cannot be deleted",
@@ -153,7 +146,7 @@ class _SurroundingsReader:
         After the listing of migrations: a server is still on the source for a moment after its
         evacuation is done.
         """
-        if not is_needed(EVACUATED, self._scope):
+        if not is_needed(q.EVACUATED, self._scope):
             return {}
         servers = {
             migration.server
@@ -200,7 +193,7 @@ def read_deletions(nova: NovaReader, index: SnapshotIndex) -> Deletions:
     """
     scope = index.snapshot.scope
     states = list(_STATES)
-    if is_needed(FAILED_DELETIONS, scope) or scope.is_narrow:
+    if is_needed(q.FAILED_DELETIONS, scope) or scope.is_narrow:
         states.append(_FAILED_STATE)
     listings = tuple(nova.list_servers_in_state(*state) for state in states)
     found: dict[str, DeletedServer] = {}
@@ -343,7 +336,7 @@ class MirrorReader:
         for aggregate in aggregates:
             if scope.shard is None or scope.shard.contains(aggregate.uuid):
                 listed.append(aggregate)
-        with_members, with_traits = is_needed(MEMBERS, scope), is_needed(TRAITS, scope)
+        with_members, with_traits = is_needed(q.MEMBERS, scope), is_needed(q.TRAITS, scope)
         uuids = [aggregate.uuid for aggregate in listed] if with_members else []
         required = {row.uuid: list_required_traits(row) for row in listed} if with_traits else {}
         return Mirror(
@@ -402,7 +395,7 @@ def is_wanted(scope: Scope | None) -> bool:
     """Return whether findings about the groups of hosts are asked for."""
     if scope is None or (scope.is_narrow and not scope.hosts):
         return False
-    return is_needed(MEMBERS, scope) or is_needed(TRAITS, scope)
+    return is_needed(q.MEMBERS, scope) or is_needed(q.TRAITS, scope)
 
 
 # One listing of all projects costs Keystone about as much as so many lookups.
@@ -444,7 +437,7 @@ def _list_owners(snapshot: Snapshot) -> set[str]:
 
 def _list_servers(nova: NovaReader, snapshot: Snapshot) -> Mapping[str, tuple[str, ...]]:
     """Return the servers by project; none unless the scope names the kind."""
-    if not is_needed(PROJECT_SERVERS, snapshot.scope):
+    if not is_needed(q.PROJECT_SERVERS, snapshot.scope):
         return {}
     by_project: dict[str, list[str]] = {}
     for server, project in nova.list_server_projects().value or ():
