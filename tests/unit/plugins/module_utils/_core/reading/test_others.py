@@ -67,9 +67,10 @@ class Services(World):
         self.listed[node] = BareMetalNode(uuid=node, **values)
         return node
 
-    def _reply(self, asked: str, value: t.Any, status: int = 200) -> Answer[t.Any]:
+    def _reply(self, asked: str, value: t.Any) -> Answer[t.Any]:
+        """Note a question, and return the answer to it; None is what a service does not have."""
         self.asked.append(asked)
-        return answer(f"GET {asked}", status, value)
+        return answer(f"GET {asked}", 404 if value is None else 200, value)
 
     # Ironic.
 
@@ -77,8 +78,7 @@ class Services(World):
         return self._reply("nodes", tuple(self.listed.values()))
 
     def get_node(self, uuid: str) -> Answer[t.Any]:
-        node = self.listed.get(uuid)
-        return self._reply(f"node {uuid}", node, 404 if node is None else 200)
+        return self._reply(f"node {uuid}", self.listed.get(uuid))
 
     # Placement.
 
@@ -102,7 +102,7 @@ class Services(World):
 
     def query_project(self, uuid: str) -> Answer[t.Any]:
         found = next((project for project in self.known_projects if project.uuid == uuid), None)
-        return self._reply(f"project {uuid}", found, 404 if found is None else 200)
+        return self._reply(f"project {uuid}", found)
 
     # Nova.
 
@@ -111,7 +111,7 @@ class Services(World):
         return self._reply("servers", rows)
 
     def get_server(self, uuid: str) -> Answer[t.Any]:
-        return self._reply(f"server {uuid}", None, 404)
+        return self._reply(f"server {uuid}", None)
 
     get_deleted_server = get_server
 

@@ -18,17 +18,15 @@ from .......plugins.module_utils._core.models.placement import (
     ProviderDetails,
     ProviderSummary,
 )
-from .......plugins.module_utils._core.resources.candidate_requests import (
-    ResourceRequest,
-    build_query,
-    list_groupings,
-    parse_request,
-)
 from .......plugins.module_utils._core.resources.candidates import (
     HostTree,
+    ResourceRequest,
+    build_query,
     describe_all_hosts,
     describe_fitting_host,
     describe_unfit_host,
+    list_groupings,
+    parse_request,
 )
 
 HOST = "0a000000-0000-4000-8000-000000000001"
