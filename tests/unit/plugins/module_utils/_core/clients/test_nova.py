@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable
 
 import pytest
 
-from .......plugins.module_utils._common.errors import CloudError
+from .......plugins.module_utils._common.errors import CloudError, MalformedResponse
 from .......plugins.module_utils._core.clients.nova import NovaReader, parse_action, parse_service
 from .......plugins.module_utils._core.models.nova import ActionEvent, Hypervisor
 from .......plugins.module_utils._core.models.snapshot import Answer
@@ -478,3 +478,85 @@ def _parse_events(**more: t.Any) -> tuple[ActionEvent, ...]:
 def test_service_without_the_name_of_a_host_is_refused(host: t.Any) -> None:
     with pytest.raises(ValueError, match="host"):
         parse_service({"binary": "nova-compute", "host": host, "status": "enabled"})
+
+
+# A cache or a proxy answers a request about one server with the answer about another one
+
+ASKED = "8a8177dd-0000-4000-8000-00000000000a"
+OTHER = "8a8177dd-0000-4000-8000-00000000000b"
+MIGRATION = {
+    "id": 1,
+    "uuid": "8a8177dd-0000-4000-8000-00000000000c",
+    "migration_type": "resize",
+    "status": "done",
+    "source_compute": "a",
+    "source_node": "a",
+    "dest_compute": "b",
+    "dest_node": "b",
+    "created_at": None,
+    "updated_at": None,
+}
+
+
+def _answer_about(uuid: str) -> dict[str, t.Any]:
+    action = _action(1, "delete", instance_uuid=uuid)
+    return {
+        f"/servers/{ASKED}": {"server": {"id": uuid, "status": "ACTIVE"}},
+        "/servers/detail": {"servers": [{"id": uuid}]},
+        "/servers": {"servers": [{"id": uuid}]},
+        "/os-migrations": {"migrations": [{**MIGRATION, "instance_uuid": uuid}]},
+        f"/servers/{ASKED}/os-instance-actions": {"instanceActions": [action]},
+        f"/servers/{ASKED}/os-instance-actions/req-1": {"instanceAction": action},
+    }
+
+
+Ask = t.Callable[[NovaReader], t.Any]
+QUESTIONS: dict[str, Ask] = {
+    "server": lambda nova: nova.get_server(ASKED),
+    "server with its image": lambda nova: nova.get_server_with_image_properties(ASKED),
+    "deleted server": lambda nova: nova.find_deleted_server(ASKED),
+    "rows": lambda nova: nova.list_server_rows(ASKED),
+    "migrations": lambda nova: nova.list_migrations_of_server(ASKED),
+    "actions": lambda nova: nova.list_instance_actions(ASKED),
+    "action": lambda nova: nova.get_instance_action(ASKED, "req-1"),
+}
+
+
+def _open(answers: dict[str, t.Any]) -> NovaReader:
+    return NovaReader(Service(answers, (2, 96)).open("Nova", (2, 60)))
+
+
+@pytest.mark.parametrize("question", QUESTIONS)
+def test_answer_about_another_server_is_none(question: str) -> None:
+    nova = _open(_answer_about(OTHER))
+
+    with pytest.raises(MalformedResponse, match="something unexpected"):
+        QUESTIONS[question](nova)
+
+
+@pytest.mark.parametrize("uuid", [ASKED, ASKED.upper()])
+@pytest.mark.parametrize("question", QUESTIONS)
+def test_answer_about_the_server_counts(question: str, uuid: str) -> None:
+    """Some databases do not distinguish upper and lower case."""
+    assert QUESTIONS[question](_open(_answer_about(uuid))).status == 200
+
+
+@pytest.mark.parametrize(
+    ("message", "counts"),
+    [
+        (f"Instance {ASKED} could not be found.", True),
+        (f"Instance {ASKED.upper()} could not be found.", True),
+        ("Not found.", True),
+        (f"Not found (req-{OTHER}).", True),
+        (f"Instance {OTHER} could not be found.", False),
+    ],
+)
+def test_404_counts_unless_it_names_another_server(message: str, counts: bool) -> None:
+    body = {"itemNotFound": {"message": message, "code": 404}}
+    nova = _reader(lambda _query: (404, body))
+
+    if counts:
+        assert nova.get_server(ASKED).status == 404
+    else:
+        with pytest.raises(MalformedResponse, match="about something else"):
+            nova.get_server(ASKED)
