@@ -401,13 +401,12 @@ def choose_consumers(
     scope: what is read, and for which kinds. pci_aliases: as in the policy.
     """
     shard = scope.shard
-    chosen = set(memory.watched)
-    servers = {server.uuid: server for server in changes.servers}
-    for consumer in memory.allocations.keys() | allocations.keys():
-        is_changed = memory.allocations.get(consumer, {}) != allocations.get(consumer, {})
-        # What a changed server says of itself decides below.
-        if is_changed and consumer not in servers:
-            chosen.add(consumer)
+    held_before = memory.allocations
+    # What a changed server says of itself decides below.
+    servers = {server.uuid for server in changes.servers}
+    others = (held_before.keys() | allocations.keys()) - servers
+    chosen = {uuid for uuid in others if held_before.get(uuid, {}) != allocations.get(uuid, {})}
+    chosen |= memory.watched
     trees = {(node.host, node.name): node.uuid for node in memory.nodes}
     for server in changes.servers:
         held = allocations.get(server.uuid, {})

@@ -14,7 +14,7 @@ from .......plugins.module_utils._core.findings.memory import build_memory
 from .......plugins.module_utils._core.judging.engine import judge
 from .......plugins.module_utils._core.models.finding import Finding
 from .......plugins.module_utils._core.models.memory import Memory, RememberedNode
-from .......plugins.module_utils._core.models.nova import Flavor, Migration, Server
+from .......plugins.module_utils._core.models.nova import Migration, Server
 from .......plugins.module_utils._core.models.placement import Allocations, Provider
 from .......plugins.module_utils._core.models.snapshot import Scope, Shard, Snapshot
 from .......plugins.module_utils._core.reading.incremental import (
@@ -27,7 +27,7 @@ from .......plugins.module_utils._core.reading.incremental import (
 )
 from ...judging import NO_MINIMUM_AGE
 from ...nova_lives import Life, lives
-from ...world import answer
+from ...world import FLAVOR, World, answer
 from ..changes.test_nova_races import Cloud, open_collector, remediate
 
 # A reading of what changed finds what a full reading finds, and a forged memory convicts nobody
@@ -235,7 +235,6 @@ PROVIDERS = {
     CHILD: Provider(CHILD, "compute-1_pci", 5, HERE, HERE),
     POOL: Provider(POOL, "pool", 5, POOL, None, sharing=True),
 }
-FLAVOR = Flavor(vcpus=1, ram=512, disk=1, ephemeral=0, swap=0, extra_specs={})
 
 
 def make_memory(**fields: t.Any) -> Memory:
@@ -259,40 +258,18 @@ def make_memory(**fields: t.Any) -> Memory:
 
 
 def make_server(**fields: t.Any) -> Server:
-    server = Server(
-        uuid="server",
-        name="web",
-        status="ACTIVE",
-        project="project",
-        user="user",
-        host="compute-1",
-        node="node-1",
-        task_state=None,
-        task_known=True,
-        host_known=True,
-        created=None,
-        updated=None,
-        terminated_at=None,
-        image="image",
-        flavor=FLAVOR,
-        image_properties={},
-    )
-    return d.replace(server, **fields)
+    """Return a server of the first of two hosts, as a world has it."""
+    world = World()
+    uuid = world.server(world.host("node-1", service="compute-1"))
+    return d.replace(world.servers[uuid], **{"uuid": "server", **fields})
 
 
 def make_migration(status: str) -> Migration:
-    return Migration(
-        uuid="migration",
-        server="server",
-        type="migration",
-        status=status,
-        source_compute="compute-1",
-        source_node="node-1",
-        dest_compute="compute-2",
-        dest_node="node-2",
-        created_at=None,
-        updated_at=None,
-    )
+    """Return a migration of that server to the second host."""
+    world = World()
+    roots = [world.host(f"node-{number}", service=f"compute-{number}") for number in (1, 2)]
+    uuid = world.migration("server", *roots, status)
+    return d.replace(world.migrations[uuid], uuid="migration")
 
 
 def choose(
