@@ -8,7 +8,6 @@ import functools
 import types
 import typing as t
 from pathlib import Path
-from unittest import mock
 
 import pytest
 
@@ -127,8 +126,7 @@ def _return(nova: MovingNova, tmp_path: Path, check: bool) -> dict[str, t.Any]:
     returning = HostReturn(session, options, move_back=True)
     if check:
         return returning.predict(journal, history)
-    with mock.patch.object(MoveRun, "_wait"):
-        return returning.run(journal, history, str)
+    return returning.run(journal, history, str)
 
 
 def _place(nova: MovingNova, host: str) -> None:
