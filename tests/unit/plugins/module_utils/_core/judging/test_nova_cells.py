@@ -25,45 +25,46 @@ from .......plugins.module_utils._core.models.nova import Service
 from .......plugins.module_utils._core.models.snapshot import Answer
 from .......plugins.module_utils._core.reading import compute_nodes
 from .....examples import choose_examples, count_examples
-from ...nova_lives import Life
+from ...nova_lives import Life, Moment
 from ...world import answer
-from ..changes.test_nova_races import LONGEST, Cloud, left_over, leftovers, run
+from ..changes.test_nova_races import LONGEST, Cloud, draw_race, list_races, paces, run
 
-DOWN, UP = "the cell goes down", "the cell comes back"
+OTHER = "other-cell-1"
 
 
 class TwoCells(Cloud):
     """A cloud whose first cell is missing from an answer or makes it fail.
 
     The cell has everything of the life.
+
+    down: the requests that the cell does not answer.
     """
 
-    def __init__(self, life: Life, script: t.Mapping[int, str]) -> None:
-        super().__init__(life, script)
+    def __init__(
+        self, life: Life, goes_on: t.Container[int] = (), down: t.Container[int] = ()
+    ) -> None:
+        super().__init__(life, goes_on)
+        self.down = down
         self.is_down = False
-        self.first = {node.host for node in self.world.nodes.values()}
-        self.first_servers = {*self.world.servers, *self.world.deleted}
-        host = self.world.host("other-cell-1")
-        self.second_server = self.world.server(host, host)
-        self.world.delete(self.second_server)
-        self.orphan = self.world.server(host, host)
-        self.world.delete(self.orphan)
-        self.world.server(host, host)
+
+    def prepare(self, moment: Moment) -> Moment:
+        self.first = {node.host for node in moment.nodes.values()}
+        host = moment.host(OTHER)
+        self.second_server, self.orphan, _live = (moment.server(host, host) for _one in range(3))
+        moment.delete(self.second_server)
+        moment.delete(self.orphan)
+        return moment
 
     def happens(self) -> None:
-        what = self.script.get(self.asked + 1)
-        if what in (DOWN, UP):
-            self.asked += 1
-            self.is_down = what == DOWN
-        else:
-            super().happens()
+        super().happens()
+        self.is_down = self.asked in self.down
 
     def lacks_first(self) -> bool:
         """Return whether the current listing omits the first cell."""
         return self.is_down
 
     def _is_first(self, server: str) -> bool:
-        of_second = {uuid for uuid, row in self.world.servers.items() if row.host == "other-cell-1"}
+        of_second = {uuid for uuid, row in self.world.servers.items() if row.host == OTHER}
         return server not in of_second | {self.orphan, self.second_server}
 
     def _known_to_nova(self, uuid: str) -> bool:
@@ -171,8 +172,8 @@ class MixedWorkers(TwoCells):
     Some of them do not know the first cell, or only for one kind of listing.
     """
 
-    def __init__(self, life: Life, script: t.Mapping[int, str], seed: int, unaware: float) -> None:
-        super().__init__(life, script)
+    def __init__(self, life: Life, seed: int, unaware: float, *when: t.Container[int]) -> None:
+        super().__init__(life, *when)
         self._random = random.Random(seed)
         self._unaware = unaware
 
@@ -254,8 +255,10 @@ class UnawareListings(TwoCells):
         "list_server_uuids",
     )
 
-    def __init__(self, life: Life, script: t.Mapping[int, str], unaware: t.Collection[str]) -> None:
-        super().__init__(life, script)
+    def __init__(
+        self, life: Life, unaware: t.Collection[str], goes_on: t.Container[int] = ()
+    ) -> None:
+        super().__init__(life, goes_on)
         for name in unaware:
             setattr(self, name, functools.partial(self._without_first, getattr(self, name)))
         self._lacks = False
@@ -284,59 +287,43 @@ def run_or_refuse(cloud: TwoCells, but: t.Collection[str] = ()) -> set[str]:
     return {change.consumer for change in cloud.written}
 
 
-def _script(draw: st.DrawFn, life: Life) -> dict[int, str]:
-    """Draw how the life continues.
+def _draw_pace(draw: st.DrawFn) -> t.Container[int]:
+    return draw(paces()) if draw(st.booleans()) else ()
 
-    An operation begins at some request, and then makes a step from time to time.
-    """
-    first, stride = draw(st.integers(1, 2 * LONGEST)), draw(st.sampled_from([1, 2, 4, 8]))
-    script = dict.fromkeys(range(first, 3 * LONGEST, stride), "go on")
-    if possible := sorted(life.possible()):
-        script[first] = f"begin {draw(st.sampled_from(possible))}"
-    return script
+
+@st.composite
+def _outages(draw: st.DrawFn, latest: int) -> range:
+    """Draw the request at which a cell goes down, and perhaps a later one for its return."""
+    down = draw(st.integers(1, latest * LONGEST))
+    length = draw(st.integers(1, LONGEST)) if draw(st.booleans()) else 100 * LONGEST
+    return range(down, down + length)
+
+
+def _draw_unaware(draw: st.DrawFn, least: float) -> tuple[int, float]:
+    shares = [share for share in (0.1, 0.3, 0.5, 0.7, 0.9) if share >= least]
+    return draw(st.integers(0, 2**32)), draw(st.sampled_from(shares))
 
 
 @st.composite
 def dying_cells(draw: st.DrawFn) -> TwoCells:
-    """Draw the request at which the cell goes down, and perhaps a later one for its return."""
-    life = left_over(*draw(st.sampled_from(leftovers())))
-    script = _script(draw, life) if draw(st.booleans()) else {}
-    down = draw(st.integers(1, 3 * LONGEST))
-    script[down] = DOWN
-    if draw(st.booleans()):
-        script[down + draw(st.integers(1, LONGEST))] = UP
-    return TwoCells(life, script)
+    return TwoCells(draw_race(draw), _draw_pace(draw), draw(_outages(3)))
 
 
 @st.composite
 def mixed_workers(draw: st.DrawFn) -> MixedWorkers:
-    life = left_over(*draw(st.sampled_from(leftovers())))
-    script = _script(draw, life) if draw(st.booleans()) else {}
-    return MixedWorkers(
-        life, script, draw(st.integers(0, 2**32)), draw(st.sampled_from([0.1, 0.3, 0.5, 0.7, 0.9]))
-    )
+    return MixedWorkers(draw_race(draw), *_draw_unaware(draw, 0.1), _draw_pace(draw))
 
 
 @st.composite
 def dead_and_unaware(draw: st.DrawFn) -> DeadAndUnaware:
-    life = left_over(*draw(st.sampled_from(leftovers())))
-    script = _script(draw, life) if draw(st.booleans()) else {}
-    down = draw(st.integers(1, 2 * LONGEST))
-    script[down] = DOWN
-    if draw(st.booleans()):
-        script[down + draw(st.integers(1, LONGEST))] = UP
-    return DeadAndUnaware(
-        life, script, draw(st.integers(0, 2**32)), draw(st.sampled_from([0.3, 0.5, 0.7, 0.9]))
-    )
+    when = _draw_pace(draw), draw(_outages(2))
+    return DeadAndUnaware(draw_race(draw), *_draw_unaware(draw, 0.3), *when)
 
 
 @st.composite
 def unaware_listings(draw: st.DrawFn) -> UnawareListings:
-    life = left_over(*draw(st.sampled_from(leftovers())))
-    script = _script(draw, life) if draw(st.booleans()) else {}
-    return UnawareListings(
-        life, script, draw(st.sets(st.sampled_from(UnawareListings.LISTINGS), min_size=1))
-    )
+    listings = draw(st.sets(st.sampled_from(UnawareListings.LISTINGS), min_size=1))
+    return UnawareListings(draw_race(draw), listings, _draw_pace(draw))
 
 
 @pytest.fixture(autouse=True)
@@ -397,19 +384,16 @@ def test_halfway_moves_are_noticed_where_no_migration_is_listed() -> None:
     Nova still has the server elsewhere, and each listing lacks the migration.
     """
     absent = [kind.name for kind in KINDS if kind.cells == EVERY]
-    for state in choose_examples(leftovers()):
-        cloud = UnawareListings(
-            left_over(*state),
-            {},
-            ("list_migrations", "list_migrations_of_server", "list_migrations_of_host"),
-        )
+    listings = ("list_migrations", "list_migrations_of_server", "list_migrations_of_host")
+    for life in choose_examples(list_races()):
+        cloud = UnawareListings(life, listings)
         run_or_refuse(cloud, but=absent)
         assert not cloud.wrong, "\n".join(cloud.wrong)
 
 
 @pytest.mark.parametrize("down", [1, 5, 9, 13])
 def test_provable_orphans_of_the_answering_cell_are_removed(down: int) -> None:
-    cloud = TwoCells(left_over(*leftovers()[0]), {down: DOWN})
+    cloud = TwoCells(list_races()[0], (), range(down, 100 * LONGEST))
     written = {change.consumer for change in run(cloud)}
 
     assert {cloud.orphan, cloud.second_server} <= written
@@ -417,6 +401,6 @@ def test_provable_orphans_of_the_answering_cell_are_removed(down: int) -> None:
 
 
 def test_workers_that_know_all_cells_remove_all_orphans() -> None:
-    cloud = MixedWorkers(left_over(*leftovers()[0]), {}, 1, 0.0)
+    cloud = MixedWorkers(list_races()[0], 1, 0.0)
 
     assert {cloud.orphan, cloud.second_server} <= {change.consumer for change in run(cloud)}
