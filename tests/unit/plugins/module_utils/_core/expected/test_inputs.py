@@ -22,7 +22,7 @@ from .......plugins.module_utils._core.models.other_services import (
     ServerPort,
 )
 from .......plugins.module_utils._core.models.snapshot import NOT_ASKED, Answer, Evidence
-from ...shapes_of_requests import make_inputs, make_port
+from ...shapes_of_requests import list_cases, make_inputs, make_port
 from ...world import FLAVOR, NOW, World, answer
 
 QOS = ServerPort("p", "normal", (PortGroup("g", {"NET": 1}),))
@@ -196,21 +196,20 @@ ENCRYPTION = {"MEM_ENCRYPTION_CONTEXT"}
 
 @pytest.mark.parametrize(
     ("specs", "classes"),
-    [
-        pytest.param({}, CPUS | ENCRYPTION, id="all"),
-        pytest.param({"hw:cpu_policy": "dedicated"}, ENCRYPTION, id="the-flavor-has-a-cpu-policy"),
-        pytest.param({"hw:mem_encryption": "true"}, CPUS, id="the-flavor-encrypts"),
-        pytest.param({"hw:mem_encryption": "false"}, CPUS, id="the-flavor-does-not-encrypt"),
-        pytest.param(
-            {"hw:cpu_policy": "mixed", "hw:cpu_dedicated_mask": "0"}, ENCRYPTION, id="mixed"
-        ),
-        pytest.param(
-            {"hw:cpu_policy": "mixed", "hw:cpu_realtime": "1"},
-            CPUS | ENCRYPTION,
-            id="the-image-may-have-the-mask",
-        ),
-        pytest.param({"hw:cpu_policy": "shared", "hw:mem_encryption": "no"}, set(), id="traits"),
-    ],
+    list_cases(
+        {
+            "all": ({}, CPUS | ENCRYPTION),
+            "the-flavor-has-a-cpu-policy": ({"hw:cpu_policy": "dedicated"}, ENCRYPTION),
+            "the-flavor-encrypts": ({"hw:mem_encryption": "true"}, CPUS),
+            "the-flavor-does-not-encrypt": ({"hw:mem_encryption": "false"}, CPUS),
+            "mixed": ({"hw:cpu_policy": "mixed", "hw:cpu_dedicated_mask": "0"}, ENCRYPTION),
+            "the-image-may-have-the-mask": (
+                {"hw:cpu_policy": "mixed", "hw:cpu_realtime": "1"},
+                CPUS | ENCRYPTION,
+            ),
+            "traits": ({"hw:cpu_policy": "shared", "hw:mem_encryption": "no"}, set()),
+        }
+    ),
 )
 def test_image(specs: dict[str, str], classes: set[str]) -> None:
     (missing,) = list_missing_inputs(make_inputs(specs, image_properties=None))
@@ -220,45 +219,41 @@ def test_image(specs: dict[str, str], classes: set[str]) -> None:
 
 @pytest.mark.parametrize(
     ("specs", "changes", "names"),
-    [
-        pytest.param({}, {}, [], id="nothing"),
-        pytest.param({}, {"extra_specs": None, "ports": None}, ["flavor"], id="flavor"),
-        pytest.param({}, {"volume_backed": None}, ["volume"], id="volume"),
-        pytest.param({}, {"volume_backed": None, "disk": 0}, [], id="there-is-no-root-disk"),
-        pytest.param(
-            {"resources:DISK_GB": "5"}, {"volume_backed": None}, [], id="the-disk-is-overridden"
-        ),
-        pytest.param({}, {"ports": None}, ["ports"], id="ports"),
-        pytest.param({}, {"ports": (make_port("p", groups=None),)}, ["ports"], id="hidden-request"),
-        pytest.param(
-            {},
-            {"ports": (make_port("p", vnic_type="accelerator-direct"),)},
-            ["ports", "ports"],
-            id="accelerator-without-a-profile",
-        ),
-        pytest.param(
-            {},
-            {"ports": (make_port("p", vnic_type=None, device_profile="x"),)},
-            ["ports", "ports"],
-            id="unknown-type-of-port",
-        ),
-        pytest.param(
-            {},
-            {"ports": (make_port("p", vnic_type="accelerator-direct", device_profile="x"),)},
-            ["ports", "device_profile"],
-            id="unknown-profile-of-a-port",
-        ),
-        pytest.param({"accel:device_profile": "x"}, {}, ["device_profile"], id="unknown-profile"),
-        pytest.param(
-            {"accel:device_profile": "x"},
-            {"device_profiles": {"x": ()}, "accelerators": None},
-            ["accelerators"],
-            id="unknown-devices",
-        ),
-        pytest.param({}, {"accelerators": None}, [], id="there-are-no-devices"),
-        pytest.param({"pci_passthrough:alias": "nic:1"}, {}, ["pci_alias"], id="unknown-alias"),
-        pytest.param({"pci_passthrough:alias": "nic:0"}, {}, [], id="no-device-of-the-alias"),
-    ],
+    list_cases(
+        {
+            "nothing": ({}, {}, []),
+            "flavor": ({}, {"extra_specs": None, "ports": None}, ["flavor"]),
+            "volume": ({}, {"volume_backed": None}, ["volume"]),
+            "there-is-no-root-disk": ({}, {"volume_backed": None, "disk": 0}, []),
+            "the-disk-is-overridden": ({"resources:DISK_GB": "5"}, {"volume_backed": None}, []),
+            "ports": ({}, {"ports": None}, ["ports"]),
+            "hidden-request": ({}, {"ports": (make_port("p", groups=None),)}, ["ports"]),
+            "accelerator-without-a-profile": (
+                {},
+                {"ports": (make_port("p", vnic_type="accelerator-direct"),)},
+                ["ports", "ports"],
+            ),
+            "unknown-type-of-port": (
+                {},
+                {"ports": (make_port("p", vnic_type=None, device_profile="x"),)},
+                ["ports", "ports"],
+            ),
+            "unknown-profile-of-a-port": (
+                {},
+                {"ports": (make_port("p", vnic_type="accelerator-direct", device_profile="x"),)},
+                ["ports", "device_profile"],
+            ),
+            "unknown-profile": ({"accel:device_profile": "x"}, {}, ["device_profile"]),
+            "unknown-devices": (
+                {"accel:device_profile": "x"},
+                {"device_profiles": {"x": ()}, "accelerators": None},
+                ["accelerators"],
+            ),
+            "there-are-no-devices": ({}, {"accelerators": None}, []),
+            "unknown-alias": ({"pci_passthrough:alias": "nic:1"}, {}, ["pci_alias"]),
+            "no-device-of-the-alias": ({"pci_passthrough:alias": "nic:0"}, {}, []),
+        }
+    ),
 )
 def test_what_is_missing(
     specs: dict[str, str], changes: dict[str, t.Any], names: list[str]
