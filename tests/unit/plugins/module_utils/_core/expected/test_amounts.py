@@ -85,10 +85,6 @@ PCI = _specs(pci_passthrough__alias="gpu:1")
 BOOTED = {"image": None, "image_properties": None, "volumes": ("v",)}
 
 
-def pinned_on_shared_processors(cloud: Cloud) -> str:
-    return cloud.made((cloud.here, dict(CLAIM)), **PINNED)
-
-
 def without_its_vgpu(cloud: Cloud) -> str:
     return cloud.made((cloud.here, dict(CLAIM)), **VGPU)
 

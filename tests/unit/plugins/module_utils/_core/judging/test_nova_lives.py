@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import collections
 import itertools
 import typing as t
 
@@ -18,7 +17,7 @@ from ...nova_lives import Life, Moment, read_lives
 
 
 def _check(life: Life, moment: Moment) -> list[str]:
-    """Check each change, and then what is found after all of them were made; return the kinds."""
+    """Check that no change takes what is needed, and return their kinds."""
     found = moment.find_changes()
     for finding in found:
         assert isinstance(finding.change, Change)
@@ -34,24 +33,26 @@ def _make(moment: Moment) -> None:
         moment.apply(finding.change)
 
 
-@pytest.mark.parametrize("about", ["cut", "rename", "random", "race", "swap", "operation"])
+@pytest.mark.parametrize("about", ["cut", "rename", "random", "race swap operation"])
 def test_needed_allocations_survive_every_moment(about: str) -> None:
     """Of operations that were cut at any step, with hosts that were renamed or replaced meanwhile.
 
     A second run begins where a first one has made all its changes.
     """
-    kinds: collections.Counter[str] = collections.Counter()
-    for life in choose_examples(read_lives(about)):
+    kinds: set[str] = set()
+    lives = read_lives(*about.split())
+    # Step after step little changes.
+    for life in choose_examples(lives) if "race" in about else lives:
         for moment in life:
             found = _check(life, moment)
             kinds.update(found)
             if found:
                 _make(moment)
                 _check(life, moment)
-    assert kinds or about == "operation"
+    assert len(kinds) > 3
     if about == "cut":
         changed = {kind.name for kind in KINDS if kind.by_default == REMEDIATE}
-        assert kinds.keys() >= changed | {kind.name for kind in ORPHAN_KINDS}
+        assert kinds >= changed | {kind.name for kind in ORPHAN_KINDS}
 
 
 def test_needed_allocations_survive_where_everything_shown_speaks_against_them() -> None:
