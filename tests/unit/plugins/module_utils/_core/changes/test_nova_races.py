@@ -22,9 +22,9 @@ import hypothesis.strategies as st
 import pytest
 
 from .......plugins.module_utils._common import parallel
+from .......plugins.module_utils._core.changes.outcomes import Outcome
 from .......plugins.module_utils._core.changes.remediation import Remediation
 from .......plugins.module_utils._core.clients import allocation_writer
-from .......plugins.module_utils._core.clients.api import Api
 from .......plugins.module_utils._core.models.change import Change, build_body
 from .......plugins.module_utils._core.models.finding import ORPHANED, Finding
 from .......plugins.module_utils._core.models.placement import Allocation
@@ -43,6 +43,7 @@ from .......plugins.module_utils._core.reading import (
 from .....examples import count_examples
 from ...judging import NO_MINIMUM_AGE, judge
 from ...nova_lives import Life, Moment, read_lives
+from ...service import open_service
 from ...world import answer
 
 # Approximately the number of requests of a detection here.
@@ -380,22 +381,19 @@ def run(cloud: Cloud, but: t.Collection[str] = ()) -> list[Change]:
     return cloud.written
 
 
+_NO_JOURNAL = types.SimpleNamespace(
+    record_before=lambda steps: None, record_after=lambda outcomes: None
+)
+
+
 def remediate(
     cloud: Cloud,
     reading: Reading,
     found: t.Iterable[Finding],
     but: t.Collection[str] = (),
-) -> None:
+    journal: t.Any = _NO_JOURNAL,
+) -> list[Outcome]:
     """Make the changes of all orphans in `found` and all swaps, but not those of some kinds."""
-    newest = types.SimpleNamespace(max_microversion=(1, 37))
-    adapter = types.SimpleNamespace(
-        get_endpoint=lambda: "http://placement",
-        get_endpoint_data=lambda: newest,
-        request=cloud.request,
-    )
-    journal = types.SimpleNamespace(
-        record_before=lambda steps: None, record_after=lambda outcomes: None
-    )
     steps = [
         Step(finding.id, finding.kind, finding.change)
         for finding in found
@@ -403,11 +401,11 @@ def remediate(
         and (finding.verdict == ORPHANED or finding.change.partner)
         and finding.kind not in but
     ]
-    writer = allocation_writer.AllocationWriter(Api("Placement", adapter, (1, 28)))
-    outcomes = Remediation(reading, NO_MINIMUM_AGE, writer, t.cast("t.Any", journal)).run(
-        steps, str
-    )
+    api = open_service("placement", cloud.request, (1, 37), (1, 28))
+    writer = allocation_writer.AllocationWriter(api)
+    outcomes = Remediation(reading, NO_MINIMUM_AGE, writer, journal).run(steps, str)
     assert not [outcome for outcome in outcomes if "unexpected" in outcome.reason]
+    return outcomes
 
 
 @st.composite

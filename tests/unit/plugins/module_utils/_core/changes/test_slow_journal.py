@@ -15,14 +15,13 @@ from .......plugins.module_utils._common.errors import CloudError
 from .......plugins.module_utils._core.changes import provider_trees, remediation
 from .......plugins.module_utils._core.changes.outcomes import Outcome
 from .......plugins.module_utils._core.clients import allocation_writer
-from .......plugins.module_utils._core.clients.api import Api
 from .......plugins.module_utils._core.models.change import Change, ProviderRemoval
 from .......plugins.module_utils._core.models.snapshot import Scope
 from .......plugins.module_utils._core.plan.plan import Step, TreeStep
 from ...judging import NO_MINIMUM_AGE, judge
 from ...nova_lives import boot
 from ...world import World
-from .test_nova_races import Cloud, open_collector
+from .test_nova_races import Cloud, open_collector, remediate
 
 
 class SlowJournal:
@@ -48,23 +47,10 @@ def _live_on_two_hosts() -> Cloud:
 
 
 def _remediate(cloud: Cloud, journal: SlowJournal) -> list[Outcome]:
-    newest = types.SimpleNamespace(max_microversion=(1, 37))
-    adapter = types.SimpleNamespace(
-        get_endpoint=lambda: "http://placement",
-        get_endpoint_data=lambda: newest,
-        request=cloud.request,
-    )
-    writer = allocation_writer.AllocationWriter(Api("Placement", adapter, (1, 28)))
     with open_collector(cloud) as reading:
         found = judge(reading.collect(Scope()), NO_MINIMUM_AGE)
-        steps = [
-            Step(finding.id, finding.kind, finding.change)
-            for finding in found
-            if isinstance(finding.change, Change)
-        ]
-        assert [step.kind for step in steps] == ["extra_host"]
-        run = remediation.Remediation(reading, NO_MINIMUM_AGE, writer, t.cast("t.Any", journal))
-        return run.run(steps, str)
+        assert [row.kind for row in found if isinstance(row.change, Change)] == ["extra_host"]
+        return remediate(cloud, reading, found, journal=journal)
 
 
 def test_change_is_made_after_a_quick_journal() -> None:
