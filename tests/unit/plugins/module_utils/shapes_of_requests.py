@@ -21,7 +21,7 @@ PCI = "COMPUTE_MANAGED_PCI_DEVICE"
 PLAIN_AMOUNTS = {"VCPU": 4, "MEMORY_MB": 1024, "DISK_GB": 20}
 
 
-def list_cases(table: Mapping[str, tuple[t.Any, ...]]) -> list[t.Any]:
+def name_cases(table: Mapping[str, tuple[t.Any, ...]]) -> list[t.Any]:
     """Return the rows of a table by the name of the case, for `parametrize`."""
     return [pytest.param(*row, id=name) for name, row in table.items()]
 

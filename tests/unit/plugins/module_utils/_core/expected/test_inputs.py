@@ -22,7 +22,7 @@ from .......plugins.module_utils._core.models.other_services import (
     ServerPort,
 )
 from .......plugins.module_utils._core.models.snapshot import NOT_ASKED, Answer, Evidence
-from ...shapes_of_requests import list_cases, make_inputs, make_port
+from ...shapes_of_requests import make_inputs, make_port, name_cases
 from ...world import FLAVOR, NOW, World, answer
 
 QOS = ServerPort("p", "normal", (PortGroup("g", {"NET": 1}),))
@@ -196,7 +196,7 @@ ENCRYPTION = {"MEM_ENCRYPTION_CONTEXT"}
 
 @pytest.mark.parametrize(
     ("specs", "classes"),
-    list_cases(
+    name_cases(
         {
             "all": ({}, CPUS | ENCRYPTION),
             "the-flavor-has-a-cpu-policy": ({"hw:cpu_policy": "dedicated"}, ENCRYPTION),
@@ -219,7 +219,7 @@ def test_image(specs: dict[str, str], classes: set[str]) -> None:
 
 @pytest.mark.parametrize(
     ("specs", "changes", "names"),
-    list_cases(
+    name_cases(
         {
             "nothing": ({}, {}, []),
             "flavor": ({}, {"extra_specs": None, "ports": None}, ["flavor"]),

@@ -20,13 +20,13 @@ from ...shapes_of_requests import (
     PCI,
     PLAIN_AMOUNTS,
     ROOT,
-    list_cases,
     make_inputs,
     make_inventory,
     make_pool,
     make_port,
     make_provider,
     make_tree,
+    name_cases,
 )
 
 BANDWIDTH = "NET_BW_EGR_KILOBIT_PER_SEC"
@@ -60,7 +60,7 @@ def without(amounts: Mapping[str, int], *classes: str) -> dict[str, int]:
 
 @pytest.mark.parametrize(
     ("specs", "tree", "present"),
-    list_cases(
+    name_cases(
         {
             "plain": ({}, make_tree(), PLAIN),
             "either-of-two-gpus": (VGPU, TWO_GPUS, {**PLAIN, "gpu-2": {"VGPU": 1}}),
@@ -101,7 +101,7 @@ def test_what_is_right(
 
 @pytest.mark.parametrize(
     ("specs", "tree", "present", "expected"),
-    list_cases(
+    name_cases(
         {
             "more-and-less": ({}, make_tree(), {ROOT: {"VCPU": 8}}, PLAIN),
             "nothing": ({}, make_tree(), {}, PLAIN),
@@ -178,7 +178,7 @@ def test_what_is_wrong(
 
 @pytest.mark.parametrize(
     ("specs", "tree", "present", "why"),
-    list_cases(
+    name_cases(
         {
             "two-gpus": (VGPU, TWO_GPUS, PLAIN, "several_placements"),
             "one-of-two-is-too-much": (
@@ -226,7 +226,7 @@ def test_what_is_wrong_and_without_one_answer(
 
 @pytest.mark.parametrize(
     ("specs", "tree", "present", "why"),
-    list_cases(
+    name_cases(
         {
             "no-inventory": (
                 {"resources1:CUSTOM_FPGA": "1"},
@@ -346,7 +346,7 @@ STRANGE = make_provider("device-3", {"CUSTOM_GPU": 1}, [PCI])
 
 @pytest.mark.parametrize(
     ("request_of_alias", "tree", "present", "matches", "expected"),
-    list_cases(
+    name_cases(
         {
             "pci-is-not-in-placement": ("nic:1", make_tree(), PLAIN, True, PLAIN),
             "other-children-are-no-pci": ("nic:1", make_tree(GPU_1), PLAIN, True, PLAIN),
@@ -402,7 +402,7 @@ def test_pci_devices(
 
 @pytest.mark.parametrize(
     ("vnic_type", "present", "matches"),
-    list_cases(
+    name_cases(
         {
             "it-is-not-in-placement": ("direct", PLAIN, True),
             "it-may-be-in-placement": ("direct", {**PLAIN, "device-1": {"CUSTOM_NIC": 1}}, None),
@@ -437,7 +437,7 @@ SEV_HOST = make_tree(make_provider("sev", {"MEM_ENCRYPTION_CONTEXT": 4}))
 
 @pytest.mark.parametrize(
     ("changes", "tree", "present", "matches", "names"),
-    list_cases(
+    name_cases(
         {
             "flavor": ({"extra_specs": None}, make_tree(), PLAIN, None, ["flavor"]),
             "flavor-and-another-provider": (
