@@ -25,6 +25,7 @@ from .......plugins.module_utils._core.models.snapshot import NOT_ASKED, Answer,
 from ...shapes_of_requests import make_inputs, make_port, name_cases
 from ...world import FLAVOR, NOW, World, answer
 
+SILENCE: Answer[t.Any] = Answer("GET /volumes/v", "", 0, NOW)
 QOS = ServerPort("p", "normal", (PortGroup("g", {"NET": 1}),))
 
 
@@ -39,6 +40,18 @@ def _volume(*actions: str, **answers: t.Any) -> Evidence:
     did = tuple(Action(action, "req", None, NOW, None) for action in actions)
     server = {"image": None, "image_properties": None, "volumes": ("v",)}
     return _evidence(server, **{"actions": answer("actions", 200, did), **answers})
+
+
+def _root_volume(found: Answer[t.Any]) -> Evidence:
+    return _volume(root_volume=found)
+
+
+def _attached(found: t.Any = None, **fields: t.Any) -> Evidence:
+    """Return the evidence about a server with an image and a volume, and how that is attached."""
+    server = {"volumes": ("v",), **fields}
+    if isinstance(found, Attachment):
+        found = answer("GET", 200, (found,))
+    return _evidence(server, **({"attachments": found} if found else {}))
 
 
 def _ports(*ports: ServerPort, **answers: t.Any) -> Evidence:
@@ -57,50 +70,15 @@ def _ports(*ports: ServerPort, **answers: t.Any) -> Evidence:
         (_evidence({"image_properties": None}), False, None, {"image_properties": "2.98"}),
         (_evidence(shape=answer("GET", 503)), None, None, {"volume_backed": "503"}),
         (_evidence({"volumes": ("v",)}), False, {}, {}),
-        (
-            _evidence({"volumes": ("v",)}, attachments=answer("GET", 403)),
-            None,
-            {},
-            {"volume_backed": "403"},
-        ),
-        (
-            _evidence(
-                {"volumes": ("v",)},
-                attachments=answer("GET", 200, (Attachment("v", "/dev/vda"),)),
-            ),
-            True,
-            {},
-            {},
-        ),
-        (
-            _evidence({"volumes": ("v",), "root_device": None}),
-            None,
-            {},
-            {"volume_backed": "does not show which"},
-        ),
-        (
-            _evidence(
-                {"volumes": ("v",)}, attachments=answer("GET", 200, (Attachment("v", None),))
-            ),
-            None,
-            {},
-            {"volume_backed": "does not show which"},
-        ),
+        (_attached(answer("GET", 403)), None, {}, {"volume_backed": "403"}),
+        (_attached(Attachment("v", "/dev/vda")), True, {}, {}),
+        (_attached(Attachment("v", None)), None, {}, {"volume_backed": "does not show which"}),
+        (_attached(root_device=None), None, {}, {"volume_backed": "does not show which"}),
         (_volume(), True, {}, {}),
-        (
-            _volume(root_volume=answer("GET", 200, RootVolume("v", {"a": "b"}))),
-            True,
-            {"a": "b"},
-            {},
-        ),
-        (_volume(root_volume=answer("GET", 403)), True, None, {"image_properties": "Cinder"}),
-        (_volume(root_volume=NOT_ASKED), True, None, {"image_properties": "catalogue has no"}),
-        (
-            _volume(root_volume=Answer("GET /volumes/v", "", 0, NOW)),
-            True,
-            None,
-            {"image_properties": "did not answer"},
-        ),
+        (_root_volume(answer("GET", 200, RootVolume("v", {"a": "b"}))), True, {"a": "b"}, {}),
+        (_root_volume(answer("GET", 403)), True, None, {"image_properties": "Cinder"}),
+        (_root_volume(NOT_ASKED), True, None, {"image_properties": "catalogue has no"}),
+        (_root_volume(SILENCE), True, None, {"image_properties": "did not answer"}),
         (_volume("swap_volume"), True, None, {"image_properties": "swapped"}),
         (_volume(actions=answer("GET", 403)), True, None, {"image_properties": "actions"}),
     ],
