@@ -87,12 +87,14 @@ def _cloud() -> SkippedCell:
 
 
 def clean_up(cloud: SkippedCell, read: t.Callable[[t.Any], Snapshot]) -> None:
-    """Detect and remediate; a reading that fails changes nothing."""
+    """Detect and remediate while the cell is skipped; a reading that fails changes nothing."""
+    cloud.is_skipped = True
     with (
         contextlib.suppress(FullReadingNeeded, UnsoundReading, CloudError),
         open_collector(cloud) as reading,
     ):
         remediate(cloud, reading, judge(SnapshotIndex(read(reading)), NO_MINIMUM_AGE))
+    assert not cloud.wrong, cloud.wrong
 
 
 def test_incremental_run_keeps_it(cloud: SkippedCell) -> None:
@@ -101,22 +103,10 @@ def test_incremental_run_keeps_it(cloud: SkippedCell) -> None:
     memory = build_memory(SnapshotIndex(snapshot), findings)
     assert memory and cloud.server in memory.watched
     cloud.remember()
-    cloud.is_skipped = True
     clean_up(cloud, lambda reading: reading.collect_changes(Scope(), memory))
 
-    assert not cloud.wrong, cloud.wrong
 
-
-def test_run_for_the_other_host_keeps_it(cloud: SkippedCell) -> None:
-    cloud.is_skipped = True
-    scope = Scope(hosts=(cloud.world.nodes[cloud.other].name,))
+@pytest.mark.parametrize("is_full", [True, False])
+def test_run_for_all_or_for_the_other_host_keeps_it(cloud: SkippedCell, is_full: bool) -> None:
+    scope = Scope() if is_full else Scope(hosts=(cloud.world.nodes[cloud.other].name,))
     clean_up(cloud, lambda reading: reading.collect(scope))
-
-    assert not cloud.wrong, cloud.wrong
-
-
-def test_full_run_keeps_it(cloud: SkippedCell) -> None:
-    cloud.is_skipped = True
-    clean_up(cloud, lambda reading: reading.collect(Scope()))
-
-    assert not cloud.wrong, cloud.wrong
