@@ -16,6 +16,7 @@ import dataclasses as d
 import itertools
 import json
 import os
+import pprint
 import time
 import typing as t
 from pathlib import Path
@@ -103,39 +104,18 @@ class Story:
         return sum((played.protected for played in self.rounds), collections.Counter())
 
     def figures(self) -> str:
-        done = sum((life.done for life in self.lives), collections.Counter[str]())
-        made = collections.Counter(
-            f"{made.outcome['kind']} {made.outcome['outcome']}" for made in self.made
-        )
         outcomes = [outcome for played in self.rounds for outcome in played.outcomes]
-        spared = collections.Counter(
-            outcome["reason"].split(":")[0][:60]
-            for outcome in outcomes
-            if outcome["outcome"] == "skipped"
-        )
-        protected = collections.Counter(
-            {
-                f"protected: {kind}": count
-                for kind, count in self.protected.items()
-                if kind != "excluded"
-            }
-        )
-        told = [
-            (
-                f"{len(self.rounds)} rounds, {done.total()} happenings, {made.total()} changes, "
-                f"{spared.total()} skipped"
-            )
-        ]
-        return "\n".join(
-            [
-                *told,
-                *(
-                    f"  {count:4} {what}"
-                    for counter in (done, made, spared, protected)
-                    for what, count in counter.most_common()
-                ),
-            ]
-        )
+        counts = {
+            "done": sum((life.done for life in self.lives), collections.Counter[str]()),
+            "changes": collections.Counter(
+                f"{made.outcome['kind']} {made.outcome['outcome']}" for made in self.made
+            ),
+            "skipped": collections.Counter(
+                outcome["reason_id"] for outcome in outcomes if outcome["outcome"] == "skipped"
+            ),
+            "protected": self.protected,
+        }
+        return f"{len(self.rounds)} rounds: {pprint.pformat(counts)}"
 
 
 @pytest.fixture(scope="module")

@@ -22,10 +22,8 @@ HELPERS = dict.fromkeys(
     ("_core/expected", "_core/facts", "_core/judging", "_core/kinds"),
     ".judging import",
 )
-# They take longer than all others together: every life of a server in the model of Nova, large
-# logs, and the same tests on other Pythons.
+# They take longer than all others together: large logs, and the same tests on other Pythons.
 LEFT_OUT = (
-    "test_nova_model.py",
     "test_nova_log_info.py",
     "test_oldest_python.py",
     "test_hypervisor_python.py",

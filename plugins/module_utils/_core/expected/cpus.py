@@ -14,11 +14,14 @@ import dataclasses as d
 import re
 from collections.abc import Mapping
 
-from .specs import RefusedByNovaError, parse_group_spec, read_boolean, read_integer
+from .specs import (
+    RefusedByNovaError,
+    check_value,
+    parse_group_spec,
+    read_boolean,
+    read_integer,
+)
 
-_POLICIES = ("dedicated", "shared", "mixed")
-_THREAD_POLICIES = ("prefer", "isolate", "require")
-_EMULATOR_POLICIES = ("share", "isolate")
 _HYPERTHREADING = "HW_CPU_HYPERTHREADING"
 _THREAD_TRAITS = {"isolate": "forbidden", "require": "required"}
 
@@ -107,8 +110,7 @@ def _read_policy(specs: Mapping[str, str], image: Mapping[str, str]) -> str | No
     flavor_policy, image_policy = specs.get("hw:cpu_policy"), image.get("hw_cpu_policy")
     if not flavor_policy:
         return image_policy
-    if flavor_policy not in _POLICIES:
-        raise RefusedByNovaError("hw:cpu_policy has a value that Nova does not accept")
+    check_value("hw:cpu_policy", flavor_policy, ("dedicated", "shared", "mixed"))
     # Only a flavor with dedicated CPUs may be more than what the image requests.
     if flavor_policy == "mixed" and image_policy == "dedicated":
         raise RefusedByNovaError("the image requests dedicated CPUs and the flavor mixed ones")
@@ -120,11 +122,10 @@ def _read_policy(specs: Mapping[str, str], image: Mapping[str, str]) -> str | No
 def _read_thread_policy(specs: Mapping[str, str], image: Mapping[str, str]) -> str | None:
     flavor_policy = specs.get("hw:cpu_thread_policy")
     image_policy = image.get("hw_cpu_thread_policy")
-    # Nova ignores an empty one, except where the server has NUMA cells.
-    if flavor_policy is not None and flavor_policy not in _THREAD_POLICIES:
-        raise RefusedByNovaError("hw:cpu_thread_policy has a value that Nova does not accept")
     if flavor_policy is None:
         return image_policy
+    # Nova ignores an empty one, except where the server has NUMA cells.
+    check_value("hw:cpu_thread_policy", flavor_policy, ("prefer", "isolate", "require"))
     if flavor_policy == "prefer":
         return flavor_policy
     if image_policy and image_policy != flavor_policy:
@@ -136,8 +137,7 @@ def _read_emulator_policy(specs: Mapping[str, str]) -> str | None:
     policy = specs.get("hw:emulator_threads_policy")
     if not policy:
         return None
-    if policy not in _EMULATOR_POLICIES:
-        raise RefusedByNovaError("hw:emulator_threads_policy has a value that Nova does not accept")
+    check_value("hw:emulator_threads_policy", policy, ("share", "isolate"))
     return policy
 
 

@@ -18,6 +18,7 @@ from ..models.other_services import PciAlias, ServerInputs
 from .specs import (
     Group,
     RefusedByNovaError,
+    check_value,
     choose_value,
     parse_group_spec,
     read_boolean,
@@ -145,8 +146,7 @@ def add_guest_features(main: Group, specs: Mapping[str, str], image: Mapping[str
         value = choose_value(specs, image, prefix, name)
         if value is None:
             continue
-        if value not in traits:
-            raise RefusedByNovaError(f"{prefix}:{name} has a value that Nova does not accept")
+        check_value(f"{prefix}:{name}", value, traits)
         trait = traits[value]
         if trait:
             main.add_trait(trait, "required")
@@ -167,8 +167,7 @@ def _add_memory_encryption(main: Group, specs: Mapping[str, str], image: Mapping
     if None not in (flavor_model, image_model) and flavor_model != image_model:
         raise RefusedByNovaError("flavor and image differ in hw:mem_encryption_model")
     model = image_model or flavor_model or "amd-sev"
-    if model not in _ENCRYPTION_TRAITS:
-        raise RefusedByNovaError("hw:mem_encryption_model has a value that Nova does not accept")
+    check_value("hw:mem_encryption_model", model, _ENCRYPTION_TRAITS)
     _check_encryption(model, image)
     is_of_image = flavor_text is None
     source = "hw:mem_encryption of the image" if is_of_image else "extra spec hw:mem_encryption"

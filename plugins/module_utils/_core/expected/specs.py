@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import dataclasses as d
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping
 
 from ..models.other_services import AmountRule, RequestGroup
 from ..models.placement import STANDARD_CLASSES
@@ -70,8 +70,14 @@ def read_integer(text: str | int) -> int | None:
 def check_image_values(image: Mapping[str, str]) -> None:
     """Raise RefusedByNovaError if Nova accepts no such value of a property."""
     for name, values in _IMAGE_VALUES.items():
-        if name in image and image[name] not in values:
-            raise RefusedByNovaError(f"image property {name} has a value that Nova does not accept")
+        if name in image:
+            check_value(f"image property {name}", image[name], values)
+
+
+def check_value(name: str, value: str, values: Container[str]) -> None:
+    """Raise RefusedByNovaError if it is none of the values."""
+    if value not in values:
+        raise RefusedByNovaError(f"{name} has a value that Nova does not accept")
 
 
 def choose_value(

@@ -17,6 +17,7 @@ import typing as t
 import keystoneauth1.exceptions as ksa
 
 from .....plugins.module_utils._core.clients.api import Api
+from .service import open_service
 
 HERE, THERE = "aaaaaaa0-0000-4000-8000-000000000000", "aaaaaaa1-0000-4000-8000-000000000000"
 
@@ -73,13 +74,7 @@ class Placement:
         return uuid(number)
 
     def api(self) -> Api:
-        newest = types.SimpleNamespace(max_microversion=(1, 39))
-        adapter = types.SimpleNamespace(
-            get_endpoint=lambda: "http://placement",
-            get_endpoint_data=lambda: newest,
-            request=self._request,
-        )
-        return Api("Placement", adapter, (1, 28))
+        return open_service("placement", self._request, (1, 39), (1, 28))
 
     def _request(self, url: str, method: str, microversion: str, **options: t.Any) -> t.Any:
         path = url.removeprefix("http://placement/")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import types
 import typing as t
 
 from keystoneauth1.exceptions import ConnectFailure
@@ -19,6 +20,19 @@ def build_compute_node(uuid: str, host: str) -> dict[str, t.Any]:
         "state": "up",
         "status": "enabled",
     }
+
+
+def open_service(
+    name: str, request: t.Callable[..., t.Any], newest: tuple[int, int], minimum: tuple[int, int]
+) -> Api:
+    """Return a client of `http://name` whose requests a function answers."""
+    versions = types.SimpleNamespace(max_microversion=newest)
+    adapter = types.SimpleNamespace(
+        get_endpoint=lambda: f"http://{name}",
+        get_endpoint_data=lambda: versions,
+        request=request,
+    )
+    return Api(name.title(), adapter, minimum)
 
 
 class Service:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import typing as t
 from collections.abc import Iterable, Mapping
 
+import pytest
+
 from .....plugins.module_utils._core.models.other_services import (
     HostTree,
     PortGroup,
@@ -17,6 +19,11 @@ from .....plugins.module_utils._core.models.placement import Inventory
 ROOT = "root"
 PCI = "COMPUTE_MANAGED_PCI_DEVICE"
 PLAIN_AMOUNTS = {"VCPU": 4, "MEMORY_MB": 1024, "DISK_GB": 20}
+
+
+def name_cases(table: Mapping[str, tuple[t.Any, ...]]) -> list[t.Any]:
+    """Return the rows of a table by the name of the case, for `parametrize`."""
+    return [pytest.param(*row, id=name) for name, row in table.items()]
 
 
 def make_inputs(specs: Mapping[str, str] | None = None, **changes: t.Any) -> ServerInputs:

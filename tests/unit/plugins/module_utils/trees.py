@@ -12,7 +12,7 @@ import typing as t
 import keystoneauth1.exceptions as ksa
 
 from .....plugins.module_utils._core.clients.api import Api
-from .service import build_compute_node
+from .service import build_compute_node, open_service
 
 Body = dict[str, t.Any]
 Fault = t.Callable[[], "int | None"]
@@ -88,13 +88,7 @@ class Trees:
                 json=lambda: json.loads(json.dumps(body)),
             )
 
-        versions = types.SimpleNamespace(max_microversion=newest)
-        adapter = types.SimpleNamespace(
-            get_endpoint=lambda: f"http://{name}",
-            get_endpoint_data=lambda: versions,
-            request=request,
-        )
-        return Api(name.title(), adapter, (1, 20))
+        return open_service(name, request, newest, (1, 20))
 
     def _nova(self, path: str, _method: str, options: Body) -> tuple[int, Body]:
         if path == "os-aggregates":

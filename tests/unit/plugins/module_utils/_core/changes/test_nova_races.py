@@ -1,6 +1,6 @@
 """No needed allocation is removed while Nova continues.
 
-Between any two requests of a whole run an operation may make its next steps.
+Between any two requests of a whole run an operation may make its next steps, as they are recorded.
 
 The run is the real one: `Collector` reads in its own order, `judge` finds, `Remediation` proves
 again and `AllocationWriter` writes.
@@ -22,9 +22,9 @@ import hypothesis.strategies as st
 import pytest
 
 from .......plugins.module_utils._common import parallel
+from .......plugins.module_utils._core.changes.outcomes import Outcome
 from .......plugins.module_utils._core.changes.remediation import Remediation
 from .......plugins.module_utils._core.clients import allocation_writer
-from .......plugins.module_utils._core.clients.api import Api
 from .......plugins.module_utils._core.models.change import Change, build_body
 from .......plugins.module_utils._core.models.finding import ORPHANED, Finding
 from .......plugins.module_utils._core.models.placement import Allocation
@@ -42,8 +42,8 @@ from .......plugins.module_utils._core.reading import (
 )
 from .....examples import count_examples
 from ...judging import NO_MINIMUM_AGE, judge
-from ...nova_lives import OPERATIONS, Life, Operation, begin, begun_with, do, lost, make
-from ...nova_model import Nova
+from ...nova_lives import Life, Moment, read_lives
+from ...service import open_service
 from ...world import answer
 
 # Approximately the number of requests of a detection here.
@@ -61,94 +61,43 @@ PARALLEL = (
     sources,
 )
 PARALLEL_PAIRS = (allocations, evidence, incremental, listings)
-BYSTANDER = next(iter(Nova().world.servers))
-BEFORE: tuple[tuple[str, ...], ...] = (
-    ("finish",),
-    ("fail", "finish", "reset"),
-    ("cut", "start", "finish", "reset"),
-    ("cut", "reset"),
-    ("down", "evacuate"),
-    ("down", "evacuate", "start"),
-    (),
-)
-
-
-@functools.cache
-def leftovers() -> list[tuple[str, str, int, tuple[str, ...]]]:
-    """Return how to reach a settled or deleted server with allocations on several hosts.
-
-    Or one that is halfway there.
-    """
-    found = []
-    for operation, placement, before in itertools.product(
-        OPERATIONS, ("answers", "refuses"), BEFORE
-    ):
-        for steps in range(20):
-            life = left_over(operation, placement, steps, before)
-            world = life.nova.world
-            claimed = [
-                host
-                for consumer, held in world.allocations.items()
-                for host in held.resources
-                if consumer != BYSTANDER
-            ]
-            row = world.servers.get(life.server)
-            if claimed and (not row or not row.host or len(claimed) > 1):
-                found.append((operation, placement, steps, before))
-    return found
-
-
-def left_over(operation: str, placement: str, steps: int, before: tuple[str, ...]) -> Life:
-    life, begun = begun_with(Nova(), operation, 1)
-    life.go(begun, steps)
-    life.nova.placement = placement
-    for what in before:
-        happens(life, what, begun)
-    life.nova.placement = "answers"
-    return life
-
-
-def happens(life: Life, what: str, operation: Operation | None = None) -> None:
-    ready = (
-        [operation]
-        if operation in life.running
-        else [other for other in life.running if not life.blocked(other)]
-    )
-    if what == "fail" and ready:
-        life.fail(ready[0])
-    elif what == "cut" and ready:
-        life.cut(ready[0])
-    elif what == "go on" and ready:
-        life.go(ready[-1], 1)
-    elif what.startswith("begin"):
-        name = what.partition(" ")[2]
-        if name in life.possible():
-            begin(life, name, 1)
-    elif what not in ("fail", "cut", "go on"):
-        do(life, what, 1)
 
 
 class Cloud:
-    """Both APIs of one life, in its current state at each request.
+    """Both APIs of one life, at its current moment at each request.
 
-    `script` has what happens before which request.
+    goes_on: the requests before which the next moment comes.
     """
 
     workers = 1
 
-    def __init__(self, life: Life, script: t.Mapping[int, str]) -> None:
+    def __init__(self, life: t.Sequence[Moment], goes_on: t.Container[int] = ()) -> None:
         self.life = life
-        self.world = life.nova.world
-        self.script = script
+        self.at = 0
+        self.world = self.prepare(life[0])
+        self.goes_on = goes_on
         self.asked = 0
         self.written: list[Change] = []
         self.wrong: list[str] = []
+        self._replaced: list[tuple[Allocation, Change]] = []
+
+    def prepare(self, moment: Moment) -> Moment:
+        """Add to a moment what the cloud has beside the life."""
+        return moment
 
     def happens(self) -> None:
         """Let Nova continue until the next request."""
         self.asked += 1
-        if what := self.script.get(self.asked):
-            happens(self.life, what)
+        if self.asked in self.goes_on and self.at + 1 < len(self.life):
+            self.go_to(self.at + 1)
+
+    def go_to(self, moment: int) -> None:
+        self.at = moment
+        self.world = self.prepare(self.life[moment])
+        for before, change in self._replaced:
+            # What Nova has written since stands.
+            if self.world.allocations.get(change.consumer) == before:
+                self.world.apply(change)
 
     # Placement
 
@@ -220,10 +169,11 @@ class Cloud:
             assert current
             change = Change(consumer, wanted["consumer_generation"], build_body(current), wanted)
             # This is not asserted here, because a run survives every exception.
-            if taken := lost(self.life.nova, change):
+            if taken := self.world.find_loss(change):
                 self.wrong.append(f"{self.life}\nthe write to {consumer} takes {taken}")
-            make(self.life.nova, change)
+            self.world.apply(change)
             self.written.append(change)
+            self._replaced.append((current, change))
         return 204, {}
 
     # Nova
@@ -398,22 +348,19 @@ def run(cloud: Cloud, but: t.Collection[str] = ()) -> list[Change]:
     return cloud.written
 
 
+_NO_JOURNAL = types.SimpleNamespace(
+    record_before=lambda steps: None, record_after=lambda outcomes: None
+)
+
+
 def remediate(
     cloud: Cloud,
     reading: Reading,
     found: t.Iterable[Finding],
     but: t.Collection[str] = (),
-) -> None:
+    journal: t.Any = _NO_JOURNAL,
+) -> list[Outcome]:
     """Make the changes of all orphans in `found` and all swaps, but not those of some kinds."""
-    newest = types.SimpleNamespace(max_microversion=(1, 37))
-    adapter = types.SimpleNamespace(
-        get_endpoint=lambda: "http://placement",
-        get_endpoint_data=lambda: newest,
-        request=cloud.request,
-    )
-    journal = types.SimpleNamespace(
-        record_before=lambda steps: None, record_after=lambda outcomes: None
-    )
     steps = [
         Step(finding.id, finding.kind, finding.change)
         for finding in found
@@ -421,28 +368,32 @@ def remediate(
         and (finding.verdict == ORPHANED or finding.change.partner)
         and finding.kind not in but
     ]
-    writer = allocation_writer.AllocationWriter(Api("Placement", adapter, (1, 28)))
-    outcomes = Remediation(reading, NO_MINIMUM_AGE, writer, t.cast("t.Any", journal)).run(
-        steps, str
-    )
+    api = open_service("placement", cloud.request, (1, 37), (1, 28))
+    writer = allocation_writer.AllocationWriter(api)
+    outcomes = Remediation(reading, NO_MINIMUM_AGE, writer, journal).run(steps, str)
     assert not [outcome for outcome in outcomes if "unexpected" in outcome.reason]
+    return outcomes
+
+
+@st.composite
+def paces(draw: st.DrawFn) -> range:
+    """Draw the request at which an operation begins, and how often it makes a step."""
+    first, stride = draw(st.integers(1, 2 * LONGEST)), draw(st.sampled_from([1, 1, 2, 4, 8]))
+    return range(first, 3 * LONGEST, stride)
+
+
+@functools.cache
+def list_races() -> list[Life]:
+    return [*read_lives("race", "swap")]
+
+
+def draw_race(draw: st.DrawFn) -> Life:
+    return draw(st.sampled_from(list_races()))
 
 
 @st.composite
 def races(draw: st.DrawFn) -> Cloud:
-    """Draw a leftover, and the request at which an operation begins or continues.
-
-    It then makes a step from time to time.
-    """
-    life = left_over(*draw(st.sampled_from(leftovers())))
-    first, stride = draw(st.integers(1, 2 * LONGEST)), draw(st.sampled_from([1, 1, 2, 4, 8]))
-    script = dict.fromkeys(range(first, 3 * LONGEST, stride), "go on")
-    script[draw(st.integers(1, 3 * LONGEST))] = draw(
-        st.sampled_from(["go on", "fail", "cut", "reset", "start"])
-    )
-    if possible := sorted(life.possible()):
-        script[first] = f"begin {draw(st.sampled_from(possible))}"
-    return Cloud(life, script)
+    return Cloud(draw_race(draw), draw(paces()))
 
 
 @hypothesis.settings(max_examples=count_examples(800))
@@ -456,32 +407,19 @@ def test_needed_allocations_survive_while_nova_continues(cloud: Cloud) -> None:
 def test_generated_races_end_in_changes() -> None:
     """Otherwise the property would prove nothing."""
     hypothesis.find(
-        races().filter(lambda cloud: len(cloud.script) > 10),
+        races().filter(lambda cloud: len(cloud.life) > 10),
         lambda cloud: bool(run(cloud)),
         settings=hypothesis.settings(max_examples=2000, phases=[hypothesis.Phase.generate]),
     )
 
 
-def begun_swap(operation: str) -> Life:
-    """Return a life in which a move was reverted, and its allocations were not."""
-    return left_over(operation, "refuses", 3, ("fail", "finish", "reset"))
-
-
 @pytest.mark.parametrize("operation", ["resize", "migrate"])
-def test_swap_is_written_wherever_nova_does_nothing(operation: str) -> None:
-    cloud = Cloud(begun_swap(operation), {})
-
-    assert [change.action for change in run(cloud)] != []
-    assert not cloud.wrong
-
-
-@pytest.mark.parametrize("operation", ["resize", "migrate"])
-def test_swap_takes_nothing_needed_whatever_nova_begins_meanwhile(operation: str) -> None:
-    names = sorted(begun_swap(operation).possible())
-    assert names
-    for first in range(1, 2 * LONGEST, 3):
-        for name in names:
-            script = dict.fromkeys(range(first, 3 * LONGEST), "go on")
-            cloud = Cloud(begun_swap(operation), {**script, first: f"begin {name}"})
-            run(cloud)
-            assert not cloud.wrong, (first, name, cloud.wrong)
+def test_swap_is_written_only_where_it_takes_nothing_needed(operation: str) -> None:
+    """A move was reverted, and its allocations were not; then each possible operation begins."""
+    lives = list(read_lives(f"swap {operation}"))
+    assert lives
+    assert run(Cloud(lives[0])) != []
+    for life, first in itertools.product(lives, range(1, 2 * LONGEST, 3)):
+        cloud = Cloud(life, range(first, 3 * LONGEST))
+        run(cloud)
+        assert not cloud.wrong, (first, cloud.wrong)

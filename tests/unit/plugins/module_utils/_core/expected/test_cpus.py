@@ -28,5 +28,5 @@ def test_masks(mask: str, cpus: set[int]) -> None:
 
 @pytest.mark.parametrize("mask", ["a", "3-1", "1-", "-1", "^", "^x", "1-^2", "0-99999999999"])
 def test_masks_that_are_refused(mask: str) -> None:
-    with pytest.raises(RefusedByNovaError, match="a mask of CPUs is not valid"):
+    with pytest.raises(RefusedByNovaError, match="mask of CPUs"):
         parse_cpus(mask)

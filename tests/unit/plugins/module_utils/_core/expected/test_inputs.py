@@ -22,9 +22,10 @@ from .......plugins.module_utils._core.models.other_services import (
     ServerPort,
 )
 from .......plugins.module_utils._core.models.snapshot import NOT_ASKED, Answer, Evidence
-from ...shapes_of_requests import make_inputs, make_port
+from ...shapes_of_requests import make_inputs, make_port, name_cases
 from ...world import FLAVOR, NOW, World, answer
 
+SILENCE: Answer[t.Any] = Answer("GET /volumes/v", "", 0, NOW)
 QOS = ServerPort("p", "normal", (PortGroup("g", {"NET": 1}),))
 
 
@@ -39,6 +40,18 @@ def _volume(*actions: str, **answers: t.Any) -> Evidence:
     did = tuple(Action(action, "req", None, NOW, None) for action in actions)
     server = {"image": None, "image_properties": None, "volumes": ("v",)}
     return _evidence(server, **{"actions": answer("actions", 200, did), **answers})
+
+
+def _root_volume(found: Answer[t.Any]) -> Evidence:
+    return _volume(root_volume=found)
+
+
+def _attached(found: t.Any = None, **fields: t.Any) -> Evidence:
+    """Return the evidence about a server with an image and a volume, and how that is attached."""
+    server = {"volumes": ("v",), **fields}
+    if isinstance(found, Attachment):
+        found = answer("GET", 200, (found,))
+    return _evidence(server, **({"attachments": found} if found else {}))
 
 
 def _ports(*ports: ServerPort, **answers: t.Any) -> Evidence:
@@ -57,50 +70,15 @@ def _ports(*ports: ServerPort, **answers: t.Any) -> Evidence:
         (_evidence({"image_properties": None}), False, None, {"image_properties": "2.98"}),
         (_evidence(shape=answer("GET", 503)), None, None, {"volume_backed": "503"}),
         (_evidence({"volumes": ("v",)}), False, {}, {}),
-        (
-            _evidence({"volumes": ("v",)}, attachments=answer("GET", 403)),
-            None,
-            {},
-            {"volume_backed": "403"},
-        ),
-        (
-            _evidence(
-                {"volumes": ("v",)},
-                attachments=answer("GET", 200, (Attachment("v", "/dev/vda"),)),
-            ),
-            True,
-            {},
-            {},
-        ),
-        (
-            _evidence({"volumes": ("v",), "root_device": None}),
-            None,
-            {},
-            {"volume_backed": "does not show which"},
-        ),
-        (
-            _evidence(
-                {"volumes": ("v",)}, attachments=answer("GET", 200, (Attachment("v", None),))
-            ),
-            None,
-            {},
-            {"volume_backed": "does not show which"},
-        ),
+        (_attached(answer("GET", 403)), None, {}, {"volume_backed": "403"}),
+        (_attached(Attachment("v", "/dev/vda")), True, {}, {}),
+        (_attached(Attachment("v", None)), None, {}, {"volume_backed": "does not show which"}),
+        (_attached(root_device=None), None, {}, {"volume_backed": "does not show which"}),
         (_volume(), True, {}, {}),
-        (
-            _volume(root_volume=answer("GET", 200, RootVolume("v", {"a": "b"}))),
-            True,
-            {"a": "b"},
-            {},
-        ),
-        (_volume(root_volume=answer("GET", 403)), True, None, {"image_properties": "Cinder"}),
-        (_volume(root_volume=NOT_ASKED), True, None, {"image_properties": "catalogue has no"}),
-        (
-            _volume(root_volume=Answer("GET /volumes/v", "", 0, NOW)),
-            True,
-            None,
-            {"image_properties": "did not answer"},
-        ),
+        (_root_volume(answer("GET", 200, RootVolume("v", {"a": "b"}))), True, {"a": "b"}, {}),
+        (_root_volume(answer("GET", 403)), True, None, {"image_properties": "Cinder"}),
+        (_root_volume(NOT_ASKED), True, None, {"image_properties": "catalogue has no"}),
+        (_root_volume(SILENCE), True, None, {"image_properties": "did not answer"}),
         (_volume("swap_volume"), True, None, {"image_properties": "swapped"}),
         (_volume(actions=answer("GET", 403)), True, None, {"image_properties": "actions"}),
     ],
@@ -196,21 +174,20 @@ ENCRYPTION = {"MEM_ENCRYPTION_CONTEXT"}
 
 @pytest.mark.parametrize(
     ("specs", "classes"),
-    [
-        pytest.param({}, CPUS | ENCRYPTION, id="all"),
-        pytest.param({"hw:cpu_policy": "dedicated"}, ENCRYPTION, id="the-flavor-has-a-cpu-policy"),
-        pytest.param({"hw:mem_encryption": "true"}, CPUS, id="the-flavor-encrypts"),
-        pytest.param({"hw:mem_encryption": "false"}, CPUS, id="the-flavor-does-not-encrypt"),
-        pytest.param(
-            {"hw:cpu_policy": "mixed", "hw:cpu_dedicated_mask": "0"}, ENCRYPTION, id="mixed"
-        ),
-        pytest.param(
-            {"hw:cpu_policy": "mixed", "hw:cpu_realtime": "1"},
-            CPUS | ENCRYPTION,
-            id="the-image-may-have-the-mask",
-        ),
-        pytest.param({"hw:cpu_policy": "shared", "hw:mem_encryption": "no"}, set(), id="traits"),
-    ],
+    name_cases(
+        {
+            "all": ({}, CPUS | ENCRYPTION),
+            "the-flavor-has-a-cpu-policy": ({"hw:cpu_policy": "dedicated"}, ENCRYPTION),
+            "the-flavor-encrypts": ({"hw:mem_encryption": "true"}, CPUS),
+            "the-flavor-does-not-encrypt": ({"hw:mem_encryption": "false"}, CPUS),
+            "mixed": ({"hw:cpu_policy": "mixed", "hw:cpu_dedicated_mask": "0"}, ENCRYPTION),
+            "the-image-may-have-the-mask": (
+                {"hw:cpu_policy": "mixed", "hw:cpu_realtime": "1"},
+                CPUS | ENCRYPTION,
+            ),
+            "traits": ({"hw:cpu_policy": "shared", "hw:mem_encryption": "no"}, set()),
+        }
+    ),
 )
 def test_image(specs: dict[str, str], classes: set[str]) -> None:
     (missing,) = list_missing_inputs(make_inputs(specs, image_properties=None))
@@ -220,45 +197,41 @@ def test_image(specs: dict[str, str], classes: set[str]) -> None:
 
 @pytest.mark.parametrize(
     ("specs", "changes", "names"),
-    [
-        pytest.param({}, {}, [], id="nothing"),
-        pytest.param({}, {"extra_specs": None, "ports": None}, ["flavor"], id="flavor"),
-        pytest.param({}, {"volume_backed": None}, ["volume"], id="volume"),
-        pytest.param({}, {"volume_backed": None, "disk": 0}, [], id="there-is-no-root-disk"),
-        pytest.param(
-            {"resources:DISK_GB": "5"}, {"volume_backed": None}, [], id="the-disk-is-overridden"
-        ),
-        pytest.param({}, {"ports": None}, ["ports"], id="ports"),
-        pytest.param({}, {"ports": (make_port("p", groups=None),)}, ["ports"], id="hidden-request"),
-        pytest.param(
-            {},
-            {"ports": (make_port("p", vnic_type="accelerator-direct"),)},
-            ["ports", "ports"],
-            id="accelerator-without-a-profile",
-        ),
-        pytest.param(
-            {},
-            {"ports": (make_port("p", vnic_type=None, device_profile="x"),)},
-            ["ports", "ports"],
-            id="unknown-type-of-port",
-        ),
-        pytest.param(
-            {},
-            {"ports": (make_port("p", vnic_type="accelerator-direct", device_profile="x"),)},
-            ["ports", "device_profile"],
-            id="unknown-profile-of-a-port",
-        ),
-        pytest.param({"accel:device_profile": "x"}, {}, ["device_profile"], id="unknown-profile"),
-        pytest.param(
-            {"accel:device_profile": "x"},
-            {"device_profiles": {"x": ()}, "accelerators": None},
-            ["accelerators"],
-            id="unknown-devices",
-        ),
-        pytest.param({}, {"accelerators": None}, [], id="there-are-no-devices"),
-        pytest.param({"pci_passthrough:alias": "nic:1"}, {}, ["pci_alias"], id="unknown-alias"),
-        pytest.param({"pci_passthrough:alias": "nic:0"}, {}, [], id="no-device-of-the-alias"),
-    ],
+    name_cases(
+        {
+            "nothing": ({}, {}, []),
+            "flavor": ({}, {"extra_specs": None, "ports": None}, ["flavor"]),
+            "volume": ({}, {"volume_backed": None}, ["volume"]),
+            "there-is-no-root-disk": ({}, {"volume_backed": None, "disk": 0}, []),
+            "the-disk-is-overridden": ({"resources:DISK_GB": "5"}, {"volume_backed": None}, []),
+            "ports": ({}, {"ports": None}, ["ports"]),
+            "hidden-request": ({}, {"ports": (make_port("p", groups=None),)}, ["ports"]),
+            "accelerator-without-a-profile": (
+                {},
+                {"ports": (make_port("p", vnic_type="accelerator-direct"),)},
+                ["ports", "ports"],
+            ),
+            "unknown-type-of-port": (
+                {},
+                {"ports": (make_port("p", vnic_type=None, device_profile="x"),)},
+                ["ports", "ports"],
+            ),
+            "unknown-profile-of-a-port": (
+                {},
+                {"ports": (make_port("p", vnic_type="accelerator-direct", device_profile="x"),)},
+                ["ports", "device_profile"],
+            ),
+            "unknown-profile": ({"accel:device_profile": "x"}, {}, ["device_profile"]),
+            "unknown-devices": (
+                {"accel:device_profile": "x"},
+                {"device_profiles": {"x": ()}, "accelerators": None},
+                ["accelerators"],
+            ),
+            "there-are-no-devices": ({}, {"accelerators": None}, []),
+            "unknown-alias": ({"pci_passthrough:alias": "nic:1"}, {}, ["pci_alias"]),
+            "no-device-of-the-alias": ({"pci_passthrough:alias": "nic:0"}, {}, []),
+        }
+    ),
 )
 def test_what_is_missing(
     specs: dict[str, str], changes: dict[str, t.Any], names: list[str]

@@ -26,6 +26,7 @@ from ...shapes_of_requests import (
     make_port,
     make_provider,
     make_tree,
+    name_cases,
 )
 
 BANDWIDTH = "NET_BW_EGR_KILOBIT_PER_SEC"
@@ -33,9 +34,18 @@ PACKETS = "NET_PACKET_RATE_KILOPACKET_PER_SEC"
 PLAIN = {ROOT: PLAIN_AMOUNTS}
 GPU_1 = make_provider("gpu-1", {"VGPU": 8})
 GPU_2 = make_provider("gpu-2", {"VGPU": 8})
+TWO_GPUS = make_tree(GPU_1, GPU_2)
 VGPU = {"resources1:VGPU": "1"}
+TWO_VGPUS = {**VGPU, "resources2:VGPU": "1"}
+APART = {**TWO_VGPUS, "group_policy": "isolate"}
+POOL_HOST = make_tree(make_pool("pool", {"DISK_GB": 900}))
 NIC = {"nic": PciAlias("nic", "CUSTOM_NIC")}
 PINNED = {"hw:cpu_policy": "dedicated"}
+PCPU_HOST = make_tree(root={"PCPU": 8, "VCPU": 8, "MEMORY_MB": 9999, "DISK_GB": 100})
+PINNED_AMOUNTS = {ROOT: {"PCPU": 4, "MEMORY_MB": 1024, "DISK_GB": 20}}
+NO_IMAGE = {"image_properties": None}
+NO_VOLUME = {"volume_backed": None}
+NO_PORTS = {"ports": None}
 
 
 def expect(
@@ -50,53 +60,35 @@ def without(amounts: Mapping[str, int], *classes: str) -> dict[str, int]:
 
 @pytest.mark.parametrize(
     ("specs", "tree", "present"),
-    [
-        pytest.param({}, make_tree(), PLAIN, id="plain"),
-        pytest.param(
-            VGPU, make_tree(GPU_1, GPU_2), {**PLAIN, "gpu-2": {"VGPU": 1}}, id="either-of-two-gpus"
-        ),
-        pytest.param(
-            {"resources1:VGPU": "1", "resources2:VGPU": "1"},
-            make_tree(GPU_1, GPU_2),
-            {**PLAIN, "gpu-2": {"VGPU": 2}},
-            id="two-groups-of-one-provider",
-        ),
-        pytest.param(
-            {},
-            make_tree(make_pool("pool", {"DISK_GB": 900})),
-            {ROOT: {"VCPU": 4, "MEMORY_MB": 1024}, "pool": {"DISK_GB": 20}},
-            id="disk-of-a-shared-pool",
-        ),
-        pytest.param(
-            {"resources1:VGPU": "1", "trait1:CUSTOM_FAST": "required"},
-            make_tree(GPU_1),
-            {**PLAIN, "gpu-1": {"VGPU": 1}},
-            id="a-trait-that-is-gone",
-        ),
-        pytest.param(
-            {
-                "resources:CUSTOM_OLD": "1",
-                "resources:VCPU": "0",
-                "resources:MEMORY_MB": "0",
-                "resources:DISK_GB": "0",
-            },
-            make_tree(root={"CUSTOM_NEW": 1}),
-            {ROOT: {"CUSTOM_OLD": 1}},
-            id="a-baremetal-node-of-a-former-class",
-        ),
-        pytest.param(
-            PINNED,
-            make_tree(root={"PCPU": 8, "VCPU": 8, "MEMORY_MB": 9999, "DISK_GB": 100}),
-            {ROOT: {"PCPU": 4, **without(PLAIN_AMOUNTS, "VCPU")}},
-            id="pinned",
-        ),
-        pytest.param(
-            PINNED,
-            make_tree(root={"PCPU": 8, "VCPU": 8, "MEMORY_MB": 9999, "DISK_GB": 100}),
-            PLAIN,
-            id="pinned-before-the-host-had-pcpu",
-        ),
-    ],
+    name_cases(
+        {
+            "plain": ({}, make_tree(), PLAIN),
+            "either-of-two-gpus": (VGPU, TWO_GPUS, {**PLAIN, "gpu-2": {"VGPU": 1}}),
+            "two-groups-of-one-provider": (TWO_VGPUS, TWO_GPUS, {**PLAIN, "gpu-2": {"VGPU": 2}}),
+            "disk-of-a-shared-pool": (
+                {},
+                POOL_HOST,
+                {ROOT: {"VCPU": 4, "MEMORY_MB": 1024}, "pool": {"DISK_GB": 20}},
+            ),
+            "a-trait-that-is-gone": (
+                {"resources1:VGPU": "1", "trait1:CUSTOM_FAST": "required"},
+                make_tree(GPU_1),
+                {**PLAIN, "gpu-1": {"VGPU": 1}},
+            ),
+            "a-baremetal-node-of-a-former-class": (
+                {
+                    "resources:CUSTOM_OLD": "1",
+                    "resources:VCPU": "0",
+                    "resources:MEMORY_MB": "0",
+                    "resources:DISK_GB": "0",
+                },
+                make_tree(root={"CUSTOM_NEW": 1}),
+                {ROOT: {"CUSTOM_OLD": 1}},
+            ),
+            "pinned": (PINNED, PCPU_HOST, PINNED_AMOUNTS),
+            "pinned-before-the-host-had-pcpu": (PINNED, PCPU_HOST, PLAIN),
+        }
+    ),
 )
 def test_what_is_right(
     specs: dict[str, str], tree: HostTree, present: dict[str, dict[str, int]]
@@ -109,90 +101,68 @@ def test_what_is_right(
 
 @pytest.mark.parametrize(
     ("specs", "tree", "present", "expected"),
-    [
-        pytest.param({}, make_tree(), {ROOT: {"VCPU": 8}}, PLAIN, id="more-and-less"),
-        pytest.param({}, make_tree(), {}, PLAIN, id="nothing"),
-        pytest.param({}, make_tree(), {"other": PLAIN_AMOUNTS}, PLAIN, id="another-host"),
-        pytest.param(
-            {}, make_tree(), {**PLAIN, "other": PLAIN_AMOUNTS}, PLAIN, id="another-host-as-well"
-        ),
-        pytest.param(
-            VGPU, make_tree(GPU_1), PLAIN, {**PLAIN, "gpu-1": {"VGPU": 1}}, id="a-lost-child"
-        ),
-        pytest.param(
-            VGPU,
-            make_tree(GPU_1, GPU_2),
-            {ROOT: {"VCPU": 1}, "gpu-2": {"VGPU": 3}},
-            {**PLAIN, "gpu-2": {"VGPU": 1}},
-            id="the-gpu-that-it-has-is-kept",
-        ),
-        pytest.param(
-            {}, make_tree(GPU_1), {**PLAIN, "gpu-1": {"VGPU": 1}}, PLAIN, id="an-unasked-gpu"
-        ),
-        pytest.param(
-            {**VGPU, "trait1:CUSTOM_FAST": "required"},
-            make_tree(GPU_1, make_provider("gpu-2", {"VGPU": 8}, ["CUSTOM_FAST"])),
-            PLAIN,
-            {**PLAIN, "gpu-2": {"VGPU": 1}},
-            id="only-one-has-the-trait",
-        ),
-        pytest.param(
-            {**VGPU, "trait1:CUSTOM_SLOW": "forbidden"},
-            make_tree(GPU_1, make_provider("gpu-2", {"VGPU": 8}, ["CUSTOM_SLOW"])),
-            PLAIN,
-            {**PLAIN, "gpu-1": {"VGPU": 1}},
-            id="only-one-lacks-the-trait",
-        ),
-        pytest.param(
-            {"resources1:VGPU": "2"},
-            make_tree(GPU_1, make_provider("gpu-2", {"VGPU": 1})),
-            PLAIN,
-            {**PLAIN, "gpu-1": {"VGPU": 2}},
-            id="only-one-is-large-enough",
-        ),
-        pytest.param(
-            {"resources1:VGPU": "1", "resources2:VGPU": "1", "group_policy": "isolate"},
-            make_tree(GPU_1, GPU_2),
-            PLAIN,
-            {**PLAIN, "gpu-1": {"VGPU": 1}, "gpu-2": {"VGPU": 1}},
-            id="isolated-groups-have-one-each",
-        ),
-        pytest.param(
-            {"resources1:VGPU": "1", "resources1:CUSTOM_ENCODER": "1"},
-            make_tree(GPU_1, make_provider("gpu-2", {"VGPU": 8, "CUSTOM_ENCODER": 2})),
-            PLAIN,
-            {**PLAIN, "gpu-2": {"VGPU": 1, "CUSTOM_ENCODER": 1}},
-            id="a-group-is-of-one-provider",
-        ),
-        pytest.param(
-            PINNED,
-            make_tree(),
-            {},
-            PLAIN,
-            id="pinned-on-a-host-without-pcpu",
-        ),
-        pytest.param(
-            PINNED,
-            make_tree(root={"PCPU": 8, "VCPU": 8, "MEMORY_MB": 9999, "DISK_GB": 100}),
-            {},
-            {ROOT: {"PCPU": 4, **without(PLAIN_AMOUNTS, "VCPU")}},
-            id="pinned-on-a-host-with-pcpu",
-        ),
-        pytest.param(
-            PINNED,
-            make_tree(root={"PCPU": 8, "VCPU": 8, "MEMORY_MB": 9999, "DISK_GB": 100}),
-            {ROOT: without(PLAIN_AMOUNTS, "DISK_GB")},
-            PLAIN,
-            id="pinned-with-vcpu-that-is-kept",
-        ),
-        pytest.param(
-            {},
-            make_tree(make_pool("pool", {"DISK_GB": 900}), root={"VCPU": 16, "MEMORY_MB": 65536}),
-            {},
-            {ROOT: {"VCPU": 4, "MEMORY_MB": 1024}, "pool": {"DISK_GB": 20}},
-            id="only-the-pool-has-disk",
-        ),
-    ],
+    name_cases(
+        {
+            "more-and-less": ({}, make_tree(), {ROOT: {"VCPU": 8}}, PLAIN),
+            "nothing": ({}, make_tree(), {}, PLAIN),
+            "another-host": ({}, make_tree(), {"other": PLAIN_AMOUNTS}, PLAIN),
+            "another-host-as-well": ({}, make_tree(), {**PLAIN, "other": PLAIN_AMOUNTS}, PLAIN),
+            "a-lost-child": (VGPU, make_tree(GPU_1), PLAIN, {**PLAIN, "gpu-1": {"VGPU": 1}}),
+            "the-gpu-that-it-has-is-kept": (
+                VGPU,
+                TWO_GPUS,
+                {ROOT: {"VCPU": 1}, "gpu-2": {"VGPU": 3}},
+                {**PLAIN, "gpu-2": {"VGPU": 1}},
+            ),
+            "an-unasked-gpu": ({}, make_tree(GPU_1), {**PLAIN, "gpu-1": {"VGPU": 1}}, PLAIN),
+            "only-one-has-the-trait": (
+                {**VGPU, "trait1:CUSTOM_FAST": "required"},
+                make_tree(GPU_1, make_provider("gpu-2", {"VGPU": 8}, ["CUSTOM_FAST"])),
+                PLAIN,
+                {**PLAIN, "gpu-2": {"VGPU": 1}},
+            ),
+            "only-one-lacks-the-trait": (
+                {**VGPU, "trait1:CUSTOM_SLOW": "forbidden"},
+                make_tree(GPU_1, make_provider("gpu-2", {"VGPU": 8}, ["CUSTOM_SLOW"])),
+                PLAIN,
+                {**PLAIN, "gpu-1": {"VGPU": 1}},
+            ),
+            "only-one-is-large-enough": (
+                {"resources1:VGPU": "2"},
+                make_tree(GPU_1, make_provider("gpu-2", {"VGPU": 1})),
+                PLAIN,
+                {**PLAIN, "gpu-1": {"VGPU": 2}},
+            ),
+            "isolated-groups-have-one-each": (
+                APART,
+                TWO_GPUS,
+                PLAIN,
+                {**PLAIN, "gpu-1": {"VGPU": 1}, "gpu-2": {"VGPU": 1}},
+            ),
+            "a-group-is-of-one-provider": (
+                {"resources1:VGPU": "1", "resources1:CUSTOM_ENCODER": "1"},
+                make_tree(GPU_1, make_provider("gpu-2", {"VGPU": 8, "CUSTOM_ENCODER": 2})),
+                PLAIN,
+                {**PLAIN, "gpu-2": {"VGPU": 1, "CUSTOM_ENCODER": 1}},
+            ),
+            "pinned-on-a-host-without-pcpu": (PINNED, make_tree(), {}, PLAIN),
+            "pinned-on-a-host-with-pcpu": (PINNED, PCPU_HOST, {}, PINNED_AMOUNTS),
+            "pinned-with-vcpu-that-is-kept": (
+                PINNED,
+                PCPU_HOST,
+                {ROOT: without(PLAIN_AMOUNTS, "DISK_GB")},
+                PLAIN,
+            ),
+            "only-the-pool-has-disk": (
+                {},
+                make_tree(
+                    make_pool("pool", {"DISK_GB": 900}), root={"VCPU": 16, "MEMORY_MB": 65536}
+                ),
+                {},
+                {ROOT: {"VCPU": 4, "MEMORY_MB": 1024}, "pool": {"DISK_GB": 20}},
+            ),
+        }
+    ),
 )
 def test_what_is_wrong(
     specs: dict[str, str],
@@ -208,57 +178,42 @@ def test_what_is_wrong(
 
 @pytest.mark.parametrize(
     ("specs", "tree", "present", "why"),
-    [
-        pytest.param(
-            VGPU,
-            make_tree(GPU_1, GPU_2),
-            PLAIN,
-            "several_placements",
-            id="two-gpus",
-        ),
-        pytest.param(
-            VGPU,
-            make_tree(GPU_1, GPU_2),
-            {**PLAIN, "gpu-1": {"VGPU": 1}, "gpu-2": {"VGPU": 1}},
-            "several_placements",
-            id="one-of-two-is-too-much",
-        ),
-        pytest.param(
-            {"resources1:VGPU": "1", "resources2:VGPU": "1"},
-            make_tree(GPU_1, GPU_2),
-            PLAIN,
-            "several_placements",
-            id="together-or-apart",
-        ),
-        pytest.param(
-            {},
-            make_tree(make_pool("pool", {"DISK_GB": 900})),
-            {ROOT: {"VCPU": 4, "MEMORY_MB": 1024}},
-            "several_placements",
-            id="local-disk-or-shared-pool",
-        ),
-        pytest.param(
-            PINNED,
-            make_tree(root={"PCPU": 8, "VCPU": 8, "MEMORY_MB": 9999, "DISK_GB": 100}),
-            {ROOT: {"VCPU": 1, "PCPU": 3, **without(PLAIN_AMOUNTS, "VCPU")}},
-            "",
-            id="nearer-to-pcpu",
-        ),
-        pytest.param(
-            {**PINNED, "hw:emulator_threads_policy": "isolate"},
-            make_tree(root={"PCPU": 8, "VCPU": 8, "MEMORY_MB": 9999, "DISK_GB": 100}),
-            {ROOT: {"PCPU": 1, **without(PLAIN_AMOUNTS, "VCPU")}},
-            "",
-            id="some-pcpu",
-        ),
-        pytest.param(
-            PINNED,
-            make_tree(root={"PCPU": 8, "VCPU": 8, "MEMORY_MB": 9999, "DISK_GB": 100}),
-            {ROOT: {"VCPU": 1, **without(PLAIN_AMOUNTS, "VCPU")}},
-            "cpu_class_ambiguous",
-            id="pcpu-or-vcpu",
-        ),
-    ],
+    name_cases(
+        {
+            "two-gpus": (VGPU, TWO_GPUS, PLAIN, "several_placements"),
+            "one-of-two-is-too-much": (
+                VGPU,
+                TWO_GPUS,
+                {**PLAIN, "gpu-1": {"VGPU": 1}, "gpu-2": {"VGPU": 1}},
+                "several_placements",
+            ),
+            "together-or-apart": (TWO_VGPUS, TWO_GPUS, PLAIN, "several_placements"),
+            "local-disk-or-shared-pool": (
+                {},
+                POOL_HOST,
+                {ROOT: {"VCPU": 4, "MEMORY_MB": 1024}},
+                "several_placements",
+            ),
+            "nearer-to-pcpu": (
+                PINNED,
+                PCPU_HOST,
+                {ROOT: {"VCPU": 1, "PCPU": 3, **without(PLAIN_AMOUNTS, "VCPU")}},
+                "",
+            ),
+            "some-pcpu": (
+                {**PINNED, "hw:emulator_threads_policy": "isolate"},
+                PCPU_HOST,
+                {ROOT: {"PCPU": 1, **without(PLAIN_AMOUNTS, "VCPU")}},
+                "",
+            ),
+            "pcpu-or-vcpu": (
+                PINNED,
+                PCPU_HOST,
+                {ROOT: {"VCPU": 1, **without(PLAIN_AMOUNTS, "VCPU")}},
+                "cpu_class_ambiguous",
+            ),
+        }
+    ),
 )
 def test_what_is_wrong_and_without_one_answer(
     specs: dict[str, str], tree: HostTree, present: dict[str, dict[str, int]], why: str
@@ -271,29 +226,23 @@ def test_what_is_wrong_and_without_one_answer(
 
 @pytest.mark.parametrize(
     ("specs", "tree", "present", "why"),
-    [
-        pytest.param(
-            {"resources1:CUSTOM_FPGA": "1"},
-            make_tree(),
-            PLAIN,
-            "no_provider_fits",
-            id="no-inventory",
-        ),
-        pytest.param(
-            {"resources1:VGPU": "9"},
-            make_tree(GPU_1),
-            PLAIN,
-            "no_provider_fits",
-            id="too-much",
-        ),
-        pytest.param(
-            {"resources1:VGPU": "1", "resources2:VGPU": "1", "group_policy": "isolate"},
-            make_tree(GPU_1, GPU_2),
-            {**PLAIN, "gpu-1": {"VGPU": 2}},
-            "right_amounts_on_other_providers",
-            id="isolated-groups-together",
-        ),
-    ],
+    name_cases(
+        {
+            "no-inventory": (
+                {"resources1:CUSTOM_FPGA": "1"},
+                make_tree(),
+                PLAIN,
+                "no_provider_fits",
+            ),
+            "too-much": ({"resources1:VGPU": "9"}, make_tree(GPU_1), PLAIN, "no_provider_fits"),
+            "isolated-groups-together": (
+                APART,
+                TWO_GPUS,
+                {**PLAIN, "gpu-1": {"VGPU": 2}},
+                "right_amounts_on_other_providers",
+            ),
+        }
+    ),
 )
 def test_what_cannot_be_known(
     specs: dict[str, str], tree: HostTree, present: dict[str, dict[str, int]], why: str
@@ -397,51 +346,45 @@ STRANGE = make_provider("device-3", {"CUSTOM_GPU": 1}, [PCI])
 
 @pytest.mark.parametrize(
     ("request_of_alias", "tree", "present", "matches", "expected"),
-    [
-        pytest.param("nic:1", make_tree(), PLAIN, True, PLAIN, id="pci-is-not-in-placement"),
-        pytest.param("nic:1", make_tree(GPU_1), PLAIN, True, PLAIN, id="other-children-are-no-pci"),
-        pytest.param(
-            "nic:1",
-            make_tree(DEVICE_1),
-            PLAIN,
-            False,
-            {**PLAIN, "device-1": {"CUSTOM_NIC": 1}},
-            id="one-device",
-        ),
-        pytest.param(
-            "nic:2",
-            make_tree(DEVICE_1, DEVICE_2),
-            PLAIN,
-            False,
-            {**PLAIN, "device-1": {"CUSTOM_NIC": 1}, "device-2": {"CUSTOM_NIC": 1}},
-            id="two-of-two-devices",
-        ),
-        pytest.param(
-            "nic:1", make_tree(DEVICE_1, DEVICE_2), PLAIN, False, None, id="one-of-two-devices"
-        ),
-        pytest.param(
-            "nic:1",
-            make_tree(make_provider("cyborg-device", {"CUSTOM_NIC": 1})),
-            PLAIN,
-            True,
-            PLAIN,
-            id="the-class-is-somebody-else-s",
-        ),
-        pytest.param("nic:1", make_tree(STRANGE), PLAIN, None, None, id="a-wrong-alias"),
-        pytest.param("unknown:1", make_tree(GPU_1), PLAIN, True, PLAIN, id="unknown-but-no-pci"),
-        pytest.param("unknown:1", make_tree(DEVICE_1), PLAIN, None, None, id="unknown-and-lost"),
-        pytest.param(
-            "unknown:1",
-            make_tree(DEVICE_1),
-            {**PLAIN, "device-1": {"CUSTOM_NIC": 1}},
-            None,
-            None,
-            id="unknown-and-there",
-        ),
-        pytest.param(
-            "unknown:1", make_tree(DEVICE_1), {ROOT: {"VCPU": 4}}, False, None, id="other-amounts"
-        ),
-    ],
+    name_cases(
+        {
+            "pci-is-not-in-placement": ("nic:1", make_tree(), PLAIN, True, PLAIN),
+            "other-children-are-no-pci": ("nic:1", make_tree(GPU_1), PLAIN, True, PLAIN),
+            "one-device": (
+                "nic:1",
+                make_tree(DEVICE_1),
+                PLAIN,
+                False,
+                {**PLAIN, "device-1": {"CUSTOM_NIC": 1}},
+            ),
+            "two-of-two-devices": (
+                "nic:2",
+                make_tree(DEVICE_1, DEVICE_2),
+                PLAIN,
+                False,
+                {**PLAIN, "device-1": {"CUSTOM_NIC": 1}, "device-2": {"CUSTOM_NIC": 1}},
+            ),
+            "one-of-two-devices": ("nic:1", make_tree(DEVICE_1, DEVICE_2), PLAIN, False, None),
+            "the-class-is-somebody-else-s": (
+                "nic:1",
+                make_tree(make_provider("cyborg-device", {"CUSTOM_NIC": 1})),
+                PLAIN,
+                True,
+                PLAIN,
+            ),
+            "a-wrong-alias": ("nic:1", make_tree(STRANGE), PLAIN, None, None),
+            "unknown-but-no-pci": ("unknown:1", make_tree(GPU_1), PLAIN, True, PLAIN),
+            "unknown-and-lost": ("unknown:1", make_tree(DEVICE_1), PLAIN, None, None),
+            "unknown-and-there": (
+                "unknown:1",
+                make_tree(DEVICE_1),
+                {**PLAIN, "device-1": {"CUSTOM_NIC": 1}},
+                None,
+                None,
+            ),
+            "other-amounts": ("unknown:1", make_tree(DEVICE_1), {ROOT: {"VCPU": 4}}, False, None),
+        }
+    ),
 )
 def test_pci_devices(
     request_of_alias: str,
@@ -459,16 +402,14 @@ def test_pci_devices(
 
 @pytest.mark.parametrize(
     ("vnic_type", "present", "matches"),
-    [
-        pytest.param("direct", PLAIN, True, id="it-is-not-in-placement"),
-        pytest.param(
-            "direct", {**PLAIN, "device-1": {"CUSTOM_NIC": 1}}, None, id="it-may-be-in-placement"
-        ),
-        pytest.param(
-            "normal", {**PLAIN, "device-1": {"CUSTOM_NIC": 1}}, False, id="no-port-has-a-device"
-        ),
-        pytest.param("direct", {ROOT: {"VCPU": 4}}, False, id="it-does-not-explain-the-rest"),
-    ],
+    name_cases(
+        {
+            "it-is-not-in-placement": ("direct", PLAIN, True),
+            "it-may-be-in-placement": ("direct", {**PLAIN, "device-1": {"CUSTOM_NIC": 1}}, None),
+            "no-port-has-a-device": ("normal", {**PLAIN, "device-1": {"CUSTOM_NIC": 1}}, False),
+            "it-does-not-explain-the-rest": ("direct", {ROOT: {"VCPU": 4}}, False),
+        }
+    ),
 )
 def test_pci_devices_of_ports(
     vnic_type: str, present: dict[str, dict[str, int]], matches: bool | None
@@ -491,123 +432,92 @@ def test_cyborg_would_know_the_device() -> None:
     assert [missing.name for missing in expectation.missing] == ["accelerators"]
 
 
-PCPU_HOST = make_tree(root={"PCPU": 8, "VCPU": 8, "MEMORY_MB": 9999, "DISK_GB": 100})
 SEV_HOST = make_tree(make_provider("sev", {"MEM_ENCRYPTION_CONTEXT": 4}))
 
 
 @pytest.mark.parametrize(
     ("changes", "tree", "present", "matches", "names"),
-    [
-        pytest.param({"extra_specs": None}, make_tree(), PLAIN, None, ["flavor"], id="flavor"),
-        pytest.param(
-            {"extra_specs": None},
-            make_tree(),
-            {"other": PLAIN_AMOUNTS},
-            None,
-            ["flavor"],
-            id="flavor-and-another-provider",
-        ),
-        pytest.param(
-            {"image_properties": None}, make_tree(), PLAIN, True, [], id="the-image-cannot-matter"
-        ),
-        pytest.param(
-            {"image_properties": None}, PCPU_HOST, PLAIN, None, ["image"], id="right-without-image"
-        ),
-        pytest.param(
-            {"image_properties": None},
-            PCPU_HOST,
-            {ROOT: {"PCPU": 4, **without(PLAIN_AMOUNTS, "VCPU")}},
-            None,
-            ["image"],
-            id="wrong-without-image",
-        ),
-        pytest.param(
-            {"image_properties": None},
-            PCPU_HOST,
-            {ROOT: {**PLAIN_AMOUNTS, "MEMORY_MB": 1}},
-            False,
-            ["image"],
-            id="the-image-does-not-explain-it",
-        ),
-        pytest.param(
-            {"image_properties": None}, SEV_HOST, PLAIN, None, ["image"], id="maybe-encrypted"
-        ),
-        pytest.param(
-            {"volume_backed": None},
-            make_tree(),
-            {ROOT: without(PLAIN_AMOUNTS, "DISK_GB")},
-            None,
-            ["volume"],
-            id="maybe-a-volume",
-        ),
-        pytest.param(
-            {"volume_backed": None},
-            make_tree(),
-            {ROOT: {**PLAIN_AMOUNTS, "VCPU": 9}},
-            False,
-            ["volume"],
-            id="a-volume-does-not-explain-it",
-        ),
-        pytest.param(
-            {
-                "volume_backed": None,
-                "extra_specs": {
-                    "resources1:VGPU": "1",
-                    "resources2:VGPU": "1",
-                    "group_policy": "isolate",
-                },
-            },
-            make_tree(GPU_1, GPU_2),
-            {ROOT: without(PLAIN_AMOUNTS, "DISK_GB"), "gpu-1": {"VGPU": 2}},
-            None,
-            ["volume"],
-            id="maybe-a-volume-and-gpus-together",
-        ),
-        pytest.param({"ports": None}, make_tree(), PLAIN, True, [], id="no-children-no-ports"),
-        pytest.param(
-            {"ports": None}, make_tree(BRIDGE, AGENT), PLAIN, None, ["ports"], id="maybe-bandwidth"
-        ),
-        pytest.param(
-            {"ports": None},
-            make_tree(BRIDGE, AGENT),
-            {**PLAIN, "bridge": {BANDWIDTH: 100}},
-            None,
-            ["ports"],
-            id="bandwidth-of-an-unknown-port",
-        ),
-        pytest.param(
-            {"ports": (make_port("p", groups=None),)},
-            make_tree(BRIDGE, AGENT),
-            {**PLAIN, "bridge": {BANDWIDTH: 100}},
-            None,
-            ["ports"],
-            id="a-port-whose-request-is-hidden",
-        ),
-        pytest.param(
-            {"extra_specs": {"accel:device_profile": "p"}},
-            make_tree(make_provider("fpga-1", {"FPGA": 1})),
-            {**PLAIN, "fpga-1": {"FPGA": 1}},
-            None,
-            ["device_profile"],
-            id="an-unknown-device-profile",
-        ),
-        pytest.param(
-            {"extra_specs": {"resources:NEW_CLASS": "1"}},
-            make_tree(),
-            PLAIN,
-            True,
-            [],
-            id="a-class-that-no-provider-has",
-        ),
-        pytest.param(
-            {"extra_specs": {"resources:NEW_CLASS": "1"}},
-            make_tree(make_provider("new", {"NEW_CLASS": 1})),
-            {**PLAIN, "new": {"NEW_CLASS": 1}},
-            None,
-            ["flavor"],
-            id="a-class-that-only-a-newer-nova-knows",
-        ),
-    ],
+    name_cases(
+        {
+            "flavor": ({"extra_specs": None}, make_tree(), PLAIN, None, ["flavor"]),
+            "flavor-and-another-provider": (
+                {"extra_specs": None},
+                make_tree(),
+                {"other": PLAIN_AMOUNTS},
+                None,
+                ["flavor"],
+            ),
+            "the-image-cannot-matter": (NO_IMAGE, make_tree(), PLAIN, True, []),
+            "right-without-image": (NO_IMAGE, PCPU_HOST, PLAIN, None, ["image"]),
+            "wrong-without-image": (NO_IMAGE, PCPU_HOST, PINNED_AMOUNTS, None, ["image"]),
+            "the-image-does-not-explain-it": (
+                NO_IMAGE,
+                PCPU_HOST,
+                {ROOT: {**PLAIN_AMOUNTS, "MEMORY_MB": 1}},
+                False,
+                ["image"],
+            ),
+            "maybe-encrypted": (NO_IMAGE, SEV_HOST, PLAIN, None, ["image"]),
+            "maybe-a-volume": (
+                NO_VOLUME,
+                make_tree(),
+                {ROOT: without(PLAIN_AMOUNTS, "DISK_GB")},
+                None,
+                ["volume"],
+            ),
+            "a-volume-does-not-explain-it": (
+                NO_VOLUME,
+                make_tree(),
+                {ROOT: {**PLAIN_AMOUNTS, "VCPU": 9}},
+                False,
+                ["volume"],
+            ),
+            "maybe-a-volume-and-gpus-together": (
+                {"volume_backed": None, "extra_specs": APART},
+                TWO_GPUS,
+                {ROOT: without(PLAIN_AMOUNTS, "DISK_GB"), "gpu-1": {"VGPU": 2}},
+                None,
+                ["volume"],
+            ),
+            "no-children-no-ports": (NO_PORTS, make_tree(), PLAIN, True, []),
+            "maybe-bandwidth": (NO_PORTS, make_tree(BRIDGE, AGENT), PLAIN, None, ["ports"]),
+            "bandwidth-of-an-unknown-port": (
+                NO_PORTS,
+                make_tree(BRIDGE, AGENT),
+                {**PLAIN, "bridge": {BANDWIDTH: 100}},
+                None,
+                ["ports"],
+            ),
+            "a-port-whose-request-is-hidden": (
+                {"ports": (make_port("p", groups=None),)},
+                make_tree(BRIDGE, AGENT),
+                {**PLAIN, "bridge": {BANDWIDTH: 100}},
+                None,
+                ["ports"],
+            ),
+            "an-unknown-device-profile": (
+                {"extra_specs": {"accel:device_profile": "p"}},
+                make_tree(make_provider("fpga-1", {"FPGA": 1})),
+                {**PLAIN, "fpga-1": {"FPGA": 1}},
+                None,
+                ["device_profile"],
+            ),
+            "a-class-that-no-provider-has": (
+                {"extra_specs": {"resources:NEW_CLASS": "1"}},
+                make_tree(),
+                PLAIN,
+                True,
+                [],
+            ),
+            "a-class-that-only-a-newer-nova-knows": (
+                {"extra_specs": {"resources:NEW_CLASS": "1"}},
+                make_tree(make_provider("new", {"NEW_CLASS": 1})),
+                {**PLAIN, "new": {"NEW_CLASS": 1}},
+                None,
+                ["flavor"],
+            ),
+        }
+    ),
 )
 def test_what_is_missing_is_never_ignored(
     changes: dict[str, t.Any],

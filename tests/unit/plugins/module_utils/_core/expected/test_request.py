@@ -14,7 +14,7 @@ from .......plugins.module_utils._core.models.other_services import (
     ResourceRequest,
     ServerInputs,
 )
-from ...shapes_of_requests import PLAIN_AMOUNTS, make_inputs, make_port
+from ...shapes_of_requests import PLAIN_AMOUNTS, make_inputs, make_port, name_cases
 
 BANDWIDTH = "NET_BW_EGR_KILOBIT_PER_SEC"
 PACKETS = "NET_PACKET_RATE_KILOPACKET_PER_SEC"
@@ -24,6 +24,13 @@ BAREMETAL = {
     "resources:MEMORY_MB": "0",
     "resources:DISK_GB": "0",
 }
+PLAIN = {"": PLAIN_AMOUNTS}
+NO_DISK = {"VCPU": 4, "MEMORY_MB": 1024}
+DEDICATED = {"hw:cpu_policy": "dedicated"}
+DEDICATED_IMAGE = {"hw_cpu_policy": "dedicated"}
+MIXED = {"hw:cpu_policy": "mixed", "hw:cpu_dedicated_mask": "0"}
+ISOLATED = {"hw:emulator_threads_policy": "isolate"}
+ENCRYPTED = {"hw:mem_encryption": "true"}
 
 
 def list_amounts(request: ResourceRequest) -> dict[str, dict[str, int]]:
@@ -38,22 +45,21 @@ def build_one(inputs: ServerInputs) -> ResourceRequest:
 
 @pytest.mark.parametrize(
     ("changes", "amounts"),
-    [
-        pytest.param({}, PLAIN_AMOUNTS, id="plain"),
-        pytest.param({"volume_backed": True}, {"VCPU": 4, "MEMORY_MB": 1024}, id="from-a-volume"),
-        pytest.param({"swap": 1}, {**PLAIN_AMOUNTS, "DISK_GB": 21}, id="swap-is-rounded-up"),
-        pytest.param({"swap": 1024}, {**PLAIN_AMOUNTS, "DISK_GB": 21}, id="swap-of-one-gib"),
-        pytest.param({"ephemeral": 5}, {**PLAIN_AMOUNTS, "DISK_GB": 25}, id="ephemeral"),
-        pytest.param(
-            {"volume_backed": True, "ephemeral": 5, "swap": 2048},
-            {**PLAIN_AMOUNTS, "DISK_GB": 7},
-            id="a-volume-replaces-only-the-root-disk",
-        ),
-        pytest.param({"disk": 0}, {"VCPU": 4, "MEMORY_MB": 1024}, id="no-disk-at-all"),
-        pytest.param(
-            {"disk": 0, "volume_backed": None}, {"VCPU": 4, "MEMORY_MB": 1024}, id="no-root-disk"
-        ),
-    ],
+    name_cases(
+        {
+            "plain": ({}, PLAIN_AMOUNTS),
+            "from-a-volume": ({"volume_backed": True}, NO_DISK),
+            "swap-is-rounded-up": ({"swap": 1}, {**PLAIN_AMOUNTS, "DISK_GB": 21}),
+            "swap-of-one-gib": ({"swap": 1024}, {**PLAIN_AMOUNTS, "DISK_GB": 21}),
+            "ephemeral": ({"ephemeral": 5}, {**PLAIN_AMOUNTS, "DISK_GB": 25}),
+            "a-volume-replaces-only-the-root-disk": (
+                {"volume_backed": True, "ephemeral": 5, "swap": 2048},
+                {**PLAIN_AMOUNTS, "DISK_GB": 7},
+            ),
+            "no-disk-at-all": ({"disk": 0}, NO_DISK),
+            "no-root-disk": ({"disk": 0, "volume_backed": None}, NO_DISK),
+        }
+    ),
 )
 def test_amounts_of_the_flavor(changes: dict[str, t.Any], amounts: dict[str, int]) -> None:
     assert list_amounts(build_one(make_inputs(**changes))) == {"": amounts}
@@ -61,55 +67,46 @@ def test_amounts_of_the_flavor(changes: dict[str, t.Any], amounts: dict[str, int
 
 @pytest.mark.parametrize(
     ("specs", "groups"),
-    [
-        pytest.param(
-            {"resources:VCPU": "2"}, {"": {**PLAIN_AMOUNTS, "VCPU": 2}}, id="override-an-amount"
-        ),
-        pytest.param(
-            {"resources:DISK_GB": "0"}, {"": {"VCPU": 4, "MEMORY_MB": 1024}}, id="override-by-zero"
-        ),
-        pytest.param(BAREMETAL, {"": {"CUSTOM_GOLD": 1}}, id="baremetal"),
-        pytest.param(
-            {"resources1:VGPU": "1"}, {"": PLAIN_AMOUNTS, "1": {"VGPU": 1}}, id="numbered-group"
-        ),
-        pytest.param(
-            {"resources_GPU:VGPU": "1"},
-            {"": PLAIN_AMOUNTS, "_GPU": {"VGPU": 1}},
-            id="group-with-a-word",
-        ),
-        pytest.param(
-            {"resources1:VCPU": "4"},
-            {"": {"MEMORY_MB": 1024, "DISK_GB": 20}, "1": {"VCPU": 4}},
-            id="a-class-in-any-group-replaces-the-flavor",
-        ),
-        pytest.param(
-            {"resources1:VCPU": "0"},
-            {"": {"MEMORY_MB": 1024, "DISK_GB": 20}},
-            id="zero-in-any-group-replaces-the-flavor",
-        ),
-        pytest.param({"resources:VGPU": "0"}, {"": PLAIN_AMOUNTS}, id="zero-requests-nothing"),
-        pytest.param({"resources:VGPU": "-1"}, {"": PLAIN_AMOUNTS}, id="below-zero-is-ignored"),
-        pytest.param({"resources:VGPU": "two"}, {"": PLAIN_AMOUNTS}, id="a-word-is-ignored"),
-        pytest.param({"resources no:VGPU": "1"}, {"": PLAIN_AMOUNTS}, id="a-suffix-with-a-space"),
-        pytest.param({f"resources{'a' * 65}:VGPU": "1"}, {"": PLAIN_AMOUNTS}, id="a-long-suffix"),
-        pytest.param({"resources": "1"}, {"": PLAIN_AMOUNTS}, id="without-a-class"),
-        pytest.param(
-            {"hw:pmem": "6GB, small,small"},
-            {
-                "": {
-                    **PLAIN_AMOUNTS,
-                    "CUSTOM_PMEM_NAMESPACE_6GB": 1,
-                    "CUSTOM_PMEM_NAMESPACE_SMALL": 2,
-                }
-            },
-            id="persistent-memory",
-        ),
-        pytest.param(
-            {"hw:tpm_version": "2.0", "os:secure_boot": "required", "hw:numa_nodes": "2"},
-            {"": PLAIN_AMOUNTS},
-            id="traits-have-no-amounts",
-        ),
-    ],
+    name_cases(
+        {
+            "override-an-amount": ({"resources:VCPU": "2"}, {"": {**PLAIN_AMOUNTS, "VCPU": 2}}),
+            "override-by-zero": ({"resources:DISK_GB": "0"}, {"": NO_DISK}),
+            "baremetal": (BAREMETAL, {"": {"CUSTOM_GOLD": 1}}),
+            "numbered-group": ({"resources1:VGPU": "1"}, {"": PLAIN_AMOUNTS, "1": {"VGPU": 1}}),
+            "group-with-a-word": (
+                {"resources_GPU:VGPU": "1"},
+                {"": PLAIN_AMOUNTS, "_GPU": {"VGPU": 1}},
+            ),
+            "a-class-in-any-group-replaces-the-flavor": (
+                {"resources1:VCPU": "4"},
+                {"": {"MEMORY_MB": 1024, "DISK_GB": 20}, "1": {"VCPU": 4}},
+            ),
+            "zero-in-any-group-replaces-the-flavor": (
+                {"resources1:VCPU": "0"},
+                {"": {"MEMORY_MB": 1024, "DISK_GB": 20}},
+            ),
+            "zero-requests-nothing": ({"resources:VGPU": "0"}, PLAIN),
+            "below-zero-is-ignored": ({"resources:VGPU": "-1"}, PLAIN),
+            "a-word-is-ignored": ({"resources:VGPU": "two"}, PLAIN),
+            "a-suffix-with-a-space": ({"resources no:VGPU": "1"}, PLAIN),
+            "a-long-suffix": ({f"resources{'a' * 65}:VGPU": "1"}, PLAIN),
+            "without-a-class": ({"resources": "1"}, PLAIN),
+            "persistent-memory": (
+                {"hw:pmem": "6GB, small,small"},
+                {
+                    "": {
+                        **PLAIN_AMOUNTS,
+                        "CUSTOM_PMEM_NAMESPACE_6GB": 1,
+                        "CUSTOM_PMEM_NAMESPACE_SMALL": 2,
+                    }
+                },
+            ),
+            "traits-have-no-amounts": (
+                {"hw:tpm_version": "2.0", "os:secure_boot": "required", "hw:numa_nodes": "2"},
+                PLAIN,
+            ),
+        }
+    ),
 )
 def test_extra_specs(specs: dict[str, str], groups: dict[str, dict[str, int]]) -> None:
     assert list_amounts(build_one(make_inputs(specs))) == groups
@@ -117,58 +114,37 @@ def test_extra_specs(specs: dict[str, str], groups: dict[str, dict[str, int]]) -
 
 @pytest.mark.parametrize(
     ("specs", "image", "cpus"),
-    [
-        pytest.param({"hw:cpu_policy": "shared"}, {}, {"VCPU": 4}, id="shared"),
-        pytest.param({"hw:cpu_policy": "dedicated"}, {}, {"PCPU": 4}, id="dedicated"),
-        pytest.param({}, {"hw_cpu_policy": "dedicated"}, {"PCPU": 4}, id="dedicated-by-the-image"),
-        pytest.param(
-            {"hw:cpu_policy": "dedicated"},
-            {"hw_cpu_policy": "shared"},
-            {"PCPU": 4},
-            id="the-flavor-may-be-more",
-        ),
-        pytest.param(
-            {"hw:cpu_policy": "dedicated", "hw:emulator_threads_policy": "isolate"},
-            {},
-            {"PCPU": 5},
-            id="one-more-for-the-emulator",
-        ),
-        pytest.param(
-            {"hw:cpu_policy": "dedicated", "hw:emulator_threads_policy": "share"},
-            {},
-            {"PCPU": 4},
-            id="the-emulator-shares",
-        ),
-        pytest.param(
-            {"hw:cpu_policy": "mixed", "hw:cpu_dedicated_mask": "0-1"},
-            {},
-            {"VCPU": 2, "PCPU": 2},
-            id="mixed",
-        ),
-        pytest.param(
-            {"hw:cpu_policy": "mixed", "hw:cpu_dedicated_mask": "^0"},
-            {},
-            {"VCPU": 1, "PCPU": 3},
-            id="mixed-by-exclusion",
-        ),
-        pytest.param(
-            {"hw:cpu_policy": "mixed", "hw:cpu_realtime": "yes", "hw:cpu_realtime_mask": "^0"},
-            {"hw_cpu_realtime_mask": "1"},
-            {"VCPU": 3, "PCPU": 1},
-            id="the-mask-of-the-image-is-first",
-        ),
-        pytest.param(
-            {
-                "hw:cpu_policy": "mixed",
-                "hw:cpu_dedicated_mask": "0",
-                "hw:emulator_threads_policy": "isolate",
-            },
-            {},
-            {"VCPU": 3, "PCPU": 2},
-            id="mixed-with-the-emulator",
-        ),
-        pytest.param({"resources:PCPU": "4"}, {}, {"PCPU": 4}, id="requested-as-a-resource"),
-    ],
+    name_cases(
+        {
+            "shared": ({"hw:cpu_policy": "shared"}, {}, {"VCPU": 4}),
+            "dedicated": (DEDICATED, {}, {"PCPU": 4}),
+            "dedicated-by-the-image": ({}, DEDICATED_IMAGE, {"PCPU": 4}),
+            "the-flavor-may-be-more": (DEDICATED, {"hw_cpu_policy": "shared"}, {"PCPU": 4}),
+            "one-more-for-the-emulator": ({**DEDICATED, **ISOLATED}, {}, {"PCPU": 5}),
+            "the-emulator-shares": (
+                {**DEDICATED, "hw:emulator_threads_policy": "share"},
+                {},
+                {"PCPU": 4},
+            ),
+            "mixed": (
+                {"hw:cpu_policy": "mixed", "hw:cpu_dedicated_mask": "0-1"},
+                {},
+                {"VCPU": 2, "PCPU": 2},
+            ),
+            "mixed-by-exclusion": (
+                {"hw:cpu_policy": "mixed", "hw:cpu_dedicated_mask": "^0"},
+                {},
+                {"VCPU": 1, "PCPU": 3},
+            ),
+            "the-mask-of-the-image-is-first": (
+                {"hw:cpu_policy": "mixed", "hw:cpu_realtime": "yes", "hw:cpu_realtime_mask": "^0"},
+                {"hw_cpu_realtime_mask": "1"},
+                {"VCPU": 3, "PCPU": 1},
+            ),
+            "mixed-with-the-emulator": ({**MIXED, **ISOLATED}, {}, {"VCPU": 3, "PCPU": 2}),
+            "requested-as-a-resource": ({"resources:PCPU": "4"}, {}, {"PCPU": 4}),
+        }
+    ),
 )
 def test_cpus(specs: dict[str, str], image: dict[str, str], cpus: dict[str, int]) -> None:
     request = build_one(make_inputs(specs, image_properties=image))
@@ -178,20 +154,17 @@ def test_cpus(specs: dict[str, str], image: dict[str, str], cpus: dict[str, int]
 
 @pytest.mark.parametrize(
     ("specs", "amounts"),
-    [
-        pytest.param({"hw:cpu_policy": "dedicated"}, [{"PCPU": 4}, {"VCPU": 4}], id="dedicated"),
-        pytest.param(
-            {"hw:cpu_policy": "dedicated", "hw:emulator_threads_policy": "isolate"},
-            [{"PCPU": 5}, {"VCPU": 4}],
-            id="the-emulator-has-none-of-its-own",
-        ),
-        pytest.param(
-            {"hw:cpu_policy": "mixed", "hw:cpu_dedicated_mask": "0"},
-            [{"VCPU": 3, "PCPU": 1}],
-            id="mixed-has-no-other-request",
-        ),
-        pytest.param({"resources:PCPU": "4"}, [{"PCPU": 4}], id="nor-has-a-resource"),
-    ],
+    name_cases(
+        {
+            "dedicated": (DEDICATED, [{"PCPU": 4}, {"VCPU": 4}]),
+            "the-emulator-has-none-of-its-own": (
+                {**DEDICATED, **ISOLATED},
+                [{"PCPU": 5}, {"VCPU": 4}],
+            ),
+            "mixed-has-no-other-request": (MIXED, [{"VCPU": 3, "PCPU": 1}]),
+            "nor-has-a-resource": ({"resources:PCPU": "4"}, [{"PCPU": 4}]),
+        }
+    ),
 )
 def test_hosts_without_pcpu(specs: dict[str, str], amounts: list[dict[str, int]]) -> None:
     requests = build_requests(make_inputs(specs, disk=0, ram=0))
@@ -201,20 +174,19 @@ def test_hosts_without_pcpu(specs: dict[str, str], amounts: list[dict[str, int]]
 
 @pytest.mark.parametrize(
     ("specs", "image", "amount"),
-    [
-        pytest.param({"hw:mem_encryption": "true"}, {}, 1, id="flavor"),
-        pytest.param({}, {"hw_mem_encryption": "True"}, 1, id="image"),
-        pytest.param(
-            {"hw:mem_encryption": "1", "hw:mem_encryption_model": "amd-sev-es"}, {}, 1, id="sev-es"
-        ),
-        pytest.param(
-            {"hw:mem_encryption": "yes", "resources:MEM_ENCRYPTION_CONTEXT": "3"},
-            {},
-            1,
-            id="it-replaces-an-amount",
-        ),
-        pytest.param({"hw:mem_encryption": "false"}, {}, 0, id="none"),
-    ],
+    name_cases(
+        {
+            "flavor": (ENCRYPTED, {}, 1),
+            "image": ({}, {"hw_mem_encryption": "True"}, 1),
+            "sev-es": ({"hw:mem_encryption": "1", "hw:mem_encryption_model": "amd-sev-es"}, {}, 1),
+            "it-replaces-an-amount": (
+                {"hw:mem_encryption": "yes", "resources:MEM_ENCRYPTION_CONTEXT": "3"},
+                {},
+                1,
+            ),
+            "none": ({"hw:mem_encryption": "false"}, {}, 0),
+        }
+    ),
 )
 def test_memory_encryption(specs: dict[str, str], image: dict[str, str], amount: int) -> None:
     properties = {"hw_firmware_type": "uefi", "hw_machine_type": "q35", **image}
@@ -224,80 +196,63 @@ def test_memory_encryption(specs: dict[str, str], image: dict[str, str], amount:
 
 
 @pytest.mark.parametrize(
-    ("specs", "image", "required", "forbidden"),
-    [
-        pytest.param({"trait:A": "required"}, {}, {"A"}, set(), id="required"),
-        pytest.param({"trait:A": "forbidden"}, {}, set(), {"A"}, id="forbidden"),
-        pytest.param({"trait:A": "wanted"}, {}, set(), set(), id="another-word-is-ignored"),
-        pytest.param({}, {"trait:A": "required"}, {"A"}, set(), id="image"),
-        pytest.param({}, {"trait:A": "forbidden"}, set(), set(), id="images-forbid-nothing"),
-        pytest.param(
-            {"hw:cpu_policy": "dedicated", "hw:cpu_thread_policy": "isolate"},
-            {},
-            set(),
-            {"HW_CPU_HYPERTHREADING"},
-            id="threads-isolated",
-        ),
-        pytest.param(
-            {"hw:cpu_policy": "dedicated", "hw:cpu_thread_policy": "require"},
-            {},
-            {"HW_CPU_HYPERTHREADING"},
-            set(),
-            id="threads-required",
-        ),
-        pytest.param(
-            {"hw:tpm_version": "1.2"},
-            {},
-            {"COMPUTE_SECURITY_TPM_TIS", "COMPUTE_SECURITY_TPM_1_2"},
-            set(),
-            id="tpm",
-        ),
-        pytest.param(
-            {},
-            {"hw_tpm_version": "2.0", "hw_tpm_model": "tpm-crb"},
-            {"COMPUTE_SECURITY_TPM_CRB", "COMPUTE_SECURITY_TPM_2_0"},
-            set(),
-            id="tpm-of-the-image",
-        ),
-        pytest.param(
-            {"os:secure_boot": "required"},
-            {},
-            {"COMPUTE_SECURITY_UEFI_SECURE_BOOT"},
-            set(),
-            id="secure-boot",
-        ),
-        pytest.param(
-            {"hw:maxphysaddr_mode": "emulate"},
-            {},
-            {"COMPUTE_ADDRESS_SPACE_EMULATED"},
-            set(),
-            id="address-space",
-        ),
-        pytest.param(
-            {"hw:pci_numa_affinity_policy": "socket"},
-            {},
-            {"COMPUTE_SOCKET_PCI_NUMA_AFFINITY"},
-            set(),
-            id="pci-numa-policy",
-        ),
-        pytest.param(
-            {},
-            {"hw_firmware_type": "uefi", "hw_firmware_stateless": "true"},
-            {"COMPUTE_SECURITY_STATELESS_FIRMWARE"},
-            set(),
-            id="stateless-firmware",
-        ),
-        pytest.param(
-            {}, {"hw_firmware_stateless": "true"}, set(), set(), id="stateless-needs-uefi"
-        ),
-    ],
+    ("specs", "image", "traits"),
+    name_cases(
+        {
+            "required": ({"trait:A": "required"}, {}, {"A"}),
+            "forbidden": ({"trait:A": "forbidden"}, {}, {"!A"}),
+            "another-word-is-ignored": ({"trait:A": "wanted"}, {}, set()),
+            "image": ({}, {"trait:A": "required"}, {"A"}),
+            "images-forbid-nothing": ({}, {"trait:A": "forbidden"}, set()),
+            "threads-isolated": (
+                {**DEDICATED, "hw:cpu_thread_policy": "isolate"},
+                {},
+                {"!HW_CPU_HYPERTHREADING"},
+            ),
+            "threads-required": (
+                {**DEDICATED, "hw:cpu_thread_policy": "require"},
+                {},
+                {"HW_CPU_HYPERTHREADING"},
+            ),
+            "tpm": (
+                {"hw:tpm_version": "1.2"},
+                {},
+                {"COMPUTE_SECURITY_TPM_TIS", "COMPUTE_SECURITY_TPM_1_2"},
+            ),
+            "tpm-of-the-image": (
+                {},
+                {"hw_tpm_version": "2.0", "hw_tpm_model": "tpm-crb"},
+                {"COMPUTE_SECURITY_TPM_CRB", "COMPUTE_SECURITY_TPM_2_0"},
+            ),
+            "secure-boot": (
+                {"os:secure_boot": "required"},
+                {},
+                {"COMPUTE_SECURITY_UEFI_SECURE_BOOT"},
+            ),
+            "address-space": (
+                {"hw:maxphysaddr_mode": "emulate"},
+                {},
+                {"COMPUTE_ADDRESS_SPACE_EMULATED"},
+            ),
+            "pci-numa-policy": (
+                {"hw:pci_numa_affinity_policy": "socket"},
+                {},
+                {"COMPUTE_SOCKET_PCI_NUMA_AFFINITY"},
+            ),
+            "stateless-firmware": (
+                {},
+                {"hw_firmware_type": "uefi", "hw_firmware_stateless": "true"},
+                {"COMPUTE_SECURITY_STATELESS_FIRMWARE"},
+            ),
+            "stateless-needs-uefi": ({}, {"hw_firmware_stateless": "true"}, set()),
+        }
+    ),
 )
-def test_traits(
-    specs: dict[str, str], image: dict[str, str], required: set[str], forbidden: set[str]
-) -> None:
+def test_traits(specs: dict[str, str], image: dict[str, str], traits: set[str]) -> None:
+    """As in a query of Placement, `!` is before those that are forbidden."""
     group = build_one(make_inputs(specs, image_properties=image)).groups[""]
 
-    assert (group.required, group.forbidden) == (required, forbidden)
+    assert {*group.required, *(f"!{trait}" for trait in group.forbidden)} == traits
 
 
 @pytest.mark.parametrize(
@@ -379,54 +334,36 @@ def test_rules_say_where_each_amount_is_from() -> None:
 
 @pytest.mark.parametrize(
     ("specs", "image"),
-    [
-        pytest.param({"hw:cpu_policy": "pinned"}, {}, id="unknown-policy"),
-        pytest.param({}, {"hw_cpu_policy": "pinned"}, id="unknown-policy-of-the-image"),
-        pytest.param(
-            {"hw:cpu_policy": "shared"}, {"hw_cpu_policy": "dedicated"}, id="the-image-wants-more"
-        ),
-        pytest.param(
-            {"hw:cpu_policy": "mixed", "hw:cpu_dedicated_mask": "0"},
-            {"hw_cpu_policy": "dedicated"},
-            id="the-image-wants-all",
-        ),
-        pytest.param({"hw:cpu_policy": "mixed"}, {}, id="mixed-without-a-mask"),
-        pytest.param(
-            {"hw:cpu_policy": "mixed", "hw:cpu_dedicated_mask": "0-3"}, {}, id="mixed-of-one-kind"
-        ),
-        pytest.param(
-            {"hw:cpu_policy": "mixed", "hw:cpu_dedicated_mask": "9"}, {}, id="mask-beyond-the-cpus"
-        ),
-        pytest.param(
-            {"hw:cpu_policy": "mixed", "hw:cpu_dedicated_mask": "0-999999999999"},
-            {},
-            id="mask-without-end",
-        ),
-        pytest.param({"hw:cpu_dedicated_mask": "0"}, {}, id="mask-without-mixed"),
-        pytest.param(
-            {"hw:cpu_policy": "dedicated", "resources:VCPU": "4"}, {}, id="policy-and-resources"
-        ),
-        pytest.param({"resources:PCPU": "3"}, {}, id="resources-differ-from-the-flavor"),
-        pytest.param({"hw:cpu_thread_policy": "isolate"}, {}, id="threads-of-shared-cpus"),
-        pytest.param({"hw:emulator_threads_policy": "isolate"}, {}, id="emulator-of-shared-cpus"),
-        pytest.param(
-            {"hw:cpu_policy": "dedicated", "hw:cpu_realtime": "yes"}, {}, id="realtime-for-all"
-        ),
-        pytest.param({"hw:mem_encryption": "true"}, {}, id="encryption-without-uefi"),
-        pytest.param(
-            {"hw:mem_encryption": "true"},
-            {"hw_firmware_type": "uefi", "hw_mem_encryption": "false"},
-            id="encryption-by-one-only",
-        ),
-        pytest.param(
-            {"hw:tpm_version": "1.2", "hw:tpm_model": "tpm-crb"}, {}, id="tpm-model-too-new"
-        ),
-        pytest.param(
-            {"os:secure_boot": "required"}, {"os_secure_boot": "disabled"}, id="secure-boot-differs"
-        ),
-        pytest.param({"pci_passthrough:alias": "nic"}, {}, id="alias-without-a-number"),
-        pytest.param({"pci_passthrough:alias": "nic:9999999999"}, {}, id="alias-without-end"),
-    ],
+    name_cases(
+        {
+            "unknown-policy": ({"hw:cpu_policy": "pinned"}, {}),
+            "unknown-policy-of-the-image": ({}, {"hw_cpu_policy": "pinned"}),
+            "the-image-wants-more": ({"hw:cpu_policy": "shared"}, DEDICATED_IMAGE),
+            "the-image-wants-all": (MIXED, DEDICATED_IMAGE),
+            "mixed-without-a-mask": ({"hw:cpu_policy": "mixed"}, {}),
+            "mixed-of-one-kind": ({"hw:cpu_policy": "mixed", "hw:cpu_dedicated_mask": "0-3"}, {}),
+            "mask-beyond-the-cpus": ({"hw:cpu_policy": "mixed", "hw:cpu_dedicated_mask": "9"}, {}),
+            "mask-without-end": (
+                {"hw:cpu_policy": "mixed", "hw:cpu_dedicated_mask": "0-999999999999"},
+                {},
+            ),
+            "mask-without-mixed": ({"hw:cpu_dedicated_mask": "0"}, {}),
+            "policy-and-resources": ({**DEDICATED, "resources:VCPU": "4"}, {}),
+            "resources-differ-from-the-flavor": ({"resources:PCPU": "3"}, {}),
+            "threads-of-shared-cpus": ({"hw:cpu_thread_policy": "isolate"}, {}),
+            "emulator-of-shared-cpus": (ISOLATED, {}),
+            "realtime-for-all": ({**DEDICATED, "hw:cpu_realtime": "yes"}, {}),
+            "encryption-without-uefi": (ENCRYPTED, {}),
+            "encryption-by-one-only": (
+                ENCRYPTED,
+                {"hw_firmware_type": "uefi", "hw_mem_encryption": "false"},
+            ),
+            "tpm-model-too-new": ({"hw:tpm_version": "1.2", "hw:tpm_model": "tpm-crb"}, {}),
+            "secure-boot-differs": ({"os:secure_boot": "required"}, {"os_secure_boot": "disabled"}),
+            "alias-without-a-number": ({"pci_passthrough:alias": "nic"}, {}),
+            "alias-without-end": ({"pci_passthrough:alias": "nic:9999999999"}, {}),
+        }
+    ),
 )
 def test_what_nova_refuses_is_not_certain(specs: dict[str, str], image: dict[str, str]) -> None:
     (request,) = build_requests(make_inputs(specs, image_properties=image))
@@ -440,4 +377,4 @@ def test_names_that_are_taken_are_refused() -> None:
     twice = (make_port("a", {BANDWIDTH: 1}), make_port("a", {BANDWIDTH: 1}))
     (request,) = build_requests(make_inputs(ports=twice))
 
-    assert request.missing[-1].reason.endswith("two request groups have the name a-0")
+    assert request.missing[-1].reason.endswith("have the name a-0")

@@ -25,45 +25,50 @@ from .......plugins.module_utils._core.models.nova import Service
 from .......plugins.module_utils._core.models.snapshot import Answer
 from .......plugins.module_utils._core.reading import compute_nodes
 from .....examples import choose_examples, count_examples
-from ...nova_lives import Life
+from ...nova_lives import Life, Moment
 from ...world import answer
-from ..changes.test_nova_races import LONGEST, Cloud, left_over, leftovers, run
+from ..changes.test_nova_races import LONGEST, Cloud, draw_race, list_races, paces, run
 
-DOWN, UP = "the cell goes down", "the cell comes back"
+OTHER = "other-cell-1"
 
 
 class TwoCells(Cloud):
     """A cloud whose first cell is missing from an answer or makes it fail.
 
     The cell has everything of the life.
+
+    down: the requests that the cell does not answer.
     """
 
-    def __init__(self, life: Life, script: t.Mapping[int, str]) -> None:
-        super().__init__(life, script)
+    def __init__(
+        self, life: Life, goes_on: t.Container[int] = (), down: t.Container[int] = ()
+    ) -> None:
+        super().__init__(life, goes_on)
+        self.down = down
         self.is_down = False
-        self.first = {node.host for node in self.world.nodes.values()}
-        self.first_servers = {*self.world.servers, *self.world.deleted}
-        host = self.world.host("other-cell-1")
-        self.second_server = self.world.server(host, host)
-        self.world.delete(self.second_server)
-        self.orphan = self.world.server(host, host)
-        self.world.delete(self.orphan)
-        self.world.server(host, host)
+
+    def prepare(self, moment: Moment) -> Moment:
+        self.first = {node.host for node in moment.nodes.values()}
+        host = moment.host(OTHER)
+        self.second_server, self.orphan, _live = (moment.server(host, host) for _one in range(3))
+        moment.delete(self.second_server)
+        moment.delete(self.orphan)
+        return moment
 
     def happens(self) -> None:
-        what = self.script.get(self.asked + 1)
-        if what in (DOWN, UP):
-            self.asked += 1
-            self.is_down = what == DOWN
-        else:
-            super().happens()
+        super().happens()
+        self.is_down = self.asked in self.down
+
+    def is_unaware(self) -> bool:
+        """Return whether the worker that answers does not know the first cell."""
+        return False
 
     def lacks_first(self) -> bool:
         """Return whether the current listing omits the first cell."""
-        return self.is_down
+        return self.is_down or self.is_unaware()
 
     def _is_first(self, server: str) -> bool:
-        of_second = {uuid for uuid, row in self.world.servers.items() if row.host == "other-cell-1"}
+        of_second = {uuid for uuid, row in self.world.servers.items() if row.host == OTHER}
         return server not in of_second | {self.orphan, self.second_server}
 
     def _known_to_nova(self, uuid: str) -> bool:
@@ -76,7 +81,10 @@ class TwoCells(Cloud):
 
     def list_services(self) -> t.Any:
         found = super().list_services()
-        if not self.lacks_first():
+        if self.is_unaware():
+            others = tuple(service for service in found.value if service.host not in self.first)
+            return d.replace(found, value=others)
+        if not self.is_down:
             return found
         silent = {host: Service("nova-compute", host, "UNKNOWN", None) for host in self.first}
         return d.replace(
@@ -85,7 +93,10 @@ class TwoCells(Cloud):
 
     def list_hypervisors(self, with_servers: bool, roots: t.Iterable[str]) -> t.Any:
         found = super().list_hypervisors(with_servers, roots)
-        return answer("GET /os-hypervisors/detail", 500) if self.is_down else found
+        if self.is_unaware():
+            others = tuple(node for node in found.value if node.host not in self.first)
+            return d.replace(found, value=others)
+        return answer(found.request, 500) if self.is_down else found
 
     def get_hypervisor(self, uuid: str) -> t.Any:
         found = super().get_hypervisor(uuid)
@@ -168,70 +179,17 @@ class TwoCells(Cloud):
 class MixedWorkers(TwoCells):
     """A cloud whose workers answer at random.
 
-    Some of them do not know the first cell, or only for one kind of listing.
+    Some of them do not know the first cell, or only for one kind of listing: they do not report
+    either that it is down.
     """
 
-    def __init__(self, life: Life, script: t.Mapping[int, str], seed: int, unaware: float) -> None:
-        super().__init__(life, script)
+    def __init__(self, life: Life, seed: int, unaware: float, *when: t.Container[int]) -> None:
+        super().__init__(life, *when)
         self._random = random.Random(seed)
         self._unaware = unaware
 
-    def lacks_first(self) -> bool:
+    def is_unaware(self) -> bool:
         return self._random.random() < self._unaware
-
-    def list_services(self) -> t.Any:
-        found = Cloud.list_services(self)
-        if not self.lacks_first():
-            return found
-        return d.replace(
-            found, value=tuple(service for service in found.value if service.host not in self.first)
-        )
-
-    def list_hypervisors(self, with_servers: bool, roots: t.Iterable[str]) -> t.Any:
-        found = Cloud.list_hypervisors(self, with_servers, roots)
-        if not self.lacks_first():
-            return found
-        return d.replace(
-            found, value=tuple(node for node in found.value if node.host not in self.first)
-        )
-
-
-class DeadAndUnaware(MixedWorkers):
-    """A cloud whose first cell goes down and returns.
-
-    Meanwhile some workers do not know it, and so do not report that it is down.
-    """
-
-    def lacks_first(self) -> bool:
-        """Return whether a listing omits the cell.
-
-        It does if the cell is down or if the worker does not know it.
-        """
-        return self.is_down or super().lacks_first()
-
-    def list_services(self) -> t.Any:
-        found = Cloud.list_services(self)
-        if super().lacks_first():
-            return d.replace(
-                found,
-                value=tuple(service for service in found.value if service.host not in self.first),
-            )
-        silent = {
-            host: Service("nova-compute", host, "UNKNOWN", None)
-            for host in self.first
-            if self.is_down
-        }
-        return d.replace(
-            found, value=tuple(silent.get(service.host, service) for service in found.value)
-        )
-
-    def list_hypervisors(self, with_servers: bool, roots: t.Iterable[str]) -> t.Any:
-        found = Cloud.list_hypervisors(self, with_servers, roots)
-        if super().lacks_first():
-            return d.replace(
-                found, value=tuple(node for node in found.value if node.host not in self.first)
-            )
-        return answer(found.request, 500) if self.is_down else found
 
 
 class UnawareListings(TwoCells):
@@ -254,8 +212,10 @@ class UnawareListings(TwoCells):
         "list_server_uuids",
     )
 
-    def __init__(self, life: Life, script: t.Mapping[int, str], unaware: t.Collection[str]) -> None:
-        super().__init__(life, script)
+    def __init__(
+        self, life: Life, unaware: t.Collection[str], goes_on: t.Container[int] = ()
+    ) -> None:
+        super().__init__(life, goes_on)
         for name in unaware:
             setattr(self, name, functools.partial(self._without_first, getattr(self, name)))
         self._lacks = False
@@ -269,74 +229,58 @@ class UnawareListings(TwoCells):
         finally:
             self._lacks = False
 
-    def lacks_first(self) -> bool:
+    def is_unaware(self) -> bool:
         return self._lacks
 
 
-def run_or_refuse(cloud: TwoCells, but: t.Collection[str] = ()) -> set[str]:
-    """Detect and remediate all but some kinds.
+# What rests on absence, for which every cell has to answer.
+_ABSENT = [kind.name for kind in KINDS if kind.cells == EVERY]
 
-    Returns the consumers that were written, even if the run ended because the reading was not
-    sound.
-    """
+
+def _survive(cloud: TwoCells, but: t.Collection[str] = ()) -> None:
+    """Detect and remediate all but some kinds, even if the reading was not sound in the end."""
     with contextlib.suppress(UnsoundReading):
         run(cloud, but)
-    return {change.consumer for change in cloud.written}
+    assert not cloud.wrong, "\n".join(cloud.wrong)
 
 
-def _script(draw: st.DrawFn, life: Life) -> dict[int, str]:
-    """Draw how the life continues.
+def _draw_pace(draw: st.DrawFn) -> t.Container[int]:
+    return draw(paces()) if draw(st.booleans()) else ()
 
-    An operation begins at some request, and then makes a step from time to time.
-    """
-    first, stride = draw(st.integers(1, 2 * LONGEST)), draw(st.sampled_from([1, 2, 4, 8]))
-    script = dict.fromkeys(range(first, 3 * LONGEST, stride), "go on")
-    if possible := sorted(life.possible()):
-        script[first] = f"begin {draw(st.sampled_from(possible))}"
-    return script
+
+@st.composite
+def _outages(draw: st.DrawFn, latest: int) -> range:
+    """Draw the request at which a cell goes down, and perhaps a later one for its return."""
+    down = draw(st.integers(1, latest * LONGEST))
+    length = draw(st.integers(1, LONGEST)) if draw(st.booleans()) else 100 * LONGEST
+    return range(down, down + length)
+
+
+def _draw_unaware(draw: st.DrawFn, least: float) -> tuple[int, float]:
+    shares = [share for share in (0.1, 0.3, 0.5, 0.7, 0.9) if share >= least]
+    return draw(st.integers(0, 2**32)), draw(st.sampled_from(shares))
 
 
 @st.composite
 def dying_cells(draw: st.DrawFn) -> TwoCells:
-    """Draw the request at which the cell goes down, and perhaps a later one for its return."""
-    life = left_over(*draw(st.sampled_from(leftovers())))
-    script = _script(draw, life) if draw(st.booleans()) else {}
-    down = draw(st.integers(1, 3 * LONGEST))
-    script[down] = DOWN
-    if draw(st.booleans()):
-        script[down + draw(st.integers(1, LONGEST))] = UP
-    return TwoCells(life, script)
+    return TwoCells(draw_race(draw), _draw_pace(draw), draw(_outages(3)))
 
 
 @st.composite
 def mixed_workers(draw: st.DrawFn) -> MixedWorkers:
-    life = left_over(*draw(st.sampled_from(leftovers())))
-    script = _script(draw, life) if draw(st.booleans()) else {}
-    return MixedWorkers(
-        life, script, draw(st.integers(0, 2**32)), draw(st.sampled_from([0.1, 0.3, 0.5, 0.7, 0.9]))
-    )
+    return MixedWorkers(draw_race(draw), *_draw_unaware(draw, 0.1), _draw_pace(draw))
 
 
 @st.composite
-def dead_and_unaware(draw: st.DrawFn) -> DeadAndUnaware:
-    life = left_over(*draw(st.sampled_from(leftovers())))
-    script = _script(draw, life) if draw(st.booleans()) else {}
-    down = draw(st.integers(1, 2 * LONGEST))
-    script[down] = DOWN
-    if draw(st.booleans()):
-        script[down + draw(st.integers(1, LONGEST))] = UP
-    return DeadAndUnaware(
-        life, script, draw(st.integers(0, 2**32)), draw(st.sampled_from([0.3, 0.5, 0.7, 0.9]))
-    )
+def dead_and_unaware(draw: st.DrawFn) -> MixedWorkers:
+    when = _draw_pace(draw), draw(_outages(2))
+    return MixedWorkers(draw_race(draw), *_draw_unaware(draw, 0.3), *when)
 
 
 @st.composite
 def unaware_listings(draw: st.DrawFn) -> UnawareListings:
-    life = left_over(*draw(st.sampled_from(leftovers())))
-    script = _script(draw, life) if draw(st.booleans()) else {}
-    return UnawareListings(
-        life, script, draw(st.sets(st.sampled_from(UnawareListings.LISTINGS), min_size=1))
-    )
+    listings = draw(st.sets(st.sampled_from(UnawareListings.LISTINGS), min_size=1))
+    return UnawareListings(draw_race(draw), listings, _draw_pace(draw))
 
 
 @pytest.fixture(autouse=True)
@@ -354,28 +298,19 @@ SETTINGS = hypothesis.settings(
 @SETTINGS
 @hypothesis.given(dying_cells())
 def test_needed_allocations_survive_while_a_cell_dies(cloud: TwoCells) -> None:
-    written = run_or_refuse(cloud)
-
-    assert not cloud.wrong, "\n".join(cloud.wrong)
-    hypothesis.event(f"{len(written)} changes")
+    _survive(cloud)
 
 
 @SETTINGS
 @hypothesis.given(mixed_workers())
 def test_needed_allocations_survive_while_workers_do_not_know_a_cell(cloud: MixedWorkers) -> None:
-    run_or_refuse(cloud)
-
-    assert not cloud.wrong, "\n".join(cloud.wrong)
+    _survive(cloud)
 
 
 @SETTINGS
 @hypothesis.given(dead_and_unaware())
-def test_needed_allocations_survive_while_an_unknown_cell_is_down(
-    cloud: DeadAndUnaware,
-) -> None:
-    run_or_refuse(cloud)
-
-    assert not cloud.wrong, "\n".join(cloud.wrong)
+def test_needed_allocations_survive_while_an_unknown_cell_is_down(cloud: MixedWorkers) -> None:
+    _survive(cloud)
 
 
 @SETTINGS
@@ -384,11 +319,7 @@ def test_proofs_by_presence_hold_whichever_listings_lack_a_cell(
     cloud: UnawareListings,
 ) -> None:
     """No load balancer, whatever it prefers, makes these kinds remove what is needed."""
-    absent = [kind.name for kind in KINDS if kind.cells == EVERY]
-    written = run_or_refuse(cloud, but=absent)
-
-    assert not cloud.wrong, "\n".join(cloud.wrong)
-    hypothesis.event(f"{len(written)} changes")
+    _survive(cloud, but=_ABSENT)
 
 
 def test_halfway_moves_are_noticed_where_no_migration_is_listed() -> None:
@@ -396,20 +327,14 @@ def test_halfway_moves_are_noticed_where_no_migration_is_listed() -> None:
 
     Nova still has the server elsewhere, and each listing lacks the migration.
     """
-    absent = [kind.name for kind in KINDS if kind.cells == EVERY]
-    for state in choose_examples(leftovers()):
-        cloud = UnawareListings(
-            left_over(*state),
-            {},
-            ("list_migrations", "list_migrations_of_server", "list_migrations_of_host"),
-        )
-        run_or_refuse(cloud, but=absent)
-        assert not cloud.wrong, "\n".join(cloud.wrong)
+    listings = ("list_migrations", "list_migrations_of_server", "list_migrations_of_host")
+    for life in choose_examples(list_races()):
+        _survive(UnawareListings(life, listings), but=_ABSENT)
 
 
 @pytest.mark.parametrize("down", [1, 5, 9, 13])
 def test_provable_orphans_of_the_answering_cell_are_removed(down: int) -> None:
-    cloud = TwoCells(left_over(*leftovers()[0]), {down: DOWN})
+    cloud = TwoCells(list_races()[0], (), range(down, 100 * LONGEST))
     written = {change.consumer for change in run(cloud)}
 
     assert {cloud.orphan, cloud.second_server} <= written
@@ -417,6 +342,6 @@ def test_provable_orphans_of_the_answering_cell_are_removed(down: int) -> None:
 
 
 def test_workers_that_know_all_cells_remove_all_orphans() -> None:
-    cloud = MixedWorkers(left_over(*leftovers()[0]), {}, 1, 0.0)
+    cloud = MixedWorkers(list_races()[0], 1, 0.0)
 
     assert {cloud.orphan, cloud.second_server} <= {change.consumer for change in run(cloud)}

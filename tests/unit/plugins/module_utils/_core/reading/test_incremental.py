@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses as d
+import functools
 import typing as t
 
 import hypothesis
@@ -26,7 +27,7 @@ from .......plugins.module_utils._core.reading.incremental import (
     merge_allocations,
 )
 from ...judging import NO_MINIMUM_AGE
-from ...nova_lives import Life, lives
+from ...nova_lives import Life, Moment, read_lives
 from ...world import FLAVOR, World, answer
 from ..changes.test_nova_races import Cloud, open_collector, remediate
 
@@ -43,15 +44,31 @@ _UNSEEN = ("purge", "marked as deleted by hand")
 class ChangingCloud(Cloud):
     """A cloud that lists what changed since `remember` was called."""
 
-    def __init__(self, life: Life) -> None:
-        super().__init__(life, {})
+    def __init__(self, life: t.Sequence[Moment]) -> None:
+        super().__init__(life)
+        self._newest: set[str] = set()
         self.remember()
 
     def remember(self) -> None:
-        self._servers = dict(self.world.servers)
-        self._deleted = set(self.world.deleted)
-        self._migrations = dict(self.world.migrations)
+        """Take the state as read. Each change is listed by two readings: also the newest one."""
+        self._changed = self._newest
         self._held = self._list_held()
+
+    def go_to(self, moment: int) -> None:
+        """Pass each moment on the way: Nova also lists what has changed, and changed back."""
+        for passed in range(self.at + 1, moment):
+            self._pass(passed)
+        self._pass(moment)
+
+    def _pass(self, moment: int) -> None:
+        before = self._list_rows()
+        super().go_to(moment)
+        now = self._list_rows()
+        self._newest = {uuid for uuid in now if now[uuid] != before.get(uuid)}
+        self._changed = self._changed | self._newest
+
+    def _list_rows(self) -> dict[str, t.Any]:
+        return {**self.world.deleted, **self.world.servers, **self.world.migrations}
 
     def _list_held(self) -> dict[str, Allocations]:
         return {
@@ -75,19 +92,15 @@ class ChangingCloud(Cloud):
 
     def list_changed_servers(self, since: str) -> t.Any:
         self.happens()
-        deleted = self.world.deleted
-        changed = [deleted[uuid] for uuid in deleted if uuid not in self._deleted]
-        changed += _list_changed(self.world.servers, self._servers)
-        return answer("GET /servers/detail?changes-since", 200, tuple(changed))
+        rows = {**self.world.deleted, **self.world.servers}
+        changed = tuple(row for uuid, row in rows.items() if uuid in self._changed)
+        return answer("GET /servers/detail?changes-since", 200, changed)
 
     def list_changed_migrations(self, since: str) -> t.Any:
         self.happens()
-        changed = _list_changed(self.world.migrations, self._migrations)
-        return answer("GET /os-migrations?changes-since", 200, tuple(changed))
-
-
-def _list_changed(now: t.Mapping[str, t.Any], before: t.Mapping[str, t.Any]) -> list[t.Any]:
-    return [row for uuid, row in now.items() if before.get(uuid) != row]
+        rows = self.world.migrations
+        changed = tuple(row for uuid, row in rows.items() if uuid in self._changed)
+        return answer("GET /os-migrations?changes-since", 200, changed)
 
 
 def read_fully(cloud: Cloud, scope: Scope = WHOLE) -> tuple[Snapshot, list[Finding]]:
@@ -122,30 +135,24 @@ def outline(findings: t.Iterable[Finding]) -> dict[str, t.Any]:
 def remembered_lives(
     draw: st.DrawFn, scopes: t.Sequence[Scope] = (WHOLE,)
 ) -> tuple[ChangingCloud, list[Memory]]:
-    """Draw a life, and a memory of each of `scopes` that was taken at one of its steps."""
-    moment = draw(st.integers(1, 25))
-    steps = 0
-    taken: list[tuple[ChangingCloud, list[Memory | None], int]] = []
-
-    def watch(life: Life) -> None:
-        nonlocal steps
-        steps += 1
-        if steps == moment:
-            cloud = ChangingCloud(life)
-            memories = [take_memory(cloud, scope) for scope in scopes]
-            taken.append((cloud, memories, len(life.told)))
-
-    life = draw(lives(watch, length=6))
-    hypothesis.assume(taken)
-    cloud, taken_memories, told = taken[0]
-    memories = [memory for memory in taken_memories if memory is not None]
-    hypothesis.assume(len(memories) == len(scopes))
-    hypothesis.assume(not set(_UNSEEN) & set(life.told[told:]))
+    """Draw a life at its end, and a memory of each of `scopes` from an earlier moment."""
+    life = draw(st.sampled_from(_list_long_lives()))
+    first = draw(st.integers(0, len(life) - 2))
+    hypothesis.assume(not any(set(_UNSEEN) & set(row["told"]) for row in life.rows[first + 1 :]))
+    cloud = ChangingCloud(life)
+    cloud.go_to(first)
+    memories = [take_memory(cloud, scope) for scope in scopes]
+    cloud.go_to(len(life) - 1)
     # Between the two last writes of a deletion a server is DELETED and still has its row. For this
     # moment a full reading says that it lacks an allocation.
     servers = cloud.world.servers.values()
-    hypothesis.assume(all(server.status != "DELETED" for server in servers))
-    return cloud, memories
+    hypothesis.assume(all(memories) and all(server.status != "DELETED" for server in servers))
+    return cloud, [memory for memory in memories if memory]
+
+
+@functools.cache
+def _list_long_lives() -> list[Life]:
+    return [*read_lives(least=2)]
 
 
 @hypothesis.given(remembered_lives())

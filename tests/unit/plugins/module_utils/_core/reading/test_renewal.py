@@ -13,16 +13,15 @@ from .......plugins.module_utils._core.models.change import Change
 from .......plugins.module_utils._core.models.snapshot import READ_ONE_BY_ONE, Scope, Snapshot
 from .......plugins.module_utils._core.plan.plan import Step
 from ...judging import NO_MINIMUM_AGE, judge
-from ...nova_lives import booted
-from ...nova_model import Nova
-from ..changes.test_nova_races import Cloud, begun_swap, open_collector
+from ...nova_lives import boot, read_lives
+from ..changes.test_nova_races import Cloud, open_collector
 
 
 class CountingCloud(Cloud):
     """A cloud that records which compute nodes were read, and whether all were listed."""
 
     def __init__(self) -> None:
-        super().__init__(booted(Nova()), {})
+        super().__init__([boot(0)[0]])
         self.read: list[str] = []
         self.listed = 0
         self.here, self.there, *_others = self.world.nodes
@@ -64,7 +63,7 @@ def test_only_touched_compute_nodes_are_read(cloud: CountingCloud, names_both: b
 
 
 def test_swap_is_proven_by_the_compute_nodes_of_both_consumers() -> None:
-    cloud = Cloud(begun_swap("resize"), {})
+    cloud = Cloud(next(read_lives("swap resize")))
     with open_collector(cloud) as reading:
         found = judge(reading.collect(Scope()), NO_MINIMUM_AGE)
         [swap] = [finding for finding in found if finding.kind == "unreverted_allocation"]
