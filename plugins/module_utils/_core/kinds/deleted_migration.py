@@ -10,9 +10,7 @@ import typing as t
 
 from ..._common.errors import Reason
 from ..facts.consumer import ConsumerView
-from ..facts.deletion import (
-    is_unlisted,
-)
+from ..facts.deletion import is_unlisted
 from ..models.finding import Decision, orphaned, undecided
 from ..models.kind import EVERY, ORPHAN, REMEDIATE, define_kind
 from ..models.nova import MOVING_ACTIONS

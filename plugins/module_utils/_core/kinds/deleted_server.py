@@ -8,11 +8,7 @@ from __future__ import annotations
 
 from ..._common.errors import Reason
 from ..facts.consumer import ConsumerView
-from ..facts.deletion import (
-    describe_deletion,
-    find_deleted_server,
-    is_deleted,
-)
+from ..facts.deletion import describe_deletion, find_deleted_server, is_deleted
 from ..models.finding import Decision, orphaned, undecided
 from ..models.kind import ORPHAN, REMEDIATE, define_kind
 from ..models.snapshot import ACTIONS, DELETED, HOST_MIGRATIONS, Evidence

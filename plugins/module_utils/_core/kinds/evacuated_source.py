@@ -7,11 +7,7 @@
 from __future__ import annotations
 
 from ..._common.errors import Reason
-from ..facts.consumer import (
-    ConsumerView,
-    has_compute_allocation,
-    has_own_and_other_trees_allocated,
-)
+from ..facts.consumer import ConsumerView, has_compute_allocation, has_own_and_other_trees_allocated
 from ..facts.moves import explain_possible_move_without_migration
 from ..models.finding import Decision, orphaned, undecided
 from ..models.kind import ORPHAN, REMEDIATE, define_kind

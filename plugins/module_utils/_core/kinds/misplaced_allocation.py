@@ -12,11 +12,7 @@ from ..expected.corrections import (
     decide_without_change,
     list_amount_evidence,
 )
-from ..facts.consumer import (
-    ConsumerView,
-    format_providers,
-    is_settled_without_own_tree,
-)
+from ..facts.consumer import ConsumerView, format_providers, is_settled_without_own_tree
 from ..facts.moves import explain_possible_guest_of_unshelve
 from ..models.finding import Decision, drifted
 from ..models.kind import DRIFT, EVERY, OPT_IN, define_kind

@@ -61,13 +61,7 @@ def check(index: SnapshotIndex, policy: Policy) -> Iterator[Finding]:
                 f"{listing}. Nova cannot give a server to another project: make images of what "
                 "somebody still needs, and delete the rest."
             )
-        yield Finding(
-            "missing_project",
-            verdict,
-            uuid,
-            reason,
-            evidence=(lookup, projects.listing),
-        )
+        yield Finding("missing_project", verdict, uuid, reason, evidence=(lookup, projects.listing))
 
 
 def _is_reported_here(uuid: str, index: SnapshotIndex) -> bool:

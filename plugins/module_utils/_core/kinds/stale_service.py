@@ -52,12 +52,7 @@ def check(index: SnapshotIndex, policy: Policy) -> Iterator[Finding]:
             "(osops.placement.decommission_host).",
         )
         yield Finding(
-            "stale_service",
-            DRIFTED,
-            service.host,
-            reason,
-            service=service,
-            evidence=(listing,),
+            "stale_service", DRIFTED, service.host, reason, service=service, evidence=(listing,)
         )
 
 

@@ -9,11 +9,7 @@ from __future__ import annotations
 import dataclasses as d
 
 from ..._common.errors import Reason
-from ..expected.amounts import (
-    compare_amounts,
-    fits_all_that_is_known,
-    get_host_tree,
-)
+from ..expected.amounts import compare_amounts, fits_all_that_is_known, get_host_tree
 from ..expected.corrections import (
     IMAGE_CLASSES,
     VOLUME_MAY_HAVE_CHANGED,
@@ -26,11 +22,7 @@ from ..expected.corrections import (
 )
 from ..expected.inputs import list_image_classes
 from ..expected.placing import Expectation
-from ..facts.consumer import (
-    ConsumerView,
-    has_wrong_owner,
-    is_settled_and_healthy,
-)
+from ..facts.consumer import ConsumerView, has_wrong_owner, is_settled_and_healthy
 from ..models.finding import Decision, undecided
 from ..models.kind import DRIFT, EVERY, OPT_IN, define_kind
 from ..models.nova import Migration

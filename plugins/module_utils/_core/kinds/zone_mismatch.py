@@ -64,13 +64,7 @@ def _find_hosts_in_two_zones(index: SnapshotIndex) -> Iterator[Finding]:
             "any one of them for the zone of its servers. Remove it from the aggregates of all "
             "zones but one (openstack aggregate remove host AGGREGATE HOST).",
         )
-        yield Finding(
-            "zone_mismatch",
-            DRIFTED,
-            host,
-            reason,
-            providers=(nodes[host],),
-        )
+        yield Finding("zone_mismatch", DRIFTED, host, reason, providers=(nodes[host],))
 
 
 def _get_zone_key(aggregate: Aggregate) -> tuple[str, str]:

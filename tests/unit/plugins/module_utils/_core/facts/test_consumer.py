@@ -111,9 +111,7 @@ def test_server_on_an_unknown_host_does_not_have_its_own_tree() -> None:
 
 
 @pytest.mark.parametrize("status", ["confirmed", "completed", "done"])
-def test_server_not_where_its_newest_move_ended_is_not_on_the_extra_host(
-    status: str,
-) -> None:
+def test_server_not_where_its_newest_move_ended_is_not_on_the_extra_host(status: str) -> None:
     cloud = Cloud()
     server = extra_host(cloud)
     cloud.migration(server, cloud.there, cloud.here, status)

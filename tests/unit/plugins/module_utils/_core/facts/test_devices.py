@@ -129,16 +129,14 @@ def test_only_the_unused_of_two_children_is_removed() -> None:
 
 
 UNPROVEN: dict[str, dict[str, DeviceSituation]] = {
-    "device_in_use": {
-        "uses a device": lambda cloud: cloud.shows(addresses=frozenset({PCI})),
-    },
+    "device_in_use": {"uses a device": lambda cloud: cloud.shows(addresses=frozenset({PCI}))},
     "unidentified_device": {
         "has a device that is not identified": lambda cloud: cloud.shows(
             unidentified=("interface direct",)
-        ),
+        )
     },
     "no_domain_on_host": {
-        "is not defined there": lambda cloud: cloud.sees(guests={"another": cloud.guest}),
+        "is not defined there": lambda cloud: cloud.sees(guests={"another": cloud.guest})
     },
     "domain_not_defined": {
         "is shut off and not defined": lambda cloud: cloud.is_in(
@@ -160,19 +158,17 @@ UNPROVEN: dict[str, dict[str, DeviceSituation]] = {
         "another host of the same name was read": lambda cloud: cloud.sees(node=cloud.there),
     },
     "host_read_long_ago": {
-        "read too long ago": lambda cloud: cloud.sees(read_at="2026-11-20T13:59:59Z"),
+        "read too long ago": lambda cloud: cloud.sees(read_at="2026-11-20T13:59:59Z")
     },
     "host_clock_ahead": {
-        "read in the future": lambda cloud: cloud.sees(read_at="2026-11-20T15:01:01Z"),
+        "read in the future": lambda cloud: cloud.sees(read_at="2026-11-20T15:01:01Z")
     },
     "changed_since_host_was_read": {
         "allocated since": lambda cloud: cloud.allocated(660),
         "changed since": lambda cloud: cloud.changes(updated="2026-11-20T14:49:00Z"),
         "changed at an unknown time": lambda cloud: cloud.changes(updated=None),
     },
-    "allocation_age_unknown": {
-        "allocated at an unknown time": lambda cloud: cloud.allocated(None),
-    },
+    "allocation_age_unknown": {"allocated at an unknown time": lambda cloud: cloud.allocated(None)},
     "action_since_host_was_read": {
         "action requested since": lambda cloud: cloud.requested(
             "attach_interface", "2026-11-20T14:49:30.000000"
@@ -183,7 +179,7 @@ UNPROVEN: dict[str, dict[str, DeviceSituation]] = {
         # The port that is attached may come with the device.
         "an older attach has not ended": lambda cloud: cloud.requested(
             "attach_interface", "2026-11-20T09:00:00.000000", events=()
-        ),
+        )
     },
     "device_not_named": {
         "a child of another name": lambda cloud: cloud.changes_child(name="compute-1_fpga"),
@@ -191,13 +187,11 @@ UNPROVEN: dict[str, dict[str, DeviceSituation]] = {
             name=f"compute-2_{PCI}"
         ),
     },
-    "not_a_direct_child": {
-        "a grandchild": lambda cloud: cloud.changes_child(parent=cloud.gpu),
-    },
+    "not_a_direct_child": {"a grandchild": lambda cloud: cloud.changes_child(parent=cloud.gpu)},
     "not_a_device": {
         "not only devices": lambda cloud: cloud.hold(
             cloud.leaker, cloud.pci, amounts={"CUSTOM_PCI_8086_1521": 1, "PCPU": 2}
-        ),
+        )
     },
 }
 
@@ -492,20 +486,16 @@ DOUBTS: dict[str, dict[str, PortSituation]] = {
         "an older detach is open": an_older_detach_has_not_ended,
         "an action is not shown": an_action_is_not_shown,
     },
-    "too_many_port_actions": {
-        "too many actions": too_many_actions_to_read,
-    },
+    "too_many_port_actions": {"too many actions": too_many_actions_to_read},
     "allocation_just_written": {
         # Neutron changes the allocation of a bound port before the port.
-        "written just now": lambda cloud: cloud.written(59),
+        "written just now": lambda cloud: cloud.written(59)
     },
-    "allocation_age_unknown": {
-        "written at an unknown time": lambda cloud: cloud.written(None),
-    },
+    "allocation_age_unknown": {"written at an unknown time": lambda cloud: cloud.written(None)},
     "port_request_not_shown": {
         "the request is left out": lambda cloud: cloud.has_port(
             groups=(), providers={}, shows_request=False
-        ),
+        )
     },
     "port_provider_not_named": {
         "the port names no provider": lambda cloud: cloud.has_port(providers={}),
@@ -513,9 +503,7 @@ DOUBTS: dict[str, dict[str, PortSituation]] = {
             providers={"another": "x"}
         ),
     },
-    "port_has_trunk": {
-        "the port has a trunk": lambda cloud: cloud.has_port(has_trunk=True),
-    },
+    "port_has_trunk": {"the port has a trunk": lambda cloud: cloud.has_port(has_trunk=True)},
     "port_of_other_owner": {
         "the port is a subport": lambda cloud: cloud.has_port(device_owner="trunk:subport"),
         "the port is nobody's": lambda cloud: cloud.has_port(device_owner=""),
@@ -526,7 +514,7 @@ DOUBTS: dict[str, dict[str, PortSituation]] = {
         "the port is not bound": lambda cloud: cloud.has_port(host=None),
     },
     "port_has_device_profile": {
-        "the port has a device": lambda cloud: cloud.has_port(device_profile="nic"),
+        "the port has a device": lambda cloud: cloud.has_port(device_profile="nic")
     },
     "ports_request_more": {
         # Its profile may name the wrong provider, and then the surplus is its own.
@@ -595,9 +583,7 @@ UNREAD: dict[str, PortSituation] = {
 
 
 @pytest.mark.parametrize("situation", UNREAD.values(), ids=UNREAD)
-def test_amounts_are_undecided_where_the_ports_could_not_be_read(
-    situation: PortSituation,
-) -> None:
+def test_amounts_are_undecided_where_the_ports_could_not_be_read(situation: PortSituation) -> None:
     cloud = PortCloud()
     situation(cloud)
     finding = cloud.finding()

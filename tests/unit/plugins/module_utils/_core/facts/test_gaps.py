@@ -141,9 +141,7 @@ def test_provider_without_a_compute_node_may_be_of_a_renamed_host_in_the_dead_ce
     assert finding.reason.id == "may_be_of_down_cell"
 
 
-def test_consumer_on_a_provider_named_like_a_host_of_the_dead_cell_is_undecided(
-    site: Site,
-) -> None:
+def test_consumer_on_a_provider_named_like_a_host_of_the_dead_cell_is_undecided(site: Site) -> None:
     node = site.provider(f"{SILENT}.example.org")
     server = site.server(site.here, node)
     site.delete(server)

@@ -239,9 +239,7 @@ ATTACKS: dict[str, dict[str, Situation]] = {
             lambda cloud: cloud.started("reboot", at=MUCH_LATER),
         ),
     },
-    "later_move_not_provable": {
-        "moved since": moved_since,
-    },
+    "later_move_not_provable": {"moved since": moved_since},
     "move_may_have_ended": {
         # The hypervisors may have continued without Nova, to where the server has no allocation.
         "live migrated in vain since": all_of(
@@ -260,12 +258,12 @@ ATTACKS: dict[str, dict[str, Situation]] = {
             ),
             failed,
             started,
-        ),
+        )
     },
     "actions_unread": {
         "an action is refused": all_of(
             gave_up_the_copy, lambda cloud: cloud.answers("last_actions", cloud.subject, 500)
-        ),
+        )
     },
 }
 

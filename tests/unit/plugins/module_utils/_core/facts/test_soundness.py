@@ -74,43 +74,22 @@ def _hidden_ends() -> Answer[tuple[Migration, ...]]:
 
 
 CLOSED = {
-    "services unreadable before": (
-        {"services": answer("", 500)},
-        "services_unread",
-    ),
-    "services unreadable after": (
-        {"services_after": answer("", 503)},
-        "services_unread",
-    ),
-    "hypervisors unreadable": (
-        {"hypervisors": answer("", 500)},
-        "listing_unread",
-    ),
-    "migrations unreadable": (
-        {"migrations": answer("", 500)},
-        "listing_unread",
-    ),
+    "services unreadable before": ({"services": answer("", 500)}, "services_unread"),
+    "services unreadable after": ({"services_after": answer("", 503)}, "services_unread"),
+    "hypervisors unreadable": ({"hypervisors": answer("", 500)}, "listing_unread"),
+    "migrations unreadable": ({"migrations": answer("", 500)}, "listing_unread"),
     "a worker does not know the cell of a page": (
         {"migrations": answer("", 400)},
         "listing_not_continued",
     ),
-    "a proxy sends the request elsewhere": (
-        {"migrations": answer("", 301)},
-        "listing_unread",
-    ),
-    "hosts of migrations hidden": (
-        {"migrations": _hidden_ends()},
-        "migration_hosts_not_shown",
-    ),
+    "a proxy sends the request elsewhere": ({"migrations": answer("", 301)}, "listing_unread"),
+    "hosts of migrations hidden": ({"migrations": _hidden_ends()}, "migration_hosts_not_shown"),
     "none of Nova's hosts is here": (
         {"hypervisors": _nodes("elsewhere", on="compute-1")},
         "nodes_not_in_placement",
     ),
     "Nova has no hosts": ({"hypervisors": _nodes()}, "nodes_not_in_placement"),
-    "may not look": (
-        {"samples": (_sample(PROJECT, status=404),)},
-        "servers_not_shown",
-    ),
+    "may not look": ({"samples": (_sample(PROJECT, status=404),)}, "servers_not_shown"),
     "may look but is not shown the host": (
         {"samples": (_sample(PROJECT, host=None),)},
         "servers_not_shown",

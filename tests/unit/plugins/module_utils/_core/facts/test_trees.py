@@ -112,18 +112,9 @@ def test_tree_without_a_compute_node_belongs_to_no_host() -> None:
     ("other", "reason"),
     [
         ({"root": HOST}, "is_a_listed_node"),
-        (
-            {"nodes": answer("GET /os-hypervisors/detail", 500)},
-            "compute_nodes_unread",
-        ),
-        (
-            {"nodes": answer("GET /os-hypervisors/detail", 200, ())},
-            "nodes_not_in_placement",
-        ),
-        (
-            {"providers": {GHOST: PROVIDERS[GHOST]}},
-            "nodes_not_in_placement",
-        ),
+        ({"nodes": answer("GET /os-hypervisors/detail", 500)}, "compute_nodes_unread"),
+        ({"nodes": answer("GET /os-hypervisors/detail", 200, ())}, "nodes_not_in_placement"),
+        ({"providers": {GHOST: PROVIDERS[GHOST]}}, "nodes_not_in_placement"),
         (
             {"services": _services(SERVICE, Service("nova-compute", "compute-9", "UNKNOWN", None))},
             "root_may_be_in_down_cell",
@@ -141,14 +132,8 @@ def test_tree_without_a_compute_node_belongs_to_no_host() -> None:
             "root_may_be_of_service",
         ),
         ({"other_novas": ("north",)}, "root_may_be_of_other_nova"),
-        (
-            {"lookups": {"ghost": answer("GET /os-hosts/ghost", 200, True)}},
-            "root_lookup_failed",
-        ),
-        (
-            {"lookups": {"ghost": answer("GET /os-hosts/ghost", 403)}},
-            "root_lookup_failed",
-        ),
+        ({"lookups": {"ghost": answer("GET /os-hosts/ghost", 200, True)}}, "root_lookup_failed"),
+        ({"lookups": {"ghost": answer("GET /os-hosts/ghost", 403)}}, "root_lookup_failed"),
     ],
 )
 def test_tree_possibly_of_a_host_is_kept(other: dict[str, t.Any], reason: str) -> None:

@@ -412,14 +412,7 @@ def test_server_whose_migrations_were_purged_keeps_everything(
 
 @pytest.mark.parametrize("action", ["migrate", "resize", "live-migration", "evacuate"])
 @pytest.mark.parametrize(
-    "before",
-    [
-        (),
-        ("completed",),
-        ("completed", "error"),
-        ("completed", "completed"),
-        ("error",),
-    ],
+    "before", [(), ("completed",), ("completed", "error"), ("completed", "completed"), ("error",)]
 )
 def test_server_whose_newest_migration_was_deleted_keeps_everything(
     world: World, here: str, there: str, before: tuple[str, ...], action: str
@@ -547,9 +540,7 @@ def test_server_of_a_database_from_before_its_evacuation_keeps_both_hosts(
     assert finding.reason.id == "own_service_not_up"
 
 
-def test_other_node_of_the_same_dead_host_is_not_where_it_was_evacuated_to(
-    world: World,
-) -> None:
+def test_other_node_of_the_same_dead_host_is_not_where_it_was_evacuated_to(world: World) -> None:
     first, second = world.host("first", "ironic"), world.host("second", "ironic")
     server = world.server(first, first, second)
     world.set_service(first, "down")

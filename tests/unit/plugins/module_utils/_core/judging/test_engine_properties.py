@@ -52,9 +52,7 @@ def test_settled_server_keeps_its_own_host_and_foreign_providers(world: World) -
 
 @many
 @hypothesis.given(worlds())
-def test_migration_keeps_what_its_server_lacks_on_its_host(
-    world: World,
-) -> None:
+def test_migration_keeps_what_its_server_lacks_on_its_host(world: World) -> None:
     """This includes a shared pool: the guest may use what only the migration has.
 
     Only a confirmed move shows whose it is.
@@ -149,9 +147,7 @@ def test_consumers_excluded_by_the_policy_are_never_changed(data: st.DataObject)
 
 @many
 @hypothesis.given(worlds())
-def test_change_of_an_orphan_drops_whole_providers_and_keeps_the_others(
-    world: World,
-) -> None:
+def test_change_of_an_orphan_drops_whole_providers_and_keeps_the_others(world: World) -> None:
     for finding in _changing(world):
         assert finding.change is not None
         before, after = finding.change.before["allocations"], finding.change.after["allocations"]
@@ -228,9 +224,7 @@ def test_unrelated_consumers_do_not_matter(world: World, data: st.DataObject) ->
 
 @many
 @hypothesis.given(worlds())
-def test_unreadable_listing_of_migrations_proves_no_migration_deleted(
-    world: World,
-) -> None:
+def test_unreadable_listing_of_migrations_proves_no_migration_deleted(world: World) -> None:
     hypothesis.assume(not any(question == "marker" for question, _uuid in world.statuses))
     snapshot = world.snapshot(migrations=answer("GET /os-migrations", 500))
     assert not {

@@ -101,10 +101,7 @@ def _site() -> Site:
 
 
 FOUND: dict[str, tuple[dict[str, t.Any], str]] = {
-    "allocated, and free in Ironic": (
-        {"consumer": STRANGER},
-        "node_has_other_consumer",
-    ),
+    "allocated, and free in Ironic": ({"consumer": STRANGER}, "node_has_other_consumer"),
     "allocated by another than uses it": (
         {"consumer": STRANGER, "instance": "an-instance", "provision_state": "active"},
         "node_has_other_consumer",
@@ -114,10 +111,7 @@ FOUND: dict[str, tuple[dict[str, t.Any], str]] = {
         "node_has_other_consumer",
     ),
     "allocated, and gone": ({"consumer": STRANGER, "lookup": 404}, "node_gone"),
-    "offered, and gone": (
-        {"lookup": 404, "details": make_details()},
-        "node_gone",
-    ),
+    "offered, and gone": ({"lookup": 404, "details": make_details()}, "node_gone"),
     "offered in maintenance": (
         {"maintenance": True, "details": make_details()},
         "unusable_node_offered",
@@ -134,19 +128,13 @@ FOUND: dict[str, tuple[dict[str, t.Any], str]] = {
         {"provision_state": None, "details": make_details()},
         "unusable_node_offered",
     ),
-    "free, and reserved": (
-        {"details": make_details(reserved=1)},
-        "free_node_not_offered",
-    ),
+    "free, and reserved": ({"details": make_details(reserved=1)}, "free_node_not_offered"),
     "free, and without inventory": ({"details": ProviderDetails()}, "free_node_not_offered"),
     "cleaned for days": (
         {"provision_state": "clean failed", "last_error": "no disk"},
         "node_cleaning_for_long",
     ),
-    "waiting for its cleaning": (
-        {"provision_state": "clean wait"},
-        "node_cleaning_for_long",
-    ),
+    "waiting for its cleaning": ({"provision_state": "clean wait"}, "node_cleaning_for_long"),
 }
 
 
@@ -298,10 +286,7 @@ def test_consumers_that_may_have_left_do_not_hide_one_that_has_the_node(site: Si
     [
         ({"consumer": STRANGER, "age": 3600}, "node_has_other_consumer"),
         ({"consumer": STRANGER, "age": 3599}, None),
-        (
-            {"consumer": STRANGER, "updated_at": "2026-11-20T14:00:00"},
-            "node_has_other_consumer",
-        ),
+        ({"consumer": STRANGER, "updated_at": "2026-11-20T14:00:00"}, "node_has_other_consumer"),
         ({"consumer": STRANGER, "updated_at": "2026-11-20T14:00:01"}, None),
         (
             {"provision_state": "cleaning", "provisioned_at": "2026-11-19T15:00:00"},

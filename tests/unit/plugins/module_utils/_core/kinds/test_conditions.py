@@ -161,9 +161,7 @@ def test_unsound_reading_finds_no_orphaned_provider(site: Site, changes: dict[st
     assert site.findings("orphaned_provider", **changes) == []
 
 
-def test_node_listing_derived_from_servers_finds_no_orphaned_provider(
-    site: Site,
-) -> None:
+def test_node_listing_derived_from_servers_finds_no_orphaned_provider(site: Site) -> None:
     """A cell did not answer when the nodes were listed, and did before and after.
 
     No answer has ironic's node without a server.
@@ -187,9 +185,7 @@ def test_node_listing_derived_from_servers_finds_no_orphaned_provider(
     assert list_failed_checks(snapshot)
 
 
-def test_unlisted_ironic_node_is_not_orphaned_because_no_host_has_its_name(
-    site: Site,
-) -> None:
+def test_unlisted_ironic_node_is_not_orphaned_because_no_host_has_its_name(site: Site) -> None:
     """Its service has another name.
 
     So a 404 for its own name proves nothing where the workers do not know its cell.
@@ -518,10 +514,7 @@ def test_stale_service_is_reported(site: Site, service: Service, told: str) -> N
 
 @pytest.mark.parametrize(
     ("kind", "status", "other"),
-    [
-        ("stuck_migration", "migrating", "finished"),
-        ("unconfirmed_resize", "finished", "migrating"),
-    ],
+    [("stuck_migration", "migrating", "finished"), ("unconfirmed_resize", "finished", "migrating")],
 )
 def test_migrations_that_are_right_do_not_hide_a_later_one(
     site: Site, kind: str, status: str, other: str

@@ -659,10 +659,7 @@ def test_finding_has_its_requests_as_evidence() -> None:
     ("specs", "at_boot", "now"),
     [
         pytest.param(
-            REALTIME,
-            {"VCPU": 1, "PCPU": 3},
-            {"hw_cpu_realtime_mask": "^0-1"},
-            id="other-mask",
+            REALTIME, {"VCPU": 1, "PCPU": 3}, {"hw_cpu_realtime_mask": "^0-1"}, id="other-mask"
         ),
         pytest.param(
             {"hw:cpu_realtime": "yes", "hw:cpu_realtime_mask": "^0"},

@@ -116,10 +116,7 @@ def test_consumer_that_was_searched_neither_on_hosts_nor_in_cells_is_undecided()
     cloud = Cloud()
     consumer = unknown_consumer(cloud)
     snapshot = cloud.snapshot()
-    evidence = {
-        **snapshot.evidence,
-        consumer: d.replace(snapshot.evidence[consumer], rows=()),
-    }
+    evidence = {**snapshot.evidence, consumer: d.replace(snapshot.evidence[consumer], rows=())}
     nodes = tuple(d.replace(node, servers=None) for node in snapshot.hypervisors.value or ())
     hypervisors = d.replace(snapshot.hypervisors, value=nodes)
 
@@ -549,11 +546,7 @@ def _beside(
             ("container",),
             ("the service catalogue has container, and ignore_allocators names container"),
         ),
-        (
-            ("container",),
-            ("container", "reservation"),
-            "ignore_allocators names container",
-        ),
+        (("container",), ("container", "reservation"), "ignore_allocators names container"),
     ],
 )
 def test_unknown_consumer_lists_other_possible_owners(
@@ -594,9 +587,7 @@ def test_unknown_consumer_without_a_type_may_belong_to_another_service(
 
 
 @pytest.mark.parametrize("consumer_type", ["INSTANCE", "MIGRATION"])
-def test_unknown_consumer_with_a_type_belongs_to_no_other_service(
-    consumer_type: str,
-) -> None:
+def test_unknown_consumer_with_a_type_belongs_to_no_other_service(consumer_type: str) -> None:
     finding = _beside(("container",), consumer_type=consumer_type)
 
     assert finding.verdict == "orphaned"
@@ -604,9 +595,7 @@ def test_unknown_consumer_with_a_type_belongs_to_no_other_service(
 
 
 @pytest.mark.parametrize("status", ["ACTIVE", "BUILD", "SHUTOFF"])
-def test_server_that_lost_its_host_is_undecided_until_deleted_or_set_to_error(
-    status: str,
-) -> None:
+def test_server_that_lost_its_host_is_undecided_until_deleted_or_set_to_error(status: str) -> None:
     cloud = Cloud()
 
     finding = cloud.found(cloud.server(None, cloud.here, status=status))

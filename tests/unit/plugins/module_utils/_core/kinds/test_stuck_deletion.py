@@ -84,22 +84,13 @@ STUCK: dict[str, tuple[dict[str, t.Any], str]] = {
         {**DELETING, "service": {"host": ""}},
         "deletion_without_service",
     ),
-    "deleting without a host": (
-        {**DELETING, "host": None, "node": None},
-        "deletion_without_host",
-    ),
-    "soft-deleting": (
-        {"task_state": "soft-deleting"},
-        "deletion_task_to_end",
-    ),
+    "deleting without a host": ({**DELETING, "host": None, "node": None}, "deletion_without_host"),
+    "soft-deleting": ({"task_state": "soft-deleting"}, "deletion_task_to_end"),
     "soft-deleting on a host that is down": (
         {"task_state": "soft-deleting", "service": {"state": "down"}},
         "deletion_on_down_host",
     ),
-    "half-way": (
-        {"vm_state": "deleted", "status": "DELETED"},
-        "deletion_to_begin_again",
-    ),
+    "half-way": ({"vm_state": "deleted", "status": "DELETED"}, "deletion_to_begin_again"),
     "failed": (
         {**FAILED, "deletion": NEWEST, "fault": "Volume is busy."},
         "deletion_cause_to_mend",
@@ -198,11 +189,7 @@ def test_servers_that_are_right_do_not_hide_a_later_one(site: Site) -> None:
     server = site.servers[site.guest]
     deleting = d.replace(server, task_state="deleting")
     lookups = {"a": answer("GET /servers/a", 404)}
-    for uuid, row in (
-        ("b", server),
-        ("c", d.replace(deleting, updated=LATELY)),
-        ("d", deleting),
-    ):
+    for uuid, row in (("b", server), ("c", d.replace(deleting, updated=LATELY)), ("d", deleting)):
         shown = DeletedServer(row, "active", "", locked=False)
         lookups[uuid] = answer(f"GET /servers/{uuid}", 200, shown)
     surroundings = Surroundings(deletions=Deletions(lookups=lookups))
