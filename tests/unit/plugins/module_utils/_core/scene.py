@@ -63,6 +63,24 @@ class Scene(World):
                 rows[uuid] = d.replace(rows[uuid], **fields)
         return uuid
 
+    def spread(self, **fields: t.Any) -> str:
+        """Add a server on `here` with an allocation on both hosts."""
+        return self.server(self.here, self.here, self.there, **fields)
+
+    def goes(self, server: str, status: str, *holds: str, type: str = "migration") -> str:
+        """Add a migration of a server from `here` to `there`."""
+        return self.migration(server, self.here, self.there, status, *holds, type=type)
+
+    def comes(self, server: str, status: str, *holds: str, type: str = "migration") -> str:
+        """Add a migration of a server from `there` to `here`."""
+        return self.migration(server, self.there, self.here, status, *holds, type=type)
+
+    def delete_row(self, migration: str) -> str:
+        """UPDATE migrations SET deleted = id: no listing has it, and it is still a marker."""
+        self.migrations.pop(migration, None)
+        self.unlisted_migrations.add(migration)
+        return migration
+
     def did(self, server: str, action: str, *finished: str | None, **fields: t.Any) -> str:
         super().did(server, action, *finished, **fields)
         return server
