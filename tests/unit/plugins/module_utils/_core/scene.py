@@ -115,3 +115,12 @@ class Scene(World):
         """Have nova-compute of the host `here` be down."""
         self.set_service(self.here, "down")
         return consumer
+
+
+class PooledScene(Scene):
+    """Two hosts, a pool of disks, and a settled server, with which the credentials pass."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.pool = self.provider("pool", sharing=True)
+        self.server(self.there, self.there)
