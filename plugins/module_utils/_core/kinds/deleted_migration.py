@@ -99,10 +99,9 @@ def prove(view: ConsumerView, policy: Policy) -> Decision | None:
 def _list_host_answers(view: ConsumerView) -> list[Answer[t.Any]]:
     """Return the answers about the hosts on which a consumer has an allocation."""
     answers: list[Answer[t.Any]] = []
-    for root in sorted(filter(None, view.trees)):
-        host = view.index.snapshot.host_allocations.get(root)
-        if host is not None:
-            answers.extend((host.tree, host.servers, *host.actions.values()))
+    read = view.index.snapshot.host_allocations
+    for host in (read[root] for root in sorted(filter(None, view.trees)) if root in read):
+        answers.extend((host.tree, host.servers, *host.actions.values()))
     return answers
 
 

@@ -57,8 +57,9 @@ def prove(view: ConsumerView, policy: Policy) -> Decision | None:
             *view.server_answers,
         )
     left_hosts = "; ".join(
-        _describe_evacuation_from(view, root, evacuation)
-        for root, evacuation in sorted(evacuations.items())
+        f"{view.index.get_name(root)}, by evacuation {move.uuid} ({move.status} at "
+        f"{move.changed_at})"
+        for root, move in sorted(evacuations.items())
     )
     reason = Reason(
         "left_by_evacuation",
@@ -90,18 +91,9 @@ def _find_evacuations_from_other_trees(view: ConsumerView) -> dict[str, Migratio
 
 def _find_evacuation_from(view: ConsumerView, root: str) -> Migration | None:
     """Return the newest successful evacuation that left the tree `root`."""
-    for migration in view.server_migrations:
-        # When nova-compute starts on the source again, it saves `completed` even if it failed to
-        # remove the allocation there (nova/compute/manager.py, _destroy_evacuated_instances).
-        is_evacuation = migration.type == "evacuation" and migration.has_arrived
-        if is_evacuation and view.is_source(root, migration):
-            return migration
-    return None
-
-
-def _describe_evacuation_from(view: ConsumerView, root: str, evacuation: Migration) -> str:
-    changed_at = evacuation.changed_at
-    return (
-        f"{view.index.get_name(root)}, by evacuation {evacuation.uuid} "
-        f"({evacuation.status} at {changed_at})"
+    # When nova-compute starts on the source again, it saves `completed` even if it failed to
+    # remove the allocation there (nova/compute/manager.py, _destroy_evacuated_instances).
+    arrived = (
+        row for row in view.server_migrations if row.type == "evacuation" and row.has_arrived
     )
+    return next((move for move in arrived if view.is_source(root, move)), None)

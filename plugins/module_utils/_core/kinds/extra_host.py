@@ -16,7 +16,6 @@ from ..facts.consumer import (
 from ..facts.moves import explain_possible_move_without_migration
 from ..models.finding import Decision, orphaned, undecided
 from ..models.kind import ORPHAN, REMEDIATE, define_kind
-from ..models.nova import Migration
 from ..models.snapshot import ACTIONS, LAST_ACTIONS
 from ..options.policy import Policy
 
@@ -71,7 +70,7 @@ def prove(view: ConsumerView, policy: Policy) -> Decision | None:
         reason,
         *view.server_answers,
         freed_providers=frozenset().union(*view.other_trees.values()),
-        migration=_find_migration_from_other_trees(view),
+        migration=next(filter(None, map(view.find_migration_from, view.other_trees)), None),
     )
 
 
@@ -129,24 +128,12 @@ def _list_classes_only_on_gone_hosts(view: ConsumerView) -> list[str]:
 
     Classes that it also has on its own host or on a sharing provider are left out.
     """
-    resources = view.allocation.resources
-    on_gone_hosts: set[str] = set()
-    for root, providers in view.other_trees.items():
-        if not view.index.is_gone(root):
-            continue
-        for provider in providers:
-            on_gone_hosts.update(resources[provider])
-    usable: set[str] = set()
-    for provider, amounts in resources.items():
-        if view.index.get_root(provider) == view.own_tree or view.index.is_sharing(provider):
-            usable.update(amounts)
-    return sorted(on_gone_hosts - usable)
-
-
-def _find_migration_from_other_trees(view: ConsumerView) -> Migration | None:
-    """Return the newest ended migration away from the first of the other trees that has one."""
-    for root in view.other_trees:
-        migration = view.find_migration_from(root)
-        if migration is not None:
-            return migration
-    return None
+    resources, index = view.allocation.resources, view.index
+    gone = [tree for root, tree in view.other_trees.items() if index.is_gone(root)]
+    on_gone_hosts = {cls for tree in gone for provider in tree for cls in resources[provider]}
+    usable = (
+        amounts
+        for provider, amounts in resources.items()
+        if index.get_root(provider) == view.own_tree or index.is_sharing(provider)
+    )
+    return sorted(on_gone_hosts.difference(*usable))

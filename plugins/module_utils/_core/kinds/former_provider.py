@@ -11,8 +11,6 @@ for its compute node. Its servers then have their allocations on the provider of
 
 from __future__ import annotations
 
-import typing as t
-
 from ..._common.errors import Reason
 from ..._common.text import summarize_names
 from ..expected.amounts import find_host_tree
@@ -32,7 +30,6 @@ from ..models.snapshot import (
     HOST_TREE,
     NOT_ASKED,
     OWN_USAGES,
-    Answer,
 )
 from ..options.policy import Policy
 
@@ -72,7 +69,11 @@ def prove(view: ConsumerView, policy: Policy) -> Decision | None:
     former = _find_former_tree(view, server)
     if former is None:
         return None
-    evidence = _list_evidence(view)
+    subject = view.subject
+    evidence = (
+        *(*view.server_answers, subject.former_tree, subject.host_servers),
+        *(find_host_tree(view), subject.own_usages),
+    )
     name = view.index.get_name(former)
     reason = Reason(
         "on_former_provider",
@@ -125,8 +126,7 @@ def _has_name_of_node(view: ConsumerView, server: Server, root: str) -> bool:
 
 def _find_doubt(view: ConsumerView, server: Server, former: str, own: str) -> Reason | None:
     """Return why the allocation on `former` may be needed where it is; None if it is not."""
-    possible_host = view.index.find_possible_host(former)
-    if possible_host:
+    if possible_host := view.index.find_possible_host(former):
         return possible_host
     if not view.index.has_nova_trait(former):
         return Reason(
@@ -189,8 +189,7 @@ def _explain_migration_of_host(view: ConsumerView, server: Server) -> Reason | N
 
 def _explain_failed_move(view: ConsumerView, former: str) -> Reason | None:
     """Return why the guest may run on a host that is not there any more; empty if it does not."""
-    failed = view.explain_failed_move_to([former])
-    if failed:
+    if failed := view.explain_failed_move_to([former]):
         return failed
     # The former provider may be one of another host that was renamed.
     hosts = {node.host for node in view.index.nodes.values()}
@@ -284,14 +283,3 @@ def _find_shortage(view: ConsumerView, former: str) -> Reason | None:
                 f"compute node has room for {max(capacity - used.get(cls, 0), 0)}",
             )
     return None
-
-
-def _list_evidence(view: ConsumerView) -> tuple[Answer[t.Any], ...]:
-    subject = view.subject
-    return (
-        *view.server_answers,
-        subject.former_tree,
-        subject.host_servers,
-        find_host_tree(view),
-        subject.own_usages,
-    )

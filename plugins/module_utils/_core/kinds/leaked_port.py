@@ -8,6 +8,8 @@
 
 from __future__ import annotations
 
+import typing as t
+
 from ..._common.errors import Reason
 from ..expected.corrections import format_allocations
 from ..facts.consumer import ConsumerView, has_wrong_owner, is_settled_and_healthy
@@ -16,7 +18,7 @@ from ..models.change import build_change
 from ..models.finding import Decision, drifted, undecided
 from ..models.kind import DRIFT, OPT_IN, define_kind
 from ..models.placement import subtract_amounts
-from ..models.snapshot import ACTIONS, AMOUNTS, BANDWIDTH, CHILDREN, NOT_ASKED, PORT_ACTIONS
+from ..models.snapshot import ACTIONS, AMOUNTS, BANDWIDTH, CHILDREN, NOT_ASKED, PORT_ACTIONS, Answer
 from ..options.policy import Policy
 
 KIND = define_kind(
@@ -53,13 +55,10 @@ def prove(view: ConsumerView, policy: Policy) -> Decision | None:
     leak = find_port_leak(view)
     if leak is None:
         return None
-    evidence = (
-        *view.server_answers,
-        view.subject.interfaces,
-        view.subject.server_ports,
-        *view.subject.port_actions,
-    )
-    doubt = leak.doubt or _find_age_doubt(view) or find_action_doubt(view.subject)
+    subject = view.subject
+    read: tuple[Answer[t.Any], ...] = (subject.interfaces, subject.server_ports)
+    evidence = (*view.server_answers, *read, *subject.port_actions)
+    doubt = leak.doubt or _find_age_doubt(view) or find_action_doubt(subject)
     if doubt:
         # That the owner is wrong is certain.
         if has_wrong_owner(view):

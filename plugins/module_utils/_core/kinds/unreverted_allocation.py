@@ -96,11 +96,11 @@ def prove(view: ConsumerView, policy: Policy) -> Decision | None:
 
 def _list_migration_allocations_of(view: ConsumerView, root: str) -> dict[str, Allocation]:
     """Return the allocations of the server's ended migrations on the tree `root`, by migration."""
-    allocations = {}
-    for uuid, allocation in view.migration_allocations.items():
-        if root in group_by_tree(allocation.resources, view.index):
-            allocations[uuid] = allocation
-    return allocations
+    return {
+        uuid: allocation
+        for uuid, allocation in view.migration_allocations.items()
+        if root in group_by_tree(allocation.resources, view.index)
+    }
 
 
 def _explain_ambiguity(
@@ -136,11 +136,9 @@ def _find_protection(
 ) -> Reason | None:
     """Return why the allocation of a `migration` must not be changed, as for any other consumer."""
     migration_view = d.replace(view, allocation=allocation, migration=migration)
-    for protect in (protect_excluded, protect_foreign_type, protect_too_young):
-        reason = protect(migration_view, policy)
-        if reason:
-            return reason
-    return None
+    protections = (protect_excluded, protect_foreign_type, protect_too_young)
+    reasons = (protect(migration_view, policy) for protect in protections)
+    return next(filter(None, reasons), None)
 
 
 def _decide_unreverted(
@@ -189,10 +187,8 @@ def _explain_uncertain_guest_location(
             "migration_left_other_host",
             f"that migration did not leave {view.node_name} but {migration.source_compute}",
         )
-    failed = view.explain_failed_move_to(view.other_trees)
-    if failed:
-        return failed
-    unshelved = explain_possible_guest_of_unshelve(view, view.other_trees)
-    if unshelved:
-        return unshelved
-    return find_source_doubt(view, migration)
+    return (
+        view.explain_failed_move_to(view.other_trees)
+        or explain_possible_guest_of_unshelve(view, view.other_trees)
+        or find_source_doubt(view, migration)
+    )

@@ -105,18 +105,10 @@ def _find_volume_doubt(view: ConsumerView, expectation: Expectation) -> Reason |
     expected = sum_amounts({rule.resource_class: rule.amount} for rule in expectation.rules)
     differing = {cls for cls in IMAGE_CLASSES if (cls in expected) != (cls in present)}
     # A mask or a policy of the image also decides how many of the CPUs are dedicated.
-    for cls in IMAGE_CLASSES & _list_image_classes(view):
-        if expected.get(cls) != present.get(cls):
-            differing.add(cls)
-    if not differing:
-        return None
-    return VOLUME_MAY_HAVE_CHANGED
-
-
-def _list_image_classes(view: ConsumerView) -> frozenset[str]:
     flavor = view.server.flavor if view.server else None
-    specs = flavor.extra_specs if flavor else None
-    return list_image_classes(specs or {})
+    by_image = IMAGE_CLASSES & list_image_classes((flavor.extra_specs if flavor else None) or {})
+    differing |= {cls for cls in by_image if expected.get(cls) != present.get(cls)}
+    return VOLUME_MAY_HAVE_CHANGED if differing else None
 
 
 def _decide_unknown_amounts(
