@@ -197,8 +197,7 @@ def _check_migrations(listings: Listings) -> Reason | None:
         rows = evidence.migrations.value
         if evidence.server.status != 200 or rows is None:
             continue
-        missing = listed.get(evidence.uuid, set()) - {row.uuid for row in rows}
-        if missing:
+        if missing := listed.get(evidence.uuid, set()) - {row.uuid for row in rows}:
             return Reason(
                 "migration_listings_differ",
                 f"Nova listed migration {min(missing)} of server {evidence.uuid} in one answer "

@@ -270,8 +270,7 @@ def find_port_leak(view: ServerView) -> PortLeak | None:
         return None
     requested: dict[str, dict[str, int]] = {}
     for port in ports:
-        doubt = _add_request(requested, port)
-        if doubt:
+        if doubt := _add_request(requested, port):
             return PortLeak({}, {}, doubt)
     amounts = subtract_amounts(present, requested)
     # Then the server has what its ports request, whatever else is to be said of them.

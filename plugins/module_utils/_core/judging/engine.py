@@ -78,8 +78,7 @@ def _decide(view: ConsumerView, policy: Policy) -> tuple[str, Decision | None]:
             return name, None
         return name, protected(reason, *view.state_evidence)
     for kind in (*ORPHAN_KINDS, *DRIFT_KINDS):
-        decision = PROOFS[kind.name](view, policy)
-        if decision:
+        if decision := PROOFS[kind.name](view, policy):
             return kind.name, _downgrade_unproven(kind, decision, view)
     if view.healthy:
         return "healthy", None
@@ -91,15 +90,12 @@ def _downgrade_unproven(kind: Kind, decision: Decision, view: ConsumerView) -> D
     if decision.verdict not in (ORPHANED, DRIFTED):
         return decision
     # An older service leaves fields out of its answers that some proofs depend on.
-    why_not = explain_unprovable(kind.name, view.index.snapshot.cloud)
-    if why_not:
+    if why_not := explain_unprovable(kind.name, view.index.snapshot.cloud):
         return undecided(decision.reason.but(why_not), *decision.evidence)
     # While a cell is down, a proof holds only if every answer that it depends on is of other cells.
-    gap = find_gap(view, kind.cells)
-    if gap:
+    if gap := find_gap(view, kind.cells):
         return undecided(decision.reason.but(gap), *decision.evidence)
     snapshot = view.index.snapshot
-    loss = explain_loss(view.consumer, snapshot.allocations, snapshot, view.index)
-    if loss:
+    if loss := explain_loss(view.consumer, snapshot.allocations, snapshot, view.index):
         return undecided(decision.reason.but(loss), *decision.evidence)
     return decision

@@ -131,8 +131,7 @@ def _explain_missing_server(view: ConsumerView) -> Reason:
             "migrations_left",
             f"Nova answers 404 for server {subject.uuid}, but still lists migrations of it.",
         )
-    status = _find_failed_status(subject)
-    if status:
+    if status := _find_failed_status(subject):
         return Reason(
             "other_lookup_failed",
             f"Nova answers 404 for {subject.uuid}, but {status} to another request about it: "

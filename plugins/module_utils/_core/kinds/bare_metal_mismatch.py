@@ -79,8 +79,7 @@ class _NodeCheck:
             return self._check_absent_node()
         if self._is_settled(node):
             for check in (self._check_consumers, self._check_instance, self._check_inventory):
-                reason = check(node)
-                if reason:
+                if reason := check(node):
                     return DRIFTED, reason
         return DRIFTED, self._check_cleaning(node)
 

@@ -65,8 +65,7 @@ def prove(view: ConsumerView, policy: Policy) -> Decision | None:
     ):
         return None
     # Only agreeing API workers prove it: one that lacks the cell answers differently.
-    differing = [answer for answer in subject.markers if answer.status != 200]
-    if differing:
+    if differing := [answer for answer in subject.markers if answer.status != 200]:
         reason = Reason(
             "marker_answers_differ",
             "Nova identified the UUID as a migration's, and then answered "
@@ -79,8 +78,7 @@ def prove(view: ConsumerView, policy: Policy) -> Decision | None:
         *_list_host_answers(view),
         view.index.snapshot.unlisted_moves,
     )
-    need = _explain_possible_need(view)
-    if need:
+    if need := _explain_possible_need(view):
         return undecided(
             need.reword(
                 "Nova identifies the UUID as a migration's but no longer lists that migration, and "
@@ -129,8 +127,7 @@ def _explain_possible_need(view: ConsumerView) -> Reason | None:
         if node is None:
             # A host that is gone has no server. But an API worker can leave out a host that runs.
             name = view.index.get_name(root)
-            service = view.index.find_possible_service(name)
-            if service:
+            if service := view.index.find_possible_service(name):
                 return service.reword(f"a server on {name} may need it: {service}")
             if view.index.has_host_named(name):
                 return Reason(

@@ -35,8 +35,7 @@ def prove(view: ConsumerView, policy: Policy) -> Decision | None:
     subject = view.subject
     if view.migration or not is_deleted(subject):
         return None
-    doubt = view.contradiction or _explain_marker_conflict(subject)
-    if doubt:
+    if doubt := view.contradiction or _explain_marker_conflict(subject):
         return undecided(
             doubt.reword(f"Nova reports server {subject.uuid} as deleted, but {doubt}."),
             *view.server_answers,

@@ -67,8 +67,7 @@ def prove(view: ConsumerView, policy: Policy) -> Decision | None:
             server=find_deleted_server(view.subject),
         )
     # Its server is alive, so the allocation may be the server's own after a failed move.
-    need = _explain_possible_need(view, current)
-    if need:
+    if need := _explain_possible_need(view, current):
         return undecided(need.reword(f"{ending} {need}"), *evidence)
     reason = Reason(
         "migration_ended",

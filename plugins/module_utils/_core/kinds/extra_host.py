@@ -53,8 +53,7 @@ def prove(view: ConsumerView, policy: Policy) -> Decision | None:
     if not has_own_and_other_trees_allocated(view):
         return None
     others = ", ".join(sorted(map(view.index.get_name, view.other_trees)))
-    doubt = _explain_possible_use_of_other_hosts(view, others)
-    if doubt:
+    if doubt := _explain_possible_use_of_other_hosts(view, others):
         return undecided(
             doubt.reword(
                 f"Server {view.consumer} is settled on {view.node_name} and also has {doubt}"
@@ -97,8 +96,7 @@ def _explain_possible_use_of_other_hosts(view: ConsumerView, others: str) -> Rea
             f"resources of {names}, but none of the classes that a server has on its host, apart "
             "from disk: that host may share them.",
         )
-    missing = _list_classes_only_on_gone_hosts(view)
-    if missing:
+    if missing := _list_classes_only_on_gone_hosts(view):
         return Reason(
             "classes_only_on_gone_hosts",
             f"an allocation on {others}, with {', '.join(missing)} that it does not have on its "
@@ -110,15 +108,13 @@ def _explain_possible_use_of_other_hosts(view: ConsumerView, others: str) -> Rea
     ) or view.explain_possible_guest_of_evacuation(view.other_trees)
     if doubt:
         return doubt.reword(f"an allocation on {others}, but {doubt.removesuffix('.')}.")
-    reverted = view.find_possible_revert_to(view.other_trees)
-    if reverted:
+    if reverted := view.find_possible_revert_to(view.other_trees):
         return Reason(
             "may_be_reverted_halfway",
             f"an allocation on {others}, the source of {reverted.type} {reverted.uuid}, which "
             "failed and may have been reverted halfway: its only disk may be there.",
         )
-    unrecorded = explain_possible_move_without_migration(view)
-    if unrecorded:
+    if unrecorded := explain_possible_move_without_migration(view):
         return unrecorded.reword(f"an allocation on {others}, but {unrecorded}")
     return None
 

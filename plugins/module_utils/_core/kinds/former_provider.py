@@ -80,14 +80,12 @@ def prove(view: ConsumerView, policy: Policy) -> Decision | None:
         f"Server {view.consumer} is settled on {view.node_name}, whose compute node has the UUID "
         f"{own}, but its allocation is on provider {name} ({former}), which the host had before.",
     )
-    doubt = _find_doubt(view, server, former, own)
-    if doubt:
+    if doubt := _find_doubt(view, server, former, own):
         return undecided(reason.but(doubt), *evidence)
     if own not in view.index.providers and _has_name_of_node(view, server, former):
         conflict = _describe_conflict(server, former, own)
         return drifted(conflict.reword(f"{reason} {conflict}"), *evidence)
-    shortage = _find_shortage(view, former)
-    if shortage:
+    if shortage := _find_shortage(view, former):
         return undecided(reason.but(shortage), *evidence)
     amounts = view.allocation.resources[former]
     change = build_change(view.allocation, resources={own: amounts}, **choose_owner(view))
@@ -219,8 +217,7 @@ def _explain_other_consumers(view: ConsumerView, former: str) -> Reason | None:
     # The listing of the tree contradicts what the consumer itself shows.
     if view.consumer not in allocations:
         return Reason("not_listed_by_provider", "that provider does not list this allocation")
-    others = sorted(set(allocations) - set(servers))
-    if others:
+    if others := sorted(set(allocations) - set(servers)):
         return Reason(
             "former_provider_has_other_consumers",
             f"{summarize_names(others)} also has an allocation on that provider, "

@@ -58,8 +58,7 @@ def prove(view: ConsumerView, policy: Policy) -> Decision | None:
     subject = view.subject
     read: tuple[Answer[t.Any], ...] = (subject.interfaces, subject.server_ports)
     evidence = (*view.server_answers, *read, *subject.port_actions)
-    doubt = leak.doubt or _find_age_doubt(view) or find_action_doubt(subject)
-    if doubt:
+    if doubt := leak.doubt or _find_age_doubt(view) or find_action_doubt(subject):
         # That the owner is wrong is certain.
         if has_wrong_owner(view):
             return None

@@ -64,8 +64,7 @@ def prove(view: ConsumerView, policy: Policy) -> Decision | None:
         *(view.index.snapshot.evidence[uuid].allocation for uuid in allocations),
     )
     uuid, allocation = next(iter(allocations.items()))
-    ambiguity = _explain_ambiguity(view, allocations, own)
-    if ambiguity:
+    if ambiguity := _explain_ambiguity(view, allocations, own):
         reason = ambiguity.reword(
             f"Server {view.consumer} is settled on {view.node_name} but has no allocation there, "
             f"and {ambiguity}, so it is not certain what the server needs."
@@ -73,8 +72,7 @@ def prove(view: ConsumerView, policy: Policy) -> Decision | None:
         return undecided(reason, *evidence)
     migration = next(move for move in view.server_migrations if move.uuid == uuid)
     # The migration's allocation changes too, so its own protections hold as well.
-    protection = _find_protection(view, allocation, migration, policy)
-    if protection:
+    if protection := _find_protection(view, allocation, migration, policy):
         return protected(
             protection.reword(
                 f"Migration {uuid} has the allocation that server {view.consumer} needs. "
@@ -165,8 +163,7 @@ def _decide_unreverted(
         )
         return drifted(doubt.reword(f"{reason} {doubt}"), *evidence, migration=migration)
     evidence = (*evidence, *view.subject.last_actions)
-    unproven = _explain_uncertain_guest_location(view, own, migration)
-    if unproven:
+    if unproven := _explain_uncertain_guest_location(view, own, migration):
         return undecided(reason.but(unproven), *evidence)
     change = build_change(
         view.allocation,

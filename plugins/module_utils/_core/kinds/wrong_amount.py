@@ -64,8 +64,7 @@ def prove(view: ConsumerView, policy: Policy) -> Decision | None:
         return None
     if expectation.matches is None:
         return _decide_unknown_amounts(view, policy, expectation)
-    doubt = _find_volume_doubt(view, expectation)
-    if doubt:
+    if doubt := _find_volume_doubt(view, expectation):
         return _decide_unknown_amounts(view, policy, d.replace(expectation, why=doubt))
     difference = "which Nova would not allocate for it"
     if expectation.rules:
@@ -74,8 +73,7 @@ def prove(view: ConsumerView, policy: Policy) -> Decision | None:
         "amounts_differ",
         f"Server {view.consumer} has {format_allocations(present, view)} allocated, {difference}.",
     )
-    failed = _find_failed_resize_of_guest(view)
-    if failed:
+    if failed := _find_failed_resize_of_guest(view):
         why = Reason(
             "resize_failed_at_host",
             f"resize {failed.uuid} to {failed.dest_compute} failed after the server had reached "
