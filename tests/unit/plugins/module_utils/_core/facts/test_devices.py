@@ -19,20 +19,20 @@ from .......plugins.module_utils._core.models.other_services import (
 )
 from .......plugins.module_utils._core.models.snapshot import Snapshot
 from .......plugins.module_utils._core.options.policy import Policy
-from ...judging import NO_MINIMUM_AGE, judge, list_cases
-from ...world import CLAIM, FLAVOR, NOW, World, answer
+from ...judging import NO_MINIMUM_AGE, list_cases
+from ...world import CLAIM, FLAVOR, NOW, answer
+from ..scene import Scene
 
 # Nova answers at 15:00:00 (`world.ASKED_AT`).
 LONG_AGO, SEEN_AT = "2026-11-20T08:00:00Z", "2026-11-20T14:50:00Z"
 PCI, GPU = "0000:84:00.0", "0000:3b:00.0"
 
 
-class DeviceCloud(World):
+class DeviceCloud(Scene):
     """A server with an allocation of a PCI device, which its guest does not use."""
 
     def __init__(self, status: str = "ACTIVE") -> None:
         super().__init__()
-        self.here, self.there = self.host("compute-1"), self.host("compute-2")
         self.pci = self.provider(f"compute-1_{PCI.upper()}", self.here)
         self.gpu = self.provider("compute-1_pci_0000_3b_00_0", self.here)
         self.leaker = self.server(self.here, self.here, status=status, updated=LONG_AGO)
@@ -45,11 +45,7 @@ class DeviceCloud(World):
         seen = self.seen
         if not seen.guests:
             seen = d.replace(seen, guests={self.leaker: self.guest})
-        policy = Policy(min_age=0, unknown_min_age=0, guests=(seen,))
-        for finding in judge(self.snapshot(), policy):
-            if finding.consumer == self.leaker:
-                return finding
-        return None
+        return self.find(self.leaker, d.replace(NO_MINIMUM_AGE, guests=(seen,)))
 
     def sees(self, **fields: t.Any) -> None:
         self.seen = d.replace(self.seen, **fields)
@@ -58,7 +54,7 @@ class DeviceCloud(World):
         self.guest = d.replace(self.guest, **fields)
 
     def changes(self, **fields: t.Any) -> None:
-        self.servers[self.leaker] = d.replace(self.servers[self.leaker], **fields)
+        self.alter(self.leaker, **fields)
 
     def is_in(self, status: str, **guest: t.Any) -> None:
         """Nova shows a status, and the host a guest."""
@@ -76,6 +72,11 @@ class DeviceCloud(World):
         self.did(self.leaker, action, at)
         newest, *older = self.actions[self.leaker]
         self.actions[self.leaker] = (d.replace(newest, start_time=at, **fields), *older)
+
+
+@pytest.fixture(name="devices")
+def _devices() -> DeviceCloud:
+    return DeviceCloud()
 
 
 DeviceSituation = Callable[[DeviceCloud], object]
@@ -105,27 +106,25 @@ UNUSED: dict[str, DeviceSituation] = {
 
 
 @pytest.mark.parametrize("situation", UNUSED.values(), ids=UNUSED)
-def test_unused_child_is_removed_alone(situation: DeviceSituation) -> None:
-    cloud = DeviceCloud()
-    situation(cloud)
-    finding = cloud.finding()
+def test_unused_child_is_removed_alone(devices: DeviceCloud, situation: DeviceSituation) -> None:
+    situation(devices)
+    finding = devices.finding()
 
     assert finding and finding.change and finding.kind == "leaked_child"
     assert finding.change.action == "reduce"
-    assert finding.change.after["allocations"] == {cloud.here: {"resources": dict(CLAIM)}}
+    assert finding.change.after["allocations"] == {devices.here: {"resources": dict(CLAIM)}}
     assert finding.reason.id == "devices_unused"
-    cloud.apply(finding.change)
-    assert cloud.finding() is None
+    devices.apply(finding.change)
+    assert devices.finding() is None
 
 
-def test_only_the_unused_of_two_children_is_removed() -> None:
-    cloud = DeviceCloud()
-    cloud.hold(cloud.leaker, cloud.gpu, amounts={"VGPU": 1})
-    cloud.shows(addresses=frozenset({GPU}))
-    finding = cloud.finding()
+def test_only_the_unused_of_two_children_is_removed(devices: DeviceCloud) -> None:
+    devices.hold(devices.leaker, devices.gpu, amounts={"VGPU": 1})
+    devices.shows(addresses=frozenset({GPU}))
+    finding = devices.finding()
 
     assert finding and finding.change
-    assert set(finding.change.after["allocations"]) == {cloud.here, cloud.gpu}
+    assert set(finding.change.after["allocations"]) == {devices.here, devices.gpu}
 
 
 UNPROVEN: dict[str, dict[str, DeviceSituation]] = {
@@ -197,21 +196,21 @@ UNPROVEN: dict[str, dict[str, DeviceSituation]] = {
 
 
 @pytest.mark.parametrize(("reason", "situation"), list_cases(UNPROVEN))
-def test_nothing_is_removed_without_the_proof(reason: str, situation: DeviceSituation) -> None:
-    cloud = DeviceCloud()
-    situation(cloud)
-    finding = cloud.finding()
+def test_nothing_is_removed_without_the_proof(
+    devices: DeviceCloud, reason: str, situation: DeviceSituation
+) -> None:
+    situation(devices)
+    finding = devices.finding()
 
     assert finding and (finding.kind, finding.change) == ("leaked_child", None)
     assert finding.reason.id == reason
     assert "is not proven" in finding.reason
 
 
-def test_server_whose_actions_are_not_shown_may_be_moving() -> None:
-    cloud = DeviceCloud()
-    cloud.answers("actions", cloud.leaker, 403)
+def test_server_whose_actions_are_not_shown_may_be_moving(devices: DeviceCloud) -> None:
+    devices.answers("actions", devices.leaker, 403)
 
-    assert cloud.finding() is None
+    assert devices.finding() is None
 
 
 @pytest.mark.parametrize(
@@ -240,12 +239,11 @@ ONE = {EGRESS: 1000, INGRESS: 1000}
 TWO = {EGRESS: 2000, INGRESS: 2000}
 
 
-class PortCloud(World):
+class PortCloud(Scene):
     """A server with the bandwidth of two ports, of which one is gone."""
 
     def __init__(self) -> None:
         super().__init__()
-        self.here, self.there = self.host("compute-1"), self.host("compute-2")
         self.agent = self.provider("compute-1:Open vSwitch agent", self.here)
         self.bridge = self.provider("compute-1:Open vSwitch agent:br-ex", self.agent)
         self.other_bridge = self.provider("compute-1:Open vSwitch agent:br-in", self.agent)
@@ -272,7 +270,7 @@ class PortCloud(World):
         self.ports[self.leaker] = ports
 
     def changes(self, **fields: t.Any) -> None:
-        self.servers[self.leaker] = d.replace(self.servers[self.leaker], **fields)
+        self.alter(self.leaker, **fields)
 
     def has_flavor(self, **specs: str) -> None:
         self.changes(flavor=d.replace(FLAVOR, extra_specs=specs))
@@ -308,10 +306,7 @@ class PortCloud(World):
         return self.actions.get(self.leaker, ())[:MAX_PORT_ACTIONS]
 
     def finding(self, policy: Policy = NO_MINIMUM_AGE) -> Finding | None:
-        for finding in judge(self.snapshot(), policy):
-            if finding.consumer == self.leaker:
-                return finding
-        return None
+        return self.find(self.leaker, policy)
 
     def left(self) -> dict[str, dict[str, int]]:
         """Return what the server keeps of its children after the change."""
@@ -329,21 +324,23 @@ class PortCloud(World):
         return kept
 
 
-def test_part_that_no_port_requests_is_removed_alone() -> None:
-    cloud = PortCloud()
+@pytest.fixture(name="cloud")
+def _cloud() -> PortCloud:
+    return PortCloud()
+
+
+def test_part_that_no_port_requests_is_removed_alone(cloud: PortCloud) -> None:
     assert cloud.left() == {cloud.bridge: ONE}
 
 
-def test_reason_names_what_is_left_over_and_what_stays() -> None:
-    cloud = PortCloud()
+def test_reason_names_what_is_left_over_and_what_stays(cloud: PortCloud) -> None:
     finding = cloud.finding()
 
     assert finding and finding.reason.id == "unrequested_bandwidth"
     assert EGRESS in finding.reason and INGRESS in finding.reason
 
 
-def test_everything_is_removed_from_a_server_without_ports() -> None:
-    cloud = PortCloud()
+def test_everything_is_removed_from_a_server_without_ports(cloud: PortCloud) -> None:
     cloud.has_ports()
     finding = cloud.finding()
 
@@ -351,14 +348,12 @@ def test_everything_is_removed_from_a_server_without_ports() -> None:
     assert cloud.left() == {}
 
 
-def test_ports_without_a_minimum_bandwidth_explain_nothing() -> None:
-    cloud = PortCloud()
+def test_ports_without_a_minimum_bandwidth_explain_nothing(cloud: PortCloud) -> None:
     cloud.has_ports(cloud.port("plain", groups=(), providers={}))
     assert cloud.left() == {}
 
 
-def test_only_the_provider_of_the_lost_port_loses_anything() -> None:
-    cloud = PortCloud()
+def test_only_the_provider_of_the_lost_port_loses_anything(cloud: PortCloud) -> None:
     cloud.hold(cloud.leaker, cloud.other_bridge, amounts=ONE)
     cloud.has_ports(
         cloud.port("one"), cloud.port("two"), cloud.port("three", groups=(), providers={})
@@ -366,8 +361,7 @@ def test_only_the_provider_of_the_lost_port_loses_anything() -> None:
     assert cloud.left() == {cloud.bridge: TWO}
 
 
-def test_ports_that_request_something_are_named() -> None:
-    cloud = PortCloud()
+def test_ports_that_request_something_are_named(cloud: PortCloud) -> None:
     cloud.has_ports(cloud.port("one"), cloud.port("plain", groups=(), providers={}))
     some = cloud.finding()
     cloud.has_ports()
@@ -377,8 +371,9 @@ def test_ports_that_request_something_are_named() -> None:
     assert none and " ports " not in none.reason.partition("of its ports")[2]
 
 
-def test_packet_rates_of_the_agent_are_removed_with_the_bandwidth_of_the_bridge() -> None:
-    cloud = PortCloud()
+def test_packet_rates_of_the_agent_are_removed_with_the_bandwidth_of_the_bridge(
+    cloud: PortCloud,
+) -> None:
     cloud.hold(cloud.leaker, cloud.agent, amounts={PACKETS: 30})
     groups = (PortGroup("bandwidth", ONE), PortGroup("packets", {PACKETS: 10}))
     providers = {"bandwidth": cloud.bridge, "packets": cloud.agent}
@@ -386,21 +381,18 @@ def test_packet_rates_of_the_agent_are_removed_with_the_bandwidth_of_the_bridge(
     assert cloud.left() == {cloud.bridge: ONE, cloud.agent: {PACKETS: 10}}
 
 
-def test_neutron_without_groups_names_one_provider() -> None:
-    cloud = PortCloud()
+def test_neutron_without_groups_names_one_provider(cloud: PortCloud) -> None:
     cloud.has_ports(cloud.port("kept", providers={"": cloud.bridge}))
     assert cloud.left() == {cloud.bridge: ONE}
 
 
-def test_other_resources_of_the_same_provider_stay() -> None:
-    cloud = PortCloud()
+def test_other_resources_of_the_same_provider_stay(cloud: PortCloud) -> None:
     cloud.hold(cloud.leaker, cloud.bridge, amounts={**TWO, "CUSTOM_X": 1})
     cloud.has_ports()
     assert cloud.left() == {cloud.bridge: {"CUSTOM_X": 1}}
 
 
-def test_actions_on_ports_that_have_ended_do_not_matter() -> None:
-    cloud = PortCloud()
+def test_actions_on_ports_that_have_ended_do_not_matter(cloud: PortCloud) -> None:
     cloud.acts("attach_interface", NOW)
     cloud.acts("reboot")
     cloud.acts("detach_interface", NOW)
@@ -448,8 +440,7 @@ NO_LEAKS: dict[str, PortSituation] = {
 
 
 @pytest.mark.parametrize("situation", NO_LEAKS.values(), ids=NO_LEAKS)
-def test_it_is_no_leak(situation: PortSituation) -> None:
-    cloud = PortCloud()
+def test_it_is_no_leak(cloud: PortCloud, situation: PortSituation) -> None:
     situation(cloud)
     finding = cloud.finding()
 
@@ -548,8 +539,7 @@ DOUBTS: dict[str, dict[str, PortSituation]] = {
 
 
 @pytest.mark.parametrize(("reason", "situation"), list_cases(DOUBTS))
-def test_leak_is_undecided(reason: str, situation: PortSituation) -> None:
-    cloud = PortCloud()
+def test_leak_is_undecided(cloud: PortCloud, reason: str, situation: PortSituation) -> None:
     situation(cloud)
     finding = cloud.finding()
 
@@ -562,9 +552,8 @@ def test_leak_is_undecided(reason: str, situation: PortSituation) -> None:
     [(59, "undecided", "allocation_just_written"), (60, "drifted", "unrequested_bandwidth")],
 )
 def test_leak_counts_once_neutron_has_had_a_minute_for_the_port(
-    age: int, verdict: str, reason: str
+    cloud: PortCloud, age: int, verdict: str, reason: str
 ) -> None:
-    cloud = PortCloud()
     cloud.written(age)
     finding = cloud.finding()
 
@@ -583,8 +572,9 @@ UNREAD: dict[str, PortSituation] = {
 
 
 @pytest.mark.parametrize("situation", UNREAD.values(), ids=UNREAD)
-def test_amounts_are_undecided_where_the_ports_could_not_be_read(situation: PortSituation) -> None:
-    cloud = PortCloud()
+def test_amounts_are_undecided_where_the_ports_could_not_be_read(
+    cloud: PortCloud, situation: PortSituation
+) -> None:
     situation(cloud)
     finding = cloud.finding()
 
@@ -592,15 +582,13 @@ def test_amounts_are_undecided_where_the_ports_could_not_be_read(situation: Port
     assert "port" in finding.reason
 
 
-def test_young_allocation_is_protected() -> None:
-    cloud = PortCloud()
+def test_young_allocation_is_protected(cloud: PortCloud) -> None:
     cloud.written(600)
 
     assert cloud.finding(Policy(min_age=3600)) is None
 
 
-def test_doubt_about_its_ports_does_not_hide_a_wrong_owner() -> None:
-    cloud = PortCloud()
+def test_doubt_about_its_ports_does_not_hide_a_wrong_owner(cloud: PortCloud) -> None:
     cloud.acts("detach_interface")
     cloud.changes(project="another")
     finding = cloud.finding()
