@@ -57,10 +57,6 @@ def _sound() -> Snapshot:
     return world.snapshot()
 
 
-def test_sound_reading_passes_every_check() -> None:
-    assert list_failed_checks(_sound()) == ()
-
-
 def _hidden_ends() -> Answer[tuple[Migration, ...]]:
     world = World()
     here, there = world.host("compute-1"), world.host("compute-2")
@@ -177,37 +173,29 @@ def test_region_check_counts_the_hosts_that_are_known(here: int, sentence: str) 
     assert (find_region_mismatch(nodes, known) or "").startswith(sentence)
 
 
-@pytest.mark.parametrize(
-    "samples",
-    [
-        (_sample(OUR_PROJECT),),
-        (_sample(PROJECT),),
-        (_sample(PROJECT, status=404), _sample(PROJECT)),
-        (_sample(PROJECT), _sample(OUR_PROJECT, status=404)),
-    ],
-    ids=[
-        "only our own servers",
-        "another project's",
-        "one gone meanwhile",
-        "one of our own gone meanwhile",
-    ],
-)
-def test_credentials_that_see_a_server_on_its_host_pass(
-    samples: tuple[Answer[Server], ...],
-) -> None:
-    assert list_failed_checks(d.replace(_sound(), samples=samples)) == ()
+OPEN: dict[str, dict[str, t.Any]] = {
+    "as it is": {},
+    "only our own servers": {"samples": (_sample(OUR_PROJECT),)},
+    "another project's": {"samples": (_sample(PROJECT),)},
+    "one gone meanwhile": {"samples": (_sample(PROJECT, status=404), _sample(PROJECT))},
+    "one of our own gone meanwhile": {
+        "samples": (_sample(PROJECT), _sample(OUR_PROJECT, status=404))
+    },
+    # Its neighbours answer, and the listing says that it is ours.
+    "one of our own without mapping": {
+        "samples": (_sample(OUR_PROJECT, status=404), _sample(OUR_PROJECT)),
+        "sampled_projects": (OUR_PROJECT, OUR_PROJECT),
+    },
+    "a service is down and disabled": dict.fromkeys(
+        ("services", "services_after"), answer("GET /os-services", 200, (UP, DOWN))
+    ),
+    "no live server for the listing of the deleted": {"control": None},
+}
 
 
-def test_one_own_server_without_mapping_does_not_fail_the_credentials() -> None:
-    """Its neighbours answer, and the listing says that it is ours."""
-    samples = (_sample(OUR_PROJECT, status=404), _sample(OUR_PROJECT))
-
-    assert (
-        list_failed_checks(
-            d.replace(_sound(), samples=samples, sampled_projects=(OUR_PROJECT, OUR_PROJECT))
-        )
-        == ()
-    )
+@pytest.mark.parametrize("view", OPEN)
+def test_sound_reading_passes_every_check(view: str) -> None:
+    assert list_failed_checks(d.replace(_sound(), **OPEN[view])) == ()
 
 
 def test_credentials_denied_in_several_projects_fail() -> None:
@@ -238,16 +226,6 @@ def test_cloud_without_servers_needs_no_check_of_the_credentials() -> None:
     world.host("compute-1")
 
     assert list_failed_checks(world.snapshot()) == ()
-
-
-def test_service_down_or_disabled_fails_no_check() -> None:
-    services = answer("GET /os-services", 200, (UP, DOWN))
-
-    assert list_failed_checks(d.replace(_sound(), services=services, services_after=services)) == ()
-
-
-def test_cloud_without_a_live_server_needs_no_check_of_the_deleted_listing() -> None:
-    assert list_failed_checks(d.replace(_sound(), control=None)) == ()
 
 
 def test_silent_hosts_are_named_once_in_order() -> None:
@@ -283,9 +261,8 @@ def test_silent_cell_closes_only_proofs_by_absence(when: str) -> None:
 
     assert list_failed_checks(snapshot) == ()
     assert list_unjudged_hosts(snapshot) == ["compute-1"]
-    assert list_failed_absence_checks(snapshot) == (
-        "A cell is not answering: Nova could not say anything about compute-1.",
-    )
+    (failed,) = list_failed_absence_checks(snapshot)
+    assert failed.id == "cell_down" and "compute-1" in failed
 
 
 def test_unreadable_answer_names_no_silent_host() -> None:
@@ -374,11 +351,8 @@ def test_missing_requirement_of_one_kind_leaves_that_undecided() -> None:
 
     assert _verdicts(found) == {"deleted_server": "orphaned", "unknown_consumer": "undecided"}
     assert found["summary"]["coverage"]["complete"]
-    assert found["summary"]["coverage"]["not_provable"] == [
-        "Placement offers microversions up to 1.37, but 1.38 is needed to see which consumers "
-        "belong to another service: "
-        "unknown_consumer is undecided."
-    ]
+    (sentence,) = found["summary"]["coverage"]["not_provable"]
+    assert all(part in sentence for part in ("Placement", "1.37", "1.38", "unknown_consumer"))
 
 
 @pytest.mark.parametrize(

@@ -30,6 +30,27 @@ def make_details(reserved: int = 0, used: int = 0, total: int = 1) -> ProviderDe
     return ProviderDetails(inventories={CLASS: stock}, usages={CLASS: used})
 
 
+FREE_NODE = BareMetalNode(
+    uuid="",
+    provision_state="available",
+    maintenance=False,
+    power_state="power off",
+    instance=None,
+    resource_class="gold",
+    provisioned_at=LONG_AGO,
+    updated_at=LONG_AGO,
+)
+
+
+def allocation_of(
+    consumer: str, *nodes: str, age: int | None = OLD, status: int = 200
+) -> Answer[Allocation]:
+    """Return the answer about a consumer with an allocation of each of the nodes."""
+    held = {node: {CLASS: 1} for node in nodes}
+    found = Allocation(consumer, 1, "p", "u", None, held, age)
+    return answer(f"GET /allocations/{consumer}", status, found if status == 200 else None)
+
+
 class Site(World):
     """A node whose provider has its uuid, and a server that may be on it."""
 
@@ -56,27 +77,13 @@ class Site(World):
         server: dict[str, t.Any] | None = None,
         **node: t.Any,
     ) -> list[Finding]:
-        row = BareMetalNode(
-            **{
-                "uuid": self.node,
-                "provision_state": "available",
-                "maintenance": False,
-                "power_state": "power off",
-                "instance": None,
-                "resource_class": "gold",
-                "provisioned_at": LONG_AGO,
-                "updated_at": LONG_AGO,
-                **node,
-            }
-        )
+        row = d.replace(FREE_NODE, uuid=self.node, **node)
         allocations = dict(others or {})
         if consumer:
             self.hold(consumer, self.node, amounts={CLASS: 1}, age=age)
-            held = {} if moved_on else {self.node: {CLASS: 1}}
-            allocation = Allocation(consumer, 1, "p", "u", None, held, age)
+            held = () if moved_on else (self.node,)
             if status is not None:
-                value = allocation if status == 200 else None
-                allocations[consumer] = answer(f"GET /allocations/{consumer}", status, value)
+                allocations[consumer] = allocation_of(consumer, *held, age=age, status=status)
         servers = {}
         if server is not None:
             guest = d.replace(self.servers[self.guest], **server)
@@ -202,53 +209,42 @@ def test_node_without_a_contradiction_has_no_finding(site: Site, case: str) -> N
 
 
 def test_node_in_use_by_its_consumer_is_in_order(site: Site) -> None:
-    found = site.find(consumer=site.guest, instance=site.guest, provision_state="active")
-
-    assert found == []
+    assert not site.find(consumer=site.guest, instance=site.guest, provision_state="active")
 
 
 IN_USE = {"provision_state": "active", "details": make_details(reserved=1)}
 
 
-def test_server_without_an_allocation_on_its_node_is_found(site: Site) -> None:
-    (finding,) = site.find(instance=site.guest, server={}, **IN_USE)
-
-    assert f"nova-manage placement heal_allocations --instance {site.guest}" in finding.reason
-    assert "skip_reserve_in_use_ironic_nodes" in finding.reason
-
-
-def test_server_on_a_node_that_is_not_reserved_can_be_healed_at_once(site: Site) -> None:
-    fields = {**IN_USE, "details": make_details()}
+@pytest.mark.parametrize("reserved", [1, 0])
+def test_server_without_an_allocation_can_be_healed_while_its_node_is_not_reserved(
+    site: Site, reserved: int
+) -> None:
+    fields = {**IN_USE, "details": make_details(reserved)}
     (finding,) = site.find(instance=site.guest, server={}, **fields)
 
     assert finding.reason.id == "node_server_without_allocation"
-    assert f"Create it with nova-manage placement heal_allocations --instance {site.guest}." in (
-        finding.reason
-    )
-
-
-@pytest.mark.parametrize("allocated", ["lately", "meanwhile"])
-def test_server_whose_node_has_an_allocation_is_not_reported(site: Site, allocated: str) -> None:
-    fields: dict[str, t.Any] = {**IN_USE, "consumer": STRANGER, "moved_on": True}
-    if allocated == "meanwhile":
-        fields = {**IN_USE, "details": make_details(used=1)}
-
-    assert site.find(instance=site.guest, server={}, **fields) == []
-
-
-def test_server_that_cannot_be_read_is_not_reported(site: Site) -> None:
-    assert site.find(instance=site.guest, server={}, server_status=503, **IN_USE) == []
+    assert f"heal_allocations --instance {site.guest}" in finding.reason
+    assert ("skip_reserve_in_use_ironic_nodes" in finding.reason) is bool(reserved)
 
 
 @pytest.mark.parametrize(
-    "server",
-    [{"task_state": "spawning"}, {"task_known": False}, {"node": "another"}, None],
-    ids=["busy", "unknown task", "elsewhere", "not in Nova"],
+    "fields",
+    [
+        {"server": {"task_state": "spawning"}},
+        {"server": {"task_known": False}},
+        {"server": {"node": "another"}},
+        {"server": None},
+        {"server_status": 503},
+        {"consumer": STRANGER, "moved_on": True},
+        {"details": make_details(used=1)},
+    ],
+    ids=["busy", "unknown task", "elsewhere", "not in Nova", "unread", "lately", "meanwhile"],
 )
 def test_server_that_may_not_need_the_node_is_not_reported(
-    site: Site, server: dict[str, t.Any] | None
+    site: Site, fields: dict[str, t.Any]
 ) -> None:
-    assert site.find(instance=site.guest, server=server, **IN_USE) == []
+    """Or whose node has an allocation."""
+    assert site.find(instance=site.guest, **{**IN_USE, "server": {}, **fields}) == []
 
 
 def test_allocation_of_a_migration_is_not_reported(site: Site) -> None:
@@ -267,15 +263,13 @@ def test_node_that_cannot_be_looked_up_is_undecided(site: Site, status: int) -> 
 
 def test_consumers_that_may_have_left_do_not_hide_one_that_has_the_node(site: Site) -> None:
     names = [f"0000000{number}-0000-4000-8000-000000000000" for number in (1, 2, 3)]
-    others = {}
-    for name, held, age in (
-        (names[0], {site.node: {CLASS: 1}}, None),
-        (names[1], {}, OLD),
-        (names[2], {site.node: {CLASS: 1}}, 60),
-    ):
+    for name in names:
         site.hold(name, site.node, amounts={CLASS: 1})
-        allocation = Allocation(name, 1, "p", "u", None, held, age)
-        others[name] = answer(f"GET /allocations/{name}", 200, allocation)
+    others = {
+        names[0]: allocation_of(names[0], site.node, age=None),
+        names[1]: allocation_of(names[1]),
+        names[2]: allocation_of(names[2], site.node, age=60),
+    }
     (finding,) = site.find(consumer=STRANGER, others=others, lookup=404)
 
     assert finding.reason.id == "node_gone" and STRANGER in finding.reason
@@ -307,15 +301,6 @@ def test_ages_are_those_of_the_options(
     assert found == ([reason] if reason else [])
 
 
-@pytest.mark.parametrize(
-    ("state", "named"), [("manageable", "it is manageable,"), (None, "it is unknown,")]
-)
-def test_state_of_a_node_is_named(site: Site, state: str | None, named: str) -> None:
-    (finding,) = site.find(provision_state=state, details=make_details())
-
-    assert named in finding.reason
-
-
 def test_error_of_ironic_is_cut(site: Site) -> None:
     (finding,) = site.find(provision_state="clean failed", last_error="x" * 201)
 
@@ -325,8 +310,7 @@ def test_error_of_ironic_is_cut(site: Site) -> None:
 def test_all_consumers_that_have_the_node_are_named(site: Site) -> None:
     other = "00000001-0000-4000-8000-000000000000"
     site.hold(other, site.node, amounts={CLASS: 1})
-    allocation = Allocation(other, 1, "p", "u", None, {site.node: {CLASS: 1}}, OLD)
-    others = {other: answer(f"GET /allocations/{other}", 200, allocation)}
+    others = {other: allocation_of(other, site.node)}
     (finding,) = site.find(consumer=STRANGER, others=others)
 
     assert finding.reason.id == "node_has_other_consumer"
@@ -347,11 +331,10 @@ def test_provider_without_a_compute_node_may_be_that_of_another_ironic(site: Sit
     site.delete(site.guest)
     site.remove_host(site.node)
     for cloud, count in ((snapshot.cloud, 1), (other, 0)):
-        allocation = Allocation(STRANGER, 1, "p", "u", None, {site.node: {CLASS: 1}}, OLD)
         reading = BareMetal(
             nodes=answer("GET /nodes", 200, ()),
             lookups={site.node: answer(f"GET /nodes/{site.node}", 404)},
-            allocations={STRANGER: answer(f"GET /allocations/{STRANGER}", 200, allocation)},
+            allocations={STRANGER: allocation_of(STRANGER, site.node)},
         )
         site.hold(STRANGER, site.node, amounts={CLASS: 1})
         read = site.snapshot(cloud=cloud, surroundings=Surroundings(bare_metal=reading))
