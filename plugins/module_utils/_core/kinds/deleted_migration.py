@@ -79,13 +79,11 @@ def prove(view: ConsumerView, policy: Policy) -> Decision | None:
         view.index.snapshot.unlisted_moves,
     )
     if need := _explain_possible_need(view):
-        return undecided(
-            need.reword(
-                "Nova identifies the UUID as a migration's but no longer lists that migration, and "
-                f"{need}."
-            ),
-            *evidence,
+        reason = need.reword(
+            "Nova identifies the UUID as a migration's but no longer lists that migration, and "
+            f"{need}."
         )
+        return undecided(reason, *evidence)
     reason = Reason(
         "migration_deleted_with_server",
         "Nova identifies the UUID as a migration's but no longer lists that migration: it was "

@@ -49,13 +49,11 @@ def prove(view: ConsumerView, policy: Policy) -> Decision | None:
         evacuations
     ) or explain_possible_move_without_migration(view)
     if doubt:
-        return undecided(
-            doubt.reword(
-                f"Server {view.consumer} is settled on {view.node_name} and also has an "
-                f"allocation on a host that it left by evacuation, but {doubt}"
-            ),
-            *view.server_answers,
+        reason = doubt.reword(
+            f"Server {view.consumer} is settled on {view.node_name} and also has an "
+            f"allocation on a host that it left by evacuation, but {doubt}"
         )
+        return undecided(reason, *view.server_answers)
     left_hosts = "; ".join(
         f"{view.index.get_name(root)}, by evacuation {move.uuid} ({move.status} at "
         f"{move.changed_at})"

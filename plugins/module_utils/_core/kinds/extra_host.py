@@ -54,12 +54,10 @@ def prove(view: ConsumerView, policy: Policy) -> Decision | None:
         return None
     others = ", ".join(sorted(map(view.index.get_name, view.other_trees)))
     if doubt := _explain_possible_use_of_other_hosts(view, others):
-        return undecided(
-            doubt.reword(
-                f"Server {view.consumer} is settled on {view.node_name} and also has {doubt}"
-            ),
-            *view.server_answers,
+        reason = doubt.reword(
+            f"Server {view.consumer} is settled on {view.node_name} and also has {doubt}"
         )
+        return undecided(reason, *view.server_answers)
     reason = Reason(
         "extra_allocation",
         f"Server {view.consumer} is settled on {view.node_name} with no move under way, "

@@ -63,13 +63,11 @@ def prove(view: ConsumerView, policy: Policy) -> Decision | None:
         if has_wrong_owner(view):
             return None
         network = list_network_amounts(view.allocation.resources)
-        return undecided(
-            doubt.reword(
-                f"Server {view.consumer} has {format_allocations(network, view)} allocated, and "
-                f"whether its ports need all of that cannot be known, because {doubt}."
-            ),
-            *evidence,
+        reason = doubt.reword(
+            f"Server {view.consumer} has {format_allocations(network, view)} allocated, and "
+            f"whether its ports need all of that cannot be known, because {doubt}."
         )
+        return undecided(reason, *evidence)
     reason = Reason(
         "unrequested_bandwidth",
         f"Server {view.consumer} has {format_allocations(leak.amounts, view)} that none of its "

@@ -75,12 +75,10 @@ def prove(view: ConsumerView, policy: Policy) -> Decision | None:
             "server_fields_missing", "Nova's answers leave out its task, its host or its migrations"
         )
     if doubt:
-        return undecided(
-            doubt.reword(
-                f"Server {server.uuid} is {server.status} and seems to have no host, but {doubt}."
-            ),
-            *evidence,
+        reason = doubt.reword(
+            f"Server {server.uuid} is {server.status} and seems to have no host, but {doubt}."
         )
+        return undecided(reason, *evidence)
     reason = Reason(
         "server_without_host",
         f"Server {server.uuid} is {server.status} and has no host, and every action that could "

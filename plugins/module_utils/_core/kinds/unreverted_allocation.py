@@ -73,13 +73,10 @@ def prove(view: ConsumerView, policy: Policy) -> Decision | None:
     migration = next(move for move in view.server_migrations if move.uuid == uuid)
     # The migration's allocation changes too, so its own protections hold as well.
     if protection := _find_protection(view, allocation, migration, policy):
-        return protected(
-            protection.reword(
-                f"Migration {uuid} has the allocation that server {view.consumer} needs. "
-                f"{protection}"
-            ),
-            *evidence,
+        reason = protection.reword(
+            f"Migration {uuid} has the allocation that server {view.consumer} needs. {protection}"
         )
+        return protected(reason, *evidence)
     # The server has left this host and come back since, perhaps with another flavor.
     if migration.status in SUCCESSFUL_MIGRATION_STATUSES:
         reason = Reason(
