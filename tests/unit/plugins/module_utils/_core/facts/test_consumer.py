@@ -114,10 +114,8 @@ def test_move_that_changed_nothing_does_not_locate_the_server(
     server = extra_host(cloud)
     cloud.comes(server, status)
 
-    assert (cloud.found(server).verdict, cloud.found(server).freed_providers) == (
-        "orphaned",
-        {cloud.here},
-    )
+    finding = cloud.found(server)
+    assert (finding.verdict, finding.freed_providers) == ("orphaned", {cloud.here})
 
 
 def test_only_the_newest_move_locates_the_server(cloud: PooledScene) -> None:

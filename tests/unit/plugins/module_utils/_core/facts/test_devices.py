@@ -266,6 +266,10 @@ class PortCloud(Scene):
         )
         return d.replace(port, **fields)
 
+    def plain_port(self) -> ServerPort:
+        """A port that requests nothing."""
+        return self.port("plain", groups=(), providers={})
+
     def has_ports(self, *ports: ServerPort) -> None:
         self.ports[self.leaker] = ports
 
@@ -329,10 +333,6 @@ def _cloud() -> PortCloud:
     return PortCloud()
 
 
-def test_part_that_no_port_requests_is_removed_alone(cloud: PortCloud) -> None:
-    assert cloud.left() == {cloud.bridge: ONE}
-
-
 def test_reason_names_what_is_left_over_and_what_stays(cloud: PortCloud) -> None:
     finding = cloud.finding()
 
@@ -348,21 +348,8 @@ def test_everything_is_removed_from_a_server_without_ports(cloud: PortCloud) -> 
     assert cloud.left() == {}
 
 
-def test_ports_without_a_minimum_bandwidth_explain_nothing(cloud: PortCloud) -> None:
-    cloud.has_ports(cloud.port("plain", groups=(), providers={}))
-    assert cloud.left() == {}
-
-
-def test_only_the_provider_of_the_lost_port_loses_anything(cloud: PortCloud) -> None:
-    cloud.hold(cloud.leaker, cloud.other_bridge, amounts=ONE)
-    cloud.has_ports(
-        cloud.port("one"), cloud.port("two"), cloud.port("three", groups=(), providers={})
-    )
-    assert cloud.left() == {cloud.bridge: TWO}
-
-
 def test_ports_that_request_something_are_named(cloud: PortCloud) -> None:
-    cloud.has_ports(cloud.port("one"), cloud.port("plain", groups=(), providers={}))
+    cloud.has_ports(cloud.port("one"), cloud.plain_port())
     some = cloud.finding()
     cloud.has_ports()
     none = cloud.finding()
@@ -371,35 +358,56 @@ def test_ports_that_request_something_are_named(cloud: PortCloud) -> None:
     assert none and " ports " not in none.reason.partition("of its ports")[2]
 
 
-def test_packet_rates_of_the_agent_are_removed_with_the_bandwidth_of_the_bridge(
-    cloud: PortCloud,
-) -> None:
+PortSituation = Callable[[PortCloud], object]
+
+
+def one_of_two_bridges_lost_a_port(cloud: PortCloud) -> None:
+    cloud.hold(cloud.leaker, cloud.other_bridge, amounts=ONE)
+    cloud.has_ports(cloud.port("one"), cloud.port("two"), cloud.plain_port())
+
+
+def packet_rates_of_the_agent(cloud: PortCloud) -> None:
     cloud.hold(cloud.leaker, cloud.agent, amounts={PACKETS: 30})
     groups = (PortGroup("bandwidth", ONE), PortGroup("packets", {PACKETS: 10}))
     providers = {"bandwidth": cloud.bridge, "packets": cloud.agent}
     cloud.has_ports(cloud.port("kept", groups=groups, providers=providers))
-    assert cloud.left() == {cloud.bridge: ONE, cloud.agent: {PACKETS: 10}}
 
 
-def test_neutron_without_groups_names_one_provider(cloud: PortCloud) -> None:
-    cloud.has_ports(cloud.port("kept", providers={"": cloud.bridge}))
-    assert cloud.left() == {cloud.bridge: ONE}
-
-
-def test_other_resources_of_the_same_provider_stay(cloud: PortCloud) -> None:
+def another_class_on_the_bridge(cloud: PortCloud) -> None:
     cloud.hold(cloud.leaker, cloud.bridge, amounts={**TWO, "CUSTOM_X": 1})
     cloud.has_ports()
-    assert cloud.left() == {cloud.bridge: {"CUSTOM_X": 1}}
 
 
-def test_actions_on_ports_that_have_ended_do_not_matter(cloud: PortCloud) -> None:
+def actions_on_ports_that_have_ended(cloud: PortCloud) -> None:
     cloud.acts("attach_interface", NOW)
     cloud.acts("reboot")
     cloud.acts("detach_interface", NOW)
-    assert cloud.left() == {cloud.bridge: ONE}
 
 
-PortSituation = Callable[[PortCloud], object]
+# Each with what the server keeps of the bridge, or of the agent.
+LEAKS: dict[str, tuple[PortSituation, dict[str, dict[str, int]]]] = {
+    "part that no port requests": (lambda cloud: None, {"bridge": ONE}),
+    "ports without a minimum bandwidth": (lambda cloud: cloud.has_ports(cloud.plain_port()), {}),
+    "one of two bridges lost a port": (one_of_two_bridges_lost_a_port, {"bridge": TWO}),
+    "packet rates": (packet_rates_of_the_agent, {"bridge": ONE, "agent": {PACKETS: 10}}),
+    "Neutron without groups names one provider": (
+        lambda cloud: cloud.has_port(providers={"": cloud.bridge}),
+        {"bridge": ONE},
+    ),
+    "other resources of the same provider": (
+        another_class_on_the_bridge,
+        {"bridge": {"CUSTOM_X": 1}},
+    ),
+    "actions on ports that have ended": (actions_on_ports_that_have_ended, {"bridge": ONE}),
+}
+
+
+@pytest.mark.parametrize("name", LEAKS)
+def test_only_what_no_port_requests_is_removed(cloud: PortCloud, name: str) -> None:
+    situation, kept = LEAKS[name]
+    situation(cloud)
+
+    assert cloud.left() == {getattr(cloud, provider): kept[provider] for provider in kept}
 
 
 def two_providers_with_a_port_each(cloud: PortCloud) -> None:

@@ -313,9 +313,8 @@ def test_answer_that_lacks_what_a_shared_provider_lists_proves_nothing(whole: Li
     true = whole.snapshot()
 
     assert _judge(true)[whole.orphan] == "orphaned"
-    assert _judge(_list_more(true, whole.orphan, **{pool: {"DISK_GB": 1}}))[whole.orphan] == (
-        "undecided"
-    )
+    more = _list_more(true, whole.orphan, **{pool: {"DISK_GB": 1}})
+    assert _judge(more)[whole.orphan] == "undecided"
 
 
 @pytest.mark.parametrize("contradicted", ["moved", "move"])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses as d
 import typing as t
 
 import pytest
@@ -124,11 +125,7 @@ def test_reason_requires_a_disabled_service(enabled: bool | None) -> None:
 def test_change_is_predicted() -> None:
     down = apply_update(OFF, {"status": "enabled", "forced_down": True})
 
-    assert (down.status, down.disabled_reason, down.forced_down, down.state) == (
-        "enabled",
-        None,
-        True,
-        "down",
-    )
+    expected = d.replace(OFF, status="enabled", disabled_reason=None, forced_down=True)
+    assert down == expected and down.state == "down"
     assert apply_update(ON, {"forced_down": True}).state == "down"
     assert apply_update(OFF, {"forced_down": True}).disabled_reason == "rusty"

@@ -26,6 +26,7 @@ from ...situations import (
 from ...world import answer
 from ..scene import PooledScene
 
+NO_ROW, UNREAD = answer("GET /servers?uuid=…", 200, ()), answer("GET /servers?uuid=…", 503)
 NO_MIGRATIONS: t.Any = answer("GET /os-migrations?instance_uuid=…", 200, ())
 
 RESTS_ON = {
@@ -81,13 +82,10 @@ def test_missing_answer_proves_nothing(
 @pytest.mark.parametrize(
     ("rows", "said"),
     [
-        ((answer("GET /servers?uuid=…", 200, ()),), "unknown_to_nova"),
-        ((answer("GET /servers?uuid=…", 200, ()), answer("again", 200, ())), "unknown_to_nova"),
-        ((answer("GET /servers?uuid=…", 503),), "cells_not_searched"),
-        (
-            (answer("GET /servers?uuid=…", 200, ()), answer("GET /servers?uuid=…", 503)),
-            "cells_not_searched",
-        ),
+        ((NO_ROW,), "unknown_to_nova"),
+        ((NO_ROW, answer("again", 200, ())), "unknown_to_nova"),
+        ((UNREAD,), "cells_not_searched"),
+        ((NO_ROW, UNREAD), "cells_not_searched"),
         ((answer("GET /servers?uuid=…", 200, ("another",)),), "other_servers_answered"),
     ],
 )
@@ -188,7 +186,7 @@ def test_contradicted_404_proves_nothing(
 
 def test_migration_of_a_deleted_server_seen_on_a_host_has_not_ended(cloud: PooledScene) -> None:
     server = deleted_server(cloud)
-    migration = cloud.migration(server, cloud.here, cloud.there, "error", cloud.here)
+    migration = cloud.goes(server, "error", cloud.here)
     seen_on_a_host(cloud, server)
 
     assert cloud.undecided(migration) == "server_not_settled"
@@ -214,9 +212,9 @@ def test_consumer_on_a_shared_pool_alone_is_not_unknown(cloud: PooledScene) -> N
 
 
 def test_consumer_on_a_foreign_provider_too_is_not_unknown(cloud: PooledScene) -> None:
-    assert (
-        cloud.found(cloud.stranger(cloud.here, cloud.provider("fpga-farm"))).verdict == "protected"
-    )
+    consumer = cloud.stranger(cloud.here, cloud.provider("fpga-farm"))
+
+    assert cloud.found(consumer).verdict == "protected"
 
 
 def test_migration_of_a_server_with_an_unknown_move_has_that_as_a_reason(
@@ -224,14 +222,14 @@ def test_migration_of_a_server_with_an_unknown_move_has_that_as_a_reason(
 ) -> None:
     migration = ended_migration(cloud)
     server = cloud.migrations[migration].server
-    cloud.migration(server, cloud.here, cloud.there, "completed", type="teleport")
+    cloud.goes(server, "completed", type="teleport")
 
     assert cloud.told(migration) == ("ended_migration", "undecided", "server_has_unknown_move")
 
 
 def test_migration_that_was_under_way_in_the_listing_is_protected(cloud: PooledScene) -> None:
     server = cloud.server(cloud.there, cloud.there)
-    migration = cloud.migration(server, cloud.here, cloud.there, "post-migrating", cloud.here)
+    migration = cloud.goes(server, "post-migrating", cloud.here)
     ended = (d.replace(cloud.migrations[migration], status="confirmed"),)
     evidence = cloud.evidence(server, migrations=d.replace(NO_MIGRATIONS, value=ended))
 
@@ -343,10 +341,8 @@ def test_deleted_migration_may_be_needed_on_a_host_that_came_back_with_another_n
 
 
 def test_deleted_migration_needs_the_allocations_of_its_host(cloud: PooledScene) -> None:
-
-    assert (
-        cloud.undecided(deleted_migration(cloud), host_allocations={}) == "host_allocations_unread"
-    )
+    reason = cloud.undecided(deleted_migration(cloud), host_allocations={})
+    assert reason == "host_allocations_unread"
 
 
 @pytest.mark.parametrize("beside", [True, False])
@@ -382,7 +378,7 @@ def test_only_a_finished_evacuation_is_an_evacuated_source(
     cloud: PooledScene, type: str, status: str, kind: str, reason: str
 ) -> None:
     server = extra_host(cloud)
-    migration = cloud.migration(server, cloud.here, cloud.there, status, type=type)
+    migration = cloud.goes(server, status, type=type)
     finding = cloud.found(server)
 
     assert finding.kind == kind
@@ -398,8 +394,8 @@ def test_host_of_a_failed_move_of_a_running_guest_is_kept(
 ) -> None:
     server = extra_host(cloud)
     if evacuated:
-        cloud.migration(server, cloud.here, cloud.there, "done", type="evacuation")
-    cloud.migration(server, cloud.there, cloud.here, "error", type=move)
+        cloud.goes(server, "done", type="evacuation")
+    cloud.comes(server, "error", type=move)
 
     assert (cloud.found(server).kind, cloud.found(server).verdict) == ("extra_host", "undecided")
 
@@ -412,12 +408,10 @@ def test_several_other_hosts_must_all_have_been_evacuated(
     server = cloud.server(cloud.there, cloud.here, third, cloud.there)
     kind_of_move, status = ("evacuation", "done") if evacuated else ("migration", "confirmed")
     cloud.migration(server, third, cloud.here, status, type=kind_of_move)
-    cloud.migration(server, cloud.here, cloud.there, "done", type="evacuation")
+    cloud.goes(server, "done", type="evacuation")
 
-    assert (cloud.found(server).kind, cloud.found(server).freed_providers) == (
-        kind,
-        {cloud.here, third},
-    )
+    finding = cloud.found(server)
+    assert (finding.kind, finding.freed_providers) == (kind, {cloud.here, third})
 
 
 @pytest.mark.parametrize("evacuations", [0, 1, 2])
@@ -486,36 +480,36 @@ def _beside(
     return scene.found(consumer, policy, cloud=cloud)
 
 
+CONTAINER, RESERVATION = ("container",), ("reservation",)
+
+
 @pytest.mark.parametrize(
-    ("allocators", "ignored", "told"),
+    ("allocators", "ignored", "type", "named"),
     [
-        ((), (), "the service catalogue has no container service"),
-        (
-            ("container",),
-            ("container",),
-            ("the service catalogue has container, and ignore_allocators names container"),
-        ),
-        (("container",), ("container", "reservation"), "ignore_allocators names container"),
+        ((), (), None, "no container service"),
+        (CONTAINER, CONTAINER, None, "has container, and ignore_allocators names container"),
+        (CONTAINER, (*CONTAINER, *RESERVATION), None, "ignore_allocators names container"),
+        (CONTAINER, (), "INSTANCE", "has container"),
+        (CONTAINER, (), "MIGRATION", "has container"),
     ],
 )
 def test_unknown_consumer_lists_other_possible_owners(
-    allocators: tuple[str, ...], ignored: tuple[str, ...], told: str
+    allocators: tuple[str, ...], ignored: tuple[str, ...], type: str | None, named: str
 ) -> None:
-    finding = _beside(allocators, ignored)
+    """One with a type belongs to no other service."""
+    finding = _beside(allocators, ignored, type)
 
-    assert (finding.kind, finding.verdict) == (
-        "unknown_consumer",
-        "orphaned",
-    ) and told in finding.reason
+    assert (finding.kind, finding.verdict) == ("unknown_consumer", "orphaned")
+    assert finding.reason.id == "unknown_to_nova" and named in finding.reason
 
 
 @pytest.mark.parametrize(
     ("allocators", "ignored", "suspect"),
     [
-        (("container",), (), "container"),
-        (("reservation",), ("container",), "reservation"),
+        (CONTAINER, (), "container"),
+        (RESERVATION, CONTAINER, "reservation"),
         (("accelerator",), (), "accelerator"),
-        (("container", "reservation"), ("container",), "reservation"),
+        ((*CONTAINER, *RESERVATION), CONTAINER, "reservation"),
     ],
 )
 def test_unknown_consumer_without_a_type_may_belong_to_another_service(
@@ -523,24 +517,9 @@ def test_unknown_consumer_without_a_type_may_belong_to_another_service(
 ) -> None:
     finding = _beside(allocators, ignored)
 
-    assert (finding.kind, finding.verdict, finding.change) == (
-        "unknown_consumer",
-        "undecided",
-        None,
-    )
-    assert (
-        finding.reason.id == "other_service_may_allocate"
-        and suspect in finding.reason
-        and "orphan_cleanup_ignore_allocators" in finding.reason
-    )
-
-
-@pytest.mark.parametrize("consumer_type", ["INSTANCE", "MIGRATION"])
-def test_unknown_consumer_with_a_type_belongs_to_no_other_service(consumer_type: str) -> None:
-    finding = _beside(("container",), consumer_type=consumer_type)
-
-    assert finding.verdict == "orphaned"
-    assert finding.reason.id == "unknown_to_nova"
+    assert (finding.kind, finding.verdict) == ("unknown_consumer", "undecided")
+    assert finding.reason.id == "other_service_may_allocate"
+    assert suspect in finding.reason and "orphan_cleanup_ignore_allocators" in finding.reason
 
 
 @pytest.mark.parametrize("status", ["ACTIVE", "BUILD", "SHUTOFF"])
