@@ -370,7 +370,9 @@ def test_needed_allocations_survive_while_workers_do_not_know_a_cell(cloud: Mixe
 
 @SETTINGS
 @hypothesis.given(dead_and_unaware())
-def test_needed_allocations_survive_while_an_unknown_cell_is_down(cloud: DeadAndUnaware) -> None:
+def test_needed_allocations_survive_while_an_unknown_cell_is_down(
+    cloud: DeadAndUnaware,
+) -> None:
     run_or_refuse(cloud)
 
     assert not cloud.wrong, "\n".join(cloud.wrong)
@@ -378,7 +380,9 @@ def test_needed_allocations_survive_while_an_unknown_cell_is_down(cloud: DeadAnd
 
 @SETTINGS
 @hypothesis.given(unaware_listings())
-def test_proofs_by_presence_hold_whichever_listings_lack_a_cell(cloud: UnawareListings) -> None:
+def test_proofs_by_presence_hold_whichever_listings_lack_a_cell(
+    cloud: UnawareListings,
+) -> None:
     """No load balancer, whatever it prefers, makes these kinds remove what is needed."""
     absent = [kind.name for kind in KINDS if kind.cells == EVERY]
     written = run_or_refuse(cloud, but=absent)
