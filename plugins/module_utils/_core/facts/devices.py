@@ -232,13 +232,11 @@ class PortLeak:
     """What a server has of the network resources of its host and its ports do not request.
 
     amounts: by provider; empty where that is not known.
-    requested: by provider, what its ports request.
     doubt: why `amounts` may not be a leak or could not be calculated, as a part of a sentence;
         None if it is one.
     """
 
     amounts: Allocations
-    requested: Allocations
     doubt: Reason | None = None
 
 
@@ -271,7 +269,7 @@ def find_port_leak(view: ServerView) -> PortLeak | None:
     requested: dict[str, dict[str, int]] = {}
     for port in ports:
         if doubt := _add_request(requested, port):
-            return PortLeak({}, {}, doubt)
+            return PortLeak({}, doubt)
     amounts = subtract_amounts(present, requested)
     # Then the server has what its ports request, whatever else is to be said of them.
     if not amounts:
@@ -282,7 +280,7 @@ def find_port_leak(view: ServerView) -> PortLeak | None:
         _find_server_doubt(server),
         _find_place_doubt(view, amounts),
     )
-    return PortLeak(amounts, requested, next(filter(None, doubts), None))
+    return PortLeak(amounts, next(filter(None, doubts), None))
 
 
 def may_have_leak(view: ServerView) -> bool:

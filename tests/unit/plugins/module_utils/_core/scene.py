@@ -56,6 +56,15 @@ class Scene(World):
         evidence = self.snapshot().evidence
         return {**evidence, uuid: d.replace(evidence[uuid], **answers)}
 
+    def silence(self, host: str) -> dict[str, t.Any]:
+        """Return the two listings of services while the cell of a host does not answer."""
+        listed = self.snapshot().services
+        rows = (
+            d.replace(row, status="UNKNOWN", state=None) if row.host == host else row
+            for row in listed.value or ()
+        )
+        return dict.fromkeys(("services", "services_after"), d.replace(listed, value=tuple(rows)))
+
     def alter(self, uuid: str, **fields: t.Any) -> str:
         """Change the row of a server or of a migration."""
         for rows in (self.servers, self.deleted, self.migrations):

@@ -40,17 +40,10 @@ class Site(Scene):
 
         These are the services of all hosts, and the compute nodes of those that answer.
         """
-        services = tuple(
-            d.replace(service, status="UNKNOWN", state=None) if service.host == SILENT else service
-            for service in self.services
-        )
         listed = self.snapshot().hypervisors.value or ()
         nodes = tuple(node for node in listed if node.host != SILENT)
-        named = answer("GET /os-services", 200, services)
         hypervisors = answer(LISTED_BY_SERVERS, 200, nodes)
-        return self.snapshot(
-            **{"services": named, "services_after": named, "hypervisors": hypervisors, **changes}
-        )
+        return self.snapshot(**{**self.silence(SILENT), "hypervisors": hypervisors, **changes})
 
     def finding(self, consumer: str, **changes: t.Any) -> Finding:
         found = judge(self.partial(**changes), NO_MINIMUM_AGE)

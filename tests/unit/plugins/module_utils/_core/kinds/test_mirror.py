@@ -290,15 +290,8 @@ def test_unsound_reading_and_other_hosts_have_no_finding(
 def test_hosts_of_a_silent_cell_have_no_finding(site: Site) -> None:
     site.members, site.disabled, site.lacking = (site.one,), (site.two,), (site.two,)
     site.requires(TRAIT)
-    silent = [
-        Service("nova-compute", "compute-2", "UNKNOWN", None)
-        if service.host == "compute-2"
-        else service
-        for service in site.services
-    ]
-    services = answer("GET /os-services", 200, tuple(silent))
     for kind in ("aggregate_mismatch", "trait_mismatch"):
-        assert site.findings(kind, services=services, services_after=services) == []
+        assert site.findings(kind, **site.silence("compute-2")) == []
 
 
 def test_trait_that_the_aggregate_requires_is_added_to_those_of_the_host(site: Site) -> None:
