@@ -112,7 +112,7 @@ def _explain_possible_placement(view: ConsumerView) -> Reason | None:
     allocated_hosts = set(view.index.list_hosts_of(view.allocation.resources))
     shelving = next((action for action in actions if action.shelving_hosts), None)
     if shelving is None:
-        doubt = _explain_possible_unfinished_placement(view, actions, allocated_hosts)
+        doubt = _explain_possible_unfinished_placement(actions, allocated_hosts)
         newest_actions = actions
     else:
         position = actions.index(shelving)
@@ -142,7 +142,7 @@ def _list_placing_actions(actions: Sequence[Action]) -> list[Action]:
 
 
 def _explain_possible_unfinished_placement(
-    view: ConsumerView, actions: Sequence[Action], allocated_hosts: Collection[str | None]
+    actions: Sequence[Action], allocated_hosts: Collection[str | None]
 ) -> Reason | None:
     """Return which action may still give a host to a server that was not shelved, or None.
 

@@ -49,17 +49,22 @@ RENAMINGS: dict[str, Renaming] = {
     ),
     "taken over by a new machine": replace_by_new_machine,
 }
+FAILED_LATE = pytest.mark.parametrize(
+    ("kind", "status"), [("evacuation", "failed"), ("live-migration", "error")]
+)
 ANY_RENAMING = pytest.mark.parametrize("renaming", RENAMINGS.values(), ids=list(RENAMINGS))
 
 
+@pytest.fixture(name="scene")
+def _scene() -> Scene:
+    return Scene()
+
+
 @ANY_RENAMING
-@pytest.mark.parametrize(
-    ("kind", "status"), [("live-migration", "error"), ("evacuation", "failed")]
-)
+@FAILED_LATE
 def test_guest_of_a_failed_move_may_run_on_its_renamed_destination(
-    renaming: Renaming, kind: str, status: str
+    scene: Scene, renaming: Renaming, kind: str, status: str
 ) -> None:
-    scene = Scene()
     server = scene.spread()
     scene.goes(server, status, type=kind)
     scene.set_service(scene.here, "up")
@@ -70,12 +75,10 @@ def test_guest_of_a_failed_move_may_run_on_its_renamed_destination(
 
 @ANY_RENAMING
 def test_cold_migration_took_over_what_a_failed_move_left_on_a_renamed_host(
-    renaming: Renaming,
+    scene: Scene, renaming: Renaming
 ) -> None:
-    scene = Scene()
     third = scene.host("compute-3")
-    server = scene.server(third, third)
-    scene.did(server, "live-migration", NOW)
+    server = scene.did(scene.server(third, third), "live-migration", NOW)
     scene.goes(server, "error", type="live-migration")
     moved = scene.migration(server, scene.here, third, "confirmed", scene.here, scene.there)
     renaming(scene, scene.there)
@@ -84,8 +87,9 @@ def test_cold_migration_took_over_what_a_failed_move_left_on_a_renamed_host(
 
 
 @ANY_RENAMING
-def test_guest_may_still_run_on_the_renamed_source_of_its_evacuation(renaming: Renaming) -> None:
-    scene = Scene()
+def test_guest_may_still_run_on_the_renamed_source_of_its_evacuation(
+    scene: Scene, renaming: Renaming
+) -> None:
     server = scene.spread()
     scene.comes(server, "done", type="evacuation")
     scene.set_service(scene.there, "up")
@@ -94,9 +98,10 @@ def test_guest_may_still_run_on_the_renamed_source_of_its_evacuation(renaming: R
     assert scene.told(server)[:2] == ("extra_host", "undecided")
 
 
-def test_evacuation_was_completed_by_a_new_machine_with_the_name_of_its_source() -> None:
+def test_evacuation_was_completed_by_a_new_machine_with_the_name_of_its_source(
+    scene: Scene,
+) -> None:
     """nova-compute completes the evacuations from its own name when it starts."""
-    scene = Scene()
     server = scene.spread()
     scene.comes(server, "completed", type="evacuation")
     replace_by_new_machine(scene, scene.there)
@@ -104,9 +109,8 @@ def test_evacuation_was_completed_by_a_new_machine_with_the_name_of_its_source()
     assert scene.told(server)[:2] == ("extra_host", "undecided")
 
 
-def test_what_is_left_on_the_renamed_source_that_is_down_is_found() -> None:
+def test_what_is_left_on_the_renamed_source_that_is_down_is_found(scene: Scene) -> None:
     """As with any other evacuation: the operator has said that the host is dead."""
-    scene = Scene()
     server = scene.spread()
     scene.comes(server, "done", type="evacuation")
     scene.rename_host(scene.there, "compute-9", "compute-9")
@@ -116,9 +120,8 @@ def test_what_is_left_on_the_renamed_source_that_is_down_is_found() -> None:
 
 @pytest.mark.parametrize("renaming", [RENAMINGS["host and node"], replace_by_new_machine])
 def test_disk_of_a_half_reverted_resize_is_kept_when_its_destination_is_renamed(
-    renaming: Renaming,
+    scene: Scene, renaming: Renaming
 ) -> None:
-    scene = Scene()
     server = scene.server(scene.there, scene.there)
     moved = scene.goes(server, "error", scene.here, type="resize")
     scene.recorded_later(server, "revertResize", "compute_revert_resize", scene.there, "Error")
@@ -129,9 +132,8 @@ def test_disk_of_a_half_reverted_resize_is_kept_when_its_destination_is_renamed(
 
 @ANY_RENAMING
 def test_allocation_only_on_a_renamed_host_where_the_guest_may_run_is_not_moved(
-    renaming: Renaming,
+    scene: Scene, renaming: Renaming
 ) -> None:
-    scene = Scene()
     server = scene.server(scene.here, scene.there)
     scene.goes(server, "error", type="live-migration")
     renaming(scene, scene.there)
@@ -139,8 +141,7 @@ def test_allocation_only_on_a_renamed_host_where_the_guest_may_run_is_not_moved(
     assert not scene.found(server).change
 
 
-def test_host_that_also_began_an_unshelve_is_known_by_no_name() -> None:
-    scene = Scene()
+def test_host_that_also_began_an_unshelve_is_known_by_no_name(scene: Scene) -> None:
     server = scene.spread()
     unshelve_twice(scene, server)
     scene.rename_host(scene.there, "compute-9", "compute-9", provider=True)
@@ -148,8 +149,9 @@ def test_host_that_also_began_an_unshelve_is_known_by_no_name() -> None:
     assert scene.told(server)[:2] == ("extra_host", "undecided")
 
 
-def test_amounts_are_not_reduced_after_a_late_resize_failure_on_a_renamed_host() -> None:
-    scene = Scene()
+def test_amounts_are_not_reduced_after_a_late_resize_failure_on_a_renamed_host(
+    scene: Scene,
+) -> None:
     server = scene.server(scene.there)
     scene.hold(server, scene.there, amounts={**CLAIM, "VCPU": 4})
     scene.did(server, "resize", NOW)
@@ -162,8 +164,9 @@ def test_amounts_are_not_reduced_after_a_late_resize_failure_on_a_renamed_host()
 # What looks like it and is still found.
 
 
-def test_failed_move_to_a_listed_host_does_not_protect_a_source_that_was_evacuated() -> None:
-    scene = Scene()
+def test_failed_move_to_a_listed_host_does_not_protect_a_source_that_was_evacuated(
+    scene: Scene,
+) -> None:
     third = scene.host("compute-3")
     server = scene.spread()
     scene.comes(server, "done", type="evacuation")
@@ -175,10 +178,9 @@ def test_failed_move_to_a_listed_host_does_not_protect_a_source_that_was_evacuat
 
 @pytest.mark.parametrize("kind", ["evacuation", "live-migration"])
 def test_migration_that_took_a_server_from_its_source_frees_it_whatever_was_renamed_before(
-    kind: str,
+    scene: Scene, kind: str
 ) -> None:
     """Its own allocation is on the tree that it names, so the name is the present one."""
-    scene = Scene()
     third = scene.host("compute-3")
     server = scene.server(third, third)
     if kind == "evacuation":
@@ -191,8 +193,7 @@ def test_migration_that_took_a_server_from_its_source_frees_it_whatever_was_rena
     assert scene.told(moved)[:2] == ("ended_migration", "orphaned")
 
 
-def test_failed_move_to_a_host_that_is_gone_may_have_been_to_any_other() -> None:
-    scene = Scene()
+def test_failed_move_to_a_host_that_is_gone_may_have_been_to_any_other(scene: Scene) -> None:
     third = scene.host("compute-3")
     server = scene.server(scene.here, scene.here, third)
     scene.goes(server, "error", type="live-migration")
@@ -204,10 +205,9 @@ def test_failed_move_to_a_host_that_is_gone_may_have_been_to_any_other() -> None
 
 @pytest.mark.parametrize(("status", "kind"), [("error", "migration"), ("confirmed", "resize")])
 def test_another_move_that_has_the_new_name_of_the_destination_explains_nothing(
-    status: str, kind: str
+    scene: Scene, status: str, kind: str
 ) -> None:
     """A new machine has the old name, and no allocation of the server."""
-    scene = Scene()
     server = scene.spread()
     third = scene.host("compute-9")
     scene.migration(server, third, scene.here, status, type=kind)
@@ -219,23 +219,21 @@ def test_another_move_that_has_the_new_name_of_the_destination_explains_nothing(
     assert scene.told(server)[:2] == ("extra_host", "undecided")
 
 
-def test_hosts_that_exchange_their_names_explain_nothing() -> None:
-    scene = Scene()
+def test_hosts_that_exchange_their_names_explain_nothing(scene: Scene) -> None:
     server = scene.spread()
     third = scene.host("compute-3")
     scene.migration(server, third, scene.here, "confirmed")
     scene.goes(server, "failed", type="evacuation")
     scene.set_service(scene.here, "up")
-    scene.rename_host(scene.there, "compute-9", "compute-9", provider=True)
-    scene.rename_host(third, "compute-2", "compute-2", provider=True)
-    scene.rename_host(scene.there, "compute-3", "compute-3", provider=True)
+    exchange_names(scene, scene.there, third)
 
     assert scene.told(server)[:2] == ("extra_host", "undecided")
 
 
 @pytest.mark.parametrize("status", ["done", "completed"])
-def test_guest_of_an_evacuation_may_run_on_a_source_that_has_a_name_of_before(status: str) -> None:
-    scene = Scene()
+def test_guest_of_an_evacuation_may_run_on_a_source_that_has_a_name_of_before(
+    scene: Scene, status: str
+) -> None:
     gone = scene.host("compute-9")
     server = scene.spread()
     scene.migration(server, gone, scene.there, "completed", type="live-migration")
@@ -247,9 +245,10 @@ def test_guest_of_an_evacuation_may_run_on_a_source_that_has_a_name_of_before(st
     assert scene.told(server)[1] == "undecided"
 
 
-def test_the_source_of_an_evacuation_is_still_found_beside_a_failed_move_to_a_third_host() -> None:
+def test_the_source_of_an_evacuation_is_still_found_beside_a_failed_move_to_a_third_host(
+    scene: Scene,
+) -> None:
     """Nova rolled that one back, and nothing was renamed."""
-    scene = Scene()
     server = scene.spread()
     third = scene.host("compute-3")
     scene.migration(server, scene.there, third, "error", type="live-migration")
@@ -260,9 +259,8 @@ def test_the_source_of_an_evacuation_is_still_found_beside_a_failed_move_to_a_th
     assert scene.told(server)[:2] == ("evacuated_source", "orphaned")
 
 
-def test_a_later_evacuation_from_the_new_machine_explains_nothing() -> None:
+def test_a_later_evacuation_from_the_new_machine_explains_nothing(scene: Scene) -> None:
     """It has the old name of the destination, and an allocation that the evacuation left."""
-    scene = Scene()
     server = scene.spread()
     scene.goes(server, "failed", type="evacuation")
     scene.set_service(scene.here, "up")
@@ -274,11 +272,6 @@ def test_a_later_evacuation_from_the_new_machine_explains_nothing() -> None:
     scene.hold(server, new)
 
     assert scene.told(server)[:2] == ("extra_host", "undecided")
-
-
-FAILED_LATE = pytest.mark.parametrize(
-    ("kind", "status"), [("evacuation", "failed"), ("live-migration", "error")]
-)
 
 
 def move(
@@ -296,15 +289,15 @@ def move(
 
 def exchange_names(scene: Scene, one: str, other: str) -> None:
     first, second = scene.nodes[one].name, scene.nodes[other].name
-    scene.rename_host(one, "between", "between", provider=True)
-    scene.rename_host(other, first, first, provider=True)
-    scene.rename_host(one, second, second, provider=True)
+    for root, name in ((one, "between"), (other, first), (one, second)):
+        scene.rename_host(root, name, name, provider=True)
 
 
 @FAILED_LATE
-def test_own_host_with_the_name_of_the_destination_explains_nothing(kind: str, status: str) -> None:
+def test_own_host_with_the_name_of_the_destination_explains_nothing(
+    scene: Scene, kind: str, status: str
+) -> None:
     """No failed evacuation leaves its server on the destination."""
-    scene = Scene()
     server = scene.spread()
     move(scene, server, (scene.here, scene.there), status, type=kind)
     exchange_names(scene, scene.here, scene.there)
@@ -314,9 +307,8 @@ def test_own_host_with_the_name_of_the_destination_explains_nothing(kind: str, s
 
 @pytest.mark.parametrize("holder", ["migration", "server"])
 def test_disk_of_a_half_reverted_resize_is_kept_when_both_hosts_exchange_their_names(
-    holder: str,
+    scene: Scene, holder: str
 ) -> None:
-    scene = Scene()
     of_server = [scene.here] if holder == "server" else []
     of_migration = [] if of_server else [scene.here]
     server = scene.server(scene.there, scene.there, *of_server)
@@ -330,8 +322,7 @@ def test_disk_of_a_half_reverted_resize_is_kept_when_both_hosts_exchange_their_n
     assert not scene.found(consumer).change
 
 
-def test_host_that_also_began_an_unshelve_has_another_name_than_its_event() -> None:
-    scene = Scene()
+def test_host_that_also_began_an_unshelve_has_another_name_than_its_event(scene: Scene) -> None:
     server = scene.spread()
     unshelve_twice(scene, server)
     replace_by_new_machine(scene, scene.there)
@@ -341,9 +332,8 @@ def test_host_that_also_began_an_unshelve_has_another_name_than_its_event() -> N
 
 @FAILED_LATE
 def test_move_from_a_host_that_is_gone_says_nothing_of_one_that_has_its_name(
-    kind: str, status: str
+    scene: Scene, kind: str, status: str
 ) -> None:
-    scene = Scene()
     gone = scene.host("compute-9")
     server = scene.spread()
     move(scene, server, (scene.here, scene.there), status, type=kind)
@@ -355,8 +345,7 @@ def test_move_from_a_host_that_is_gone_says_nothing_of_one_that_has_its_name(
     assert not scene.found(server).change
 
 
-def test_what_a_later_failed_move_left_on_the_new_machine_explains_nothing() -> None:
-    scene = Scene()
+def test_what_a_later_failed_move_left_on_the_new_machine_explains_nothing(scene: Scene) -> None:
     third = scene.host("compute-3")
     server = scene.server(third, third)
     move(scene, server, (scene.here, scene.there), "failed", type="evacuation")
@@ -369,15 +358,14 @@ def test_what_a_later_failed_move_left_on_the_new_machine_explains_nothing() -> 
     assert not scene.found(moved).change
 
 
-def test_server_that_keeps_the_old_name_of_its_host_may_need_a_deleted_migration() -> None:
+def test_server_that_keeps_the_old_name_of_its_host_may_need_a_deleted_migration(
+    scene: Scene,
+) -> None:
     """Services and compute nodes have the new name already."""
-    scene = Scene()
     server = scene.server(scene.here, scene.there)
-    moved = move(
-        scene, server, (scene.here, scene.there), "error", scene.here, type="live-migration"
-    )
-    del scene.migrations[moved]
-    scene.unlisted_migrations.add(moved)
+    ends = (scene.here, scene.there)
+    moved = move(scene, server, ends, "error", scene.here, type="live-migration")
+    scene.delete_row(moved)
     servers = dict(scene.servers)
     scene.rename_host(scene.here, "compute-9", "compute-9", provider=True)
     scene.servers = servers

@@ -203,14 +203,8 @@ ATTACKS: dict[str, dict[str, Attack]] = {
     "server_unsettled": {
         "task not shown": lambda cloud: cloud.alter(cloud.first, task_known=False)
     },
-    "former_provider_unread": {
-        "tree": unread("former_tree"),
-        "servers": unread("host_servers"),
-    },
-    "new_provider_unread": {
-        "usages": unread("own_usages"),
-        "inventory": unread("host_tree"),
-    },
+    "former_provider_unread": {"tree": unread("former_tree"), "servers": unread("host_servers")},
+    "new_provider_unread": {"usages": unread("own_usages"), "inventory": unread("host_tree")},
 }
 EACH = [attack for attacks in ATTACKS.values() for attack in attacks.values()]
 
@@ -264,10 +258,8 @@ def test_allocation_moves_to_the_provider_of_the_compute_node(cloud: Cloud) -> N
     assert finding.change is not None and finding.change.action == "rewrite"
     assert finding.change.after["allocations"] == {cloud.new: {"resources": dict(CLAIM)}}
     assert finding.change.generation == 1
-    assert (finding.change.frees, finding.change.allocates) == (
-        {cloud.here: CLAIM},
-        {cloud.new: CLAIM},
-    )
+    moved = finding.change.frees, finding.change.allocates
+    assert moved == ({cloud.here: CLAIM}, {cloud.new: CLAIM})
 
 
 @pytest.mark.parametrize(
@@ -317,11 +309,10 @@ def test_provider_of_another_compute_node_is_not_the_former_one() -> None:
 
 def test_tree_that_was_not_read_is_not_taken_for_the_former_one() -> None:
     cloud = Cloud()
-    evidence = cloud.snapshot().evidence
-    unread = d.replace(evidence[cloud.first], former_tree=NOT_ASKED)
-    finding = cloud.found(cloud.first, evidence={**evidence, cloud.first: unread})
+    evidence = cloud.evidence(cloud.first, former_tree=NOT_ASKED)
+    finding = cloud.found(cloud.first, evidence=evidence)
 
-    assert finding and finding.kind == "misplaced_allocation"
+    assert finding.kind == "misplaced_allocation"
     assert finding.reason.id == "allocation_on_other_hosts_only"
 
 
@@ -331,7 +322,7 @@ def test_amounts_need_not_be_those_of_the_flavor(cloud: Cloud) -> None:
     for server in (cloud.first, cloud.second):
         held = d.replace(cloud.allocations[server], resources={cloud.here: amounts})
         cloud.allocations[server] = held
-        cloud.servers[server] = d.replace(cloud.servers[server], image=None, image_properties=None)
+        cloud.alter(server, image=None, image_properties=None)
     finding = cloud.found(cloud.first)
 
     assert finding.change is not None
