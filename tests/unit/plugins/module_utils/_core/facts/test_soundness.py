@@ -21,7 +21,7 @@ from .......plugins.module_utils._core.facts.soundness import (
 from .......plugins.module_utils._core.models.nova import Hypervisor, Migration, Server, Service
 from .......plugins.module_utils._core.models.snapshot import LISTED_BY_SERVERS, Answer, Snapshot
 from .......plugins.module_utils._core.options.policy import Policy
-from ...judging import build_findings
+from ...judging import build_findings, list_cases
 from ...world import OUR_PROJECT, PROJECT, World, answer
 
 UP = Service("nova-compute", "compute-1", "enabled", "up")
@@ -29,19 +29,13 @@ DOWN = Service("nova-compute", "compute-2", "disabled", "down")
 
 
 def _silent(*hosts: str) -> Answer[tuple[Service, ...]]:
-    return answer(
-        "GET /os-services",
-        200,
-        (UP, *(Service("nova-compute", host, "UNKNOWN", None) for host in hosts)),
-    )
+    silent = (Service("nova-compute", host, "UNKNOWN", None) for host in hosts)
+    return answer("GET /os-services", 200, (UP, *silent))
 
 
 def _nodes(*uuids: str, on: str = "") -> Answer[tuple[Hypervisor, ...]]:
-    return answer(
-        "GET /os-hypervisors/detail",
-        200,
-        tuple(Hypervisor(uuid, uuid, on or uuid, "up", "enabled", ()) for uuid in uuids),
-    )
+    nodes = tuple(Hypervisor(uuid, uuid, on or uuid, "up", "enabled", ()) for uuid in uuids)
+    return answer("GET /os-hypervisors/detail", 200, nodes)
 
 
 def _sample(project: str, host: str | None = "compute-1", status: int = 200) -> Answer[Server]:
@@ -62,57 +56,49 @@ def _hidden_ends() -> Answer[tuple[Migration, ...]]:
     here, there = world.host("compute-1"), world.host("compute-2")
     world.migration(world.server(here), here, there, "error", type="evacuation")
     hidden = {"source_compute": None, "source_node": None, "dest_compute": None, "dest_node": None}
-    return answer(
-        "GET /os-migrations",
-        200,
-        tuple(d.replace(row, **hidden) for row in world.migrations.values()),
-    )
+    rows = tuple(d.replace(row, **hidden) for row in world.migrations.values())
+    return answer("GET /os-migrations", 200, rows)
 
 
-CLOSED = {
-    "services unreadable before": ({"services": answer("", 500)}, "services_unread"),
-    "services unreadable after": ({"services_after": answer("", 503)}, "services_unread"),
-    "hypervisors unreadable": ({"hypervisors": answer("", 500)}, "listing_unread"),
-    "migrations unreadable": ({"migrations": answer("", 500)}, "listing_unread"),
-    "a worker does not know the cell of a page": (
-        {"migrations": answer("", 400)},
-        "listing_not_continued",
-    ),
-    "a proxy sends the request elsewhere": ({"migrations": answer("", 301)}, "listing_unread"),
-    "hosts of migrations hidden": ({"migrations": _hidden_ends()}, "migration_hosts_not_shown"),
-    "none of Nova's hosts is here": (
-        {"hypervisors": _nodes("elsewhere", on="compute-1")},
-        "nodes_not_in_placement",
-    ),
-    "Nova has no hosts": ({"hypervisors": _nodes()}, "nodes_not_in_placement"),
-    "may not look": ({"samples": (_sample(PROJECT, status=404),)}, "servers_not_shown"),
-    "may look but is not shown the host": (
-        {"samples": (_sample(PROJECT, host=None),)},
-        "servers_not_shown",
-    ),
-    "may not see where even its own are": (
-        {"samples": (_sample(OUR_PROJECT, host=None),)},
-        "servers_not_shown",
-    ),
-    "a live server is listed as deleted": (
-        {"control": answer("GET /servers/detail?deleted=True", 200, (_sample(PROJECT),))},
-        "filter_ignored",
-    ),
-    "the deleted cannot be listed": (
-        {"control": answer("GET /servers/detail?deleted=True", 403)},
-        "filter_ignored",
-    ),
-    "may look at its own alone": (
-        {"samples": (_sample(PROJECT, status=403), _sample(OUR_PROJECT))},
-        "servers_not_shown",
-    ),
+CLOSED: dict[str, dict[str, dict[str, t.Any]]] = {
+    "services_unread": {
+        "services unreadable before": {"services": answer("", 500)},
+        "services unreadable after": {"services_after": answer("", 503)},
+    },
+    "listing_unread": {
+        "hypervisors unreadable": {"hypervisors": answer("", 500)},
+        "migrations unreadable": {"migrations": answer("", 500)},
+        "a proxy sends the request elsewhere": {"migrations": answer("", 301)},
+    },
+    "listing_not_continued": {
+        "a worker does not know the cell of a page": {"migrations": answer("", 400)}
+    },
+    "migration_hosts_not_shown": {"hosts of migrations hidden": {"migrations": _hidden_ends()}},
+    "nodes_not_in_placement": {
+        "none of Nova's hosts is here": {"hypervisors": _nodes("elsewhere", on="compute-1")},
+        "Nova has no hosts": {"hypervisors": _nodes()},
+    },
+    "servers_not_shown": {
+        "may not look": {"samples": (_sample(PROJECT, status=404),)},
+        "may look but is not shown the host": {"samples": (_sample(PROJECT, host=None),)},
+        "may not see where even its own are": {"samples": (_sample(OUR_PROJECT, host=None),)},
+        "may look at its own alone": {
+            "samples": (_sample(PROJECT, status=403), _sample(OUR_PROJECT))
+        },
+    },
+    "filter_ignored": {
+        "a live server is listed as deleted": {
+            "control": answer("GET /servers/detail?deleted=True", 200, (_sample(PROJECT),))
+        },
+        "the deleted cannot be listed": {
+            "control": answer("GET /servers/detail?deleted=True", 403)
+        },
+    },
 }
 
 
-@pytest.mark.parametrize("view", CLOSED)
-def test_failed_check_names_its_cause(view: str) -> None:
-    changes, reason = CLOSED[view]
-
+@pytest.mark.parametrize(("reason", "changes"), list_cases(CLOSED))
+def test_failed_check_names_its_cause(reason: str, changes: dict[str, t.Any]) -> None:
     (sentence,) = list_failed_checks(d.replace(_sound(), **changes))
 
     assert sentence.id == reason
@@ -200,9 +186,8 @@ def test_sound_reading_passes_every_check(view: str) -> None:
 
 def test_credentials_denied_in_several_projects_fail() -> None:
     samples = (_sample(PROJECT, status=404), _sample(OUR_PROJECT))
-    (sentence,) = list_failed_checks(
-        d.replace(_sound(), samples=samples, sampled_projects=(PROJECT, OUR_PROJECT))
-    )
+    changes = {"samples": samples, "sampled_projects": (PROJECT, OUR_PROJECT)}
+    (sentence,) = list_failed_checks(d.replace(_sound(), **changes))
 
     assert sentence.id == "servers_not_shown"
 
@@ -247,9 +232,8 @@ def test_three_of_many_silent_hosts_are_named_and_the_others_counted(
     count: int, named: str
 ) -> None:
     silent = _silent(*(f"compute-{number}" for number in range(1, count + 1)))
-    (sentence,) = list_failed_absence_checks(
-        d.replace(_sound(), services=silent, services_after=silent)
-    )
+    both = {"services": silent, "services_after": silent}
+    (sentence,) = list_failed_absence_checks(d.replace(_sound(), **both))
 
     assert sentence.endswith(named)
 
@@ -292,9 +276,8 @@ def _found(**versions: tuple[int, int]) -> t.Any:
     world.delete(world.server(here, here))
     world.stranger(here)
     snapshot = world.snapshot()
-    return build_findings(
-        d.replace(snapshot, cloud=d.replace(snapshot.cloud, **versions)), Policy()
-    )
+    cloud = d.replace(snapshot.cloud, **versions)
+    return build_findings(d.replace(snapshot, cloud=cloud), Policy())
 
 
 def _verdicts(found: t.Any) -> dict[str, str]:

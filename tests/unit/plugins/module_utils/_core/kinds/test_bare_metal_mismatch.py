@@ -18,6 +18,7 @@ from .......plugins.module_utils._core.models.placement import (
 )
 from .......plugins.module_utils._core.models.snapshot import Answer, BareMetal, Cloud, Surroundings
 from .......plugins.module_utils._core.options.policy import Policy
+from ...judging import list_cases
 from ...world import OLD, World, answer
 
 LONG_AGO, LATELY = "2026-11-01T12:00:00", "2026-11-20T14:59:00"
@@ -107,47 +108,44 @@ def _site() -> Site:
     return Site()
 
 
-FOUND: dict[str, tuple[dict[str, t.Any], str]] = {
-    "allocated, and free in Ironic": ({"consumer": STRANGER}, "node_has_other_consumer"),
-    "allocated by another than uses it": (
-        {"consumer": STRANGER, "instance": "an-instance", "provision_state": "active"},
-        "node_has_other_consumer",
-    ),
-    "allocated, and being cleaned": (
-        {"consumer": STRANGER, "provision_state": "cleaning"},
-        "node_has_other_consumer",
-    ),
-    "allocated, and gone": ({"consumer": STRANGER, "lookup": 404}, "node_gone"),
-    "offered, and gone": ({"lookup": 404, "details": make_details()}, "node_gone"),
-    "offered in maintenance": (
-        {"maintenance": True, "details": make_details()},
-        "unusable_node_offered",
-    ),
-    "offered in another state": (
-        {"provision_state": "manageable", "details": make_details()},
-        "unusable_node_offered",
-    ),
-    "offered without power": (
-        {"power_state": None, "details": make_details()},
-        "unusable_node_offered",
-    ),
-    "offered in a state that Ironic does not show": (
-        {"provision_state": None, "details": make_details()},
-        "unusable_node_offered",
-    ),
-    "free, and reserved": ({"details": make_details(reserved=1)}, "free_node_not_offered"),
-    "free, and without inventory": ({"details": ProviderDetails()}, "free_node_not_offered"),
-    "cleaned for days": (
-        {"provision_state": "clean failed", "last_error": "no disk"},
-        "node_cleaning_for_long",
-    ),
-    "waiting for its cleaning": ({"provision_state": "clean wait"}, "node_cleaning_for_long"),
+FOUND: dict[str, dict[str, dict[str, t.Any]]] = {
+    "node_has_other_consumer": {
+        "allocated, and free in Ironic": {"consumer": STRANGER},
+        "allocated by another than uses it": {
+            "consumer": STRANGER,
+            "instance": "an-instance",
+            "provision_state": "active",
+        },
+        "allocated, and being cleaned": {"consumer": STRANGER, "provision_state": "cleaning"},
+    },
+    "node_gone": {
+        "allocated, and gone": {"consumer": STRANGER, "lookup": 404},
+        "offered, and gone": {"lookup": 404, "details": make_details()},
+    },
+    "unusable_node_offered": {
+        "offered in maintenance": {"maintenance": True, "details": make_details()},
+        "offered in another state": {"provision_state": "manageable", "details": make_details()},
+        "offered without power": {"power_state": None, "details": make_details()},
+        "offered in a state that Ironic does not show": {
+            "provision_state": None,
+            "details": make_details(),
+        },
+    },
+    "free_node_not_offered": {
+        "free, and reserved": {"details": make_details(reserved=1)},
+        "free, and without inventory": {"details": ProviderDetails()},
+    },
+    "node_cleaning_for_long": {
+        "cleaned for days": {"provision_state": "clean failed", "last_error": "no disk"},
+        "waiting for its cleaning": {"provision_state": "clean wait"},
+    },
 }
 
 
-@pytest.mark.parametrize("case", FOUND)
-def test_contradiction_is_found_with_what_mends_it(site: Site, case: str) -> None:
-    fields, reason = FOUND[case]
+@pytest.mark.parametrize(("reason", "fields"), list_cases(FOUND))
+def test_contradiction_is_found_with_what_mends_it(
+    site: Site, reason: str, fields: dict[str, t.Any]
+) -> None:
     (finding,) = site.find(**fields)
 
     assert (finding.verdict, finding.subject, finding.change) == ("drifted", site.node, None)

@@ -600,10 +600,7 @@ def test_finding_has_its_requests_as_evidence(cloud: Cloud) -> None:
 @pytest.mark.parametrize(
     ("specs", "now"),
     [
-        (
-            {"hw__cpu_policy": "mixed", "hw__cpu_realtime": "yes"},
-            {"hw_cpu_realtime_mask": "^0-1"},
-        ),
+        ({"hw__cpu_policy": "mixed", "hw__cpu_realtime": "yes"}, {"hw_cpu_realtime_mask": "^0-1"}),
         (
             {"hw__cpu_realtime": "yes", "hw__cpu_realtime_mask": "^0"},
             {"hw_cpu_policy": "dedicated"},

@@ -14,6 +14,7 @@ from .......plugins.module_utils._core.models.nova import Action, ActionEvent, S
 from .......plugins.module_utils._core.models.other_services import DeletedServer, Deletion
 from .......plugins.module_utils._core.models.snapshot import Deletions, Surroundings
 from .......plugins.module_utils._core.options.policy import Policy
+from ...judging import list_cases
 from ...world import World, answer
 
 LONG_AGO, LATELY = "2026-11-01T15:00:00.000000", "2026-11-20T14:00:00.000000"
@@ -70,57 +71,56 @@ def _site() -> Site:
 
 NEWEST = Deletion(make_action(), is_newest=True)
 
-STUCK: dict[str, tuple[dict[str, t.Any], str]] = {
-    "deleting, and the host is up": (DELETING, "deletion_to_begin_again"),
-    "deleting, and the host is down": (
-        {**DELETING, "service": {"state": "down"}},
-        "deletion_on_down_host",
-    ),
-    "deleting, and the host is forced down": (
-        {**DELETING, "service": {"state": "up", "forced_down": True}},
-        "deletion_on_down_host",
-    ),
-    "deleting, and the service is gone": (
-        {**DELETING, "service": {"host": ""}},
-        "deletion_without_service",
-    ),
-    "deleting without a host": ({**DELETING, "host": None, "node": None}, "deletion_without_host"),
-    "soft-deleting": ({"task_state": "soft-deleting"}, "deletion_task_to_end"),
-    "soft-deleting on a host that is down": (
-        {"task_state": "soft-deleting", "service": {"state": "down"}},
-        "deletion_on_down_host",
-    ),
-    "half-way": ({"vm_state": "deleted", "status": "DELETED"}, "deletion_to_begin_again"),
-    "failed": (
-        {**FAILED, "deletion": NEWEST, "fault": "Volume is busy."},
-        "deletion_cause_to_mend",
-    ),
-    "failed, and locked": (
-        {**FAILED, "deletion": NEWEST, "locked": True},
-        "deletion_cause_to_mend",
-    ),
-    "half-way, on a host that is down": (
-        {"vm_state": "deleted", "status": "DELETED", "service": {"state": "down"}},
-        "deletion_on_down_host",
-    ),
-    "began nobody knows when, of which Nova shows no action": (
-        {**DELETING, "deletion": Deletion(None, is_newest=True)},
-        "deletion_to_begin_again",
-    ),
-    "began nobody knows when, of which the action has no time": (
-        {**DELETING, "deletion": Deletion(d.replace(make_action(), start_time=None), True)},
-        "deletion_to_begin_again",
-    ),
-    "began long ago although it was changed lately": (
-        {**DELETING, "updated": LATELY, "deletion": Deletion(make_action("Success"), True)},
-        "deletion_to_begin_again",
-    ),
+STUCK: dict[str, dict[str, dict[str, t.Any]]] = {
+    "deletion_to_begin_again": {
+        "deleting, and the host is up": DELETING,
+        "half-way": {"vm_state": "deleted", "status": "DELETED"},
+        "began nobody knows when, of which Nova shows no action": {
+            **DELETING,
+            "deletion": Deletion(None, is_newest=True),
+        },
+        "began nobody knows when, of which the action has no time": {
+            **DELETING,
+            "deletion": Deletion(d.replace(make_action(), start_time=None), True),
+        },
+        "began long ago although it was changed lately": {
+            **DELETING,
+            "updated": LATELY,
+            "deletion": Deletion(make_action("Success"), True),
+        },
+    },
+    "deletion_on_down_host": {
+        "deleting, and the host is down": {**DELETING, "service": {"state": "down"}},
+        "deleting, and the host is forced down": {
+            **DELETING,
+            "service": {"state": "up", "forced_down": True},
+        },
+        "soft-deleting on a host that is down": {
+            "task_state": "soft-deleting",
+            "service": {"state": "down"},
+        },
+        "half-way, on a host that is down": {
+            "vm_state": "deleted",
+            "status": "DELETED",
+            "service": {"state": "down"},
+        },
+    },
+    "deletion_without_service": {
+        "deleting, and the service is gone": {**DELETING, "service": {"host": ""}}
+    },
+    "deletion_without_host": {"deleting without a host": {**DELETING, "host": None, "node": None}},
+    "deletion_task_to_end": {"soft-deleting": {"task_state": "soft-deleting"}},
+    "deletion_cause_to_mend": {
+        "failed": {**FAILED, "deletion": NEWEST, "fault": "Volume is busy."},
+        "failed, and locked": {**FAILED, "deletion": NEWEST, "locked": True},
+    },
 }
 
 
-@pytest.mark.parametrize("case", STUCK)
-def test_deletion_that_does_not_end_is_found_with_its_next_step(site: Site, case: str) -> None:
-    fields, reason = STUCK[case]
+@pytest.mark.parametrize(("reason", "fields"), list_cases(STUCK))
+def test_deletion_that_does_not_end_is_found_with_its_next_step(
+    site: Site, reason: str, fields: dict[str, t.Any]
+) -> None:
     (finding,) = site.find(**fields)
 
     assert (finding.verdict, finding.subject, finding.change) == ("drifted", site.guest, None)
