@@ -17,7 +17,7 @@ from .......plugins.module_utils._core.kinds import leaked_child as leaked_child
 from .......plugins.module_utils._core.models.other_services import PortGroup, ServerPort
 from .......plugins.module_utils._core.models.snapshot import NOT_ASKED
 from .......plugins.module_utils._core.options.policy import Policy
-from ...judging import NO_MINIMUM_AGE
+from ...judging import NO_MINIMUM_AGE, list_cases
 from ...world import CLAIM, FLAVOR, PLENTY
 from ..scene import Scene
 
@@ -78,10 +78,6 @@ def unreverted_allocation_of_a_live_migration(cloud: Cloud) -> str:
     return server
 
 
-def unreverted_allocation_of_one_who_holds_nothing(cloud: Cloud) -> str:
-    return failed_copy(cloud, cloud.server(cloud.here), cloud.here)
-
-
 def unreverted_allocation_with_a_shared_disk(cloud: Cloud) -> str:
     cloud.offers(cloud.here, *WITHOUT_DISK)
     server = cloud.hold(cloud.server(cloud.here), cloud.there, amounts=WITHOUT_DISK)
@@ -103,41 +99,41 @@ def too_much(cloud: Cloud, **fields: t.Any) -> str:
     return cloud.on_here(DOUBLE, **fields)
 
 
-def too_little(cloud: Cloud) -> str:
-    return cloud.on_here(WITHOUT_DISK)
-
-
-def wrong_project(cloud: Cloud) -> str:
-    return cloud.server(cloud.here, cloud.here, project="another")
-
-
-def wrong_user(cloud: Cloud) -> str:
-    return cloud.server(cloud.here, cloud.here, user="another")
-
-
 def leaked_child(cloud: Cloud, **fields: t.Any) -> str:
     server = cloud.server(cloud.here, cloud.here, **fields)
     return cloud.hold(server, cloud.child, amounts={"CUSTOM_VF": 1})
 
 
-DRIFTED: dict[Situation, tuple[str, str | None]] = {
-    unreverted_allocation: ("unreverted_allocation", "rewrite"),
-    unreverted_allocation_of_a_live_migration: ("unreverted_allocation", None),
-    unreverted_allocation_of_one_who_holds_nothing: ("unreverted_allocation", "create"),
-    unreverted_allocation_with_a_shared_disk: ("unreverted_allocation", "rewrite"),
-    misplaced_allocation: ("misplaced_allocation", "rewrite"),
-    missing_allocation: ("missing_allocation", "create"),
-    too_much: ("wrong_amount", "reduce"),
-    too_little: ("wrong_amount", "rewrite"),
-    wrong_project: ("wrong_owner", "rewrite"),
-    wrong_user: ("wrong_owner", "rewrite"),
-    leaked_child: ("leaked_child", None),
+DRIFTED: dict[tuple[str, str | None], dict[str, Situation]] = {
+    ("unreverted_allocation", "rewrite"): {
+        "failed copy": unreverted_allocation,
+        "with a shared disk": unreverted_allocation_with_a_shared_disk,
+    },
+    ("unreverted_allocation", None): {
+        "of a live migration": unreverted_allocation_of_a_live_migration
+    },
+    ("unreverted_allocation", "create"): {
+        "of one who holds nothing": lambda cloud: failed_copy(
+            cloud, cloud.server(cloud.here), cloud.here
+        )
+    },
+    ("misplaced_allocation", "rewrite"): {"misplaced": misplaced_allocation},
+    ("missing_allocation", "create"): {"missing": missing_allocation},
+    ("wrong_amount", "reduce"): {"too much": too_much},
+    ("wrong_amount", "rewrite"): {"too little": lambda cloud: cloud.on_here(WITHOUT_DISK)},
+    ("wrong_owner", "rewrite"): {
+        "project": lambda cloud: cloud.server(cloud.here, cloud.here, project="another"),
+        "user": lambda cloud: cloud.server(cloud.here, cloud.here, user="another"),
+    },
+    ("leaked_child", None): {"leaked": leaked_child},
 }
 
 
-@pytest.mark.parametrize("situation", DRIFTED, ids=lambda situation: situation.__name__)
-def test_drift_is_found_and_its_change_settles_it(cloud: Cloud, situation: Situation) -> None:
-    kind, action = DRIFTED[situation]
+@pytest.mark.parametrize(("expected", "situation"), list_cases(DRIFTED))
+def test_drift_is_found_and_its_change_settles_it(
+    cloud: Cloud, expected: tuple[str, str | None], situation: Situation
+) -> None:
+    kind, action = expected
     consumer = situation(cloud)
     finding = cloud.found(consumer)
 
@@ -174,14 +170,6 @@ def test_change_of_an_unreverted_allocation_is_one_request_and_frees_nothing_on_
     assert (finding.change.frees, finding.change.allocates) == ({cloud.there: CLAIM}, {})
 
 
-def the_migration_holds_more_than_its_host(cloud: Cloud) -> str:
-    return failed_copy(cloud, misplaced_allocation(cloud), cloud.here, cloud.there)
-
-
-def the_migration_holds_a_device_of_its_host_alone(cloud: Cloud) -> str:
-    return failed_copy(cloud, misplaced_allocation(cloud), cloud.child)
-
-
 def the_allocation_of_the_migration_has_no_generation(cloud: Cloud) -> str:
     server = unreverted_allocation(cloud)
     (move,) = cloud.migrations
@@ -189,22 +177,10 @@ def the_allocation_of_the_migration_has_no_generation(cloud: Cloud) -> str:
     return server
 
 
-def nothing_is_allocated_and_a_task_may_run(cloud: Cloud) -> str:
-    return missing_allocation(cloud, task_known=False)
-
-
-def unreverted_allocation_while_a_task_may_run(cloud: Cloud) -> str:
-    return unreverted_allocation(cloud, task_known=False)
-
-
 def two_migrations_hold_its_host(cloud: Cloud) -> str:
     server = misplaced_allocation(cloud)
     cloud.goes(server, "error", cloud.here)
     return failed_copy(cloud, server, cloud.here)
-
-
-def on_a_provider_of_somebody_else(cloud: Cloud) -> str:
-    return cloud.server(cloud.here, cloud.provider("elsewhere"))
 
 
 def a_confirmed_migration_holds_its_host(cloud: Cloud) -> str:
@@ -215,33 +191,39 @@ def a_confirmed_migration_holds_its_host(cloud: Cloud) -> str:
     return server
 
 
-@pytest.mark.parametrize(
-    ("situation", "kind", "reason"),
-    [
-        (
-            the_migration_holds_more_than_its_host,
-            "unreverted_allocation",
-            "migration_allocated_elsewhere_too",
+UNDECIDED: dict[tuple[str, str], dict[str, Situation]] = {
+    ("unreverted_allocation", "migration_allocated_elsewhere_too"): {
+        "another host too": lambda cloud: failed_copy(
+            cloud, misplaced_allocation(cloud), cloud.here, cloud.there
         ),
-        (
-            the_migration_holds_a_device_of_its_host_alone,
-            "unreverted_allocation",
-            "migration_allocated_elsewhere_too",
+        "a device of its host alone": lambda cloud: failed_copy(
+            cloud, misplaced_allocation(cloud), cloud.child
         ),
-        (
-            the_allocation_of_the_migration_has_no_generation,
-            "unreverted_allocation",
-            "migration_allocated_elsewhere_too",
-        ),
-        (nothing_is_allocated_and_a_task_may_run, "unproven", "server_unsettled"),
-        (unreverted_allocation_while_a_task_may_run, "unproven", "server_unsettled"),
-        (two_migrations_hold_its_host, "unreverted_allocation", "several_migrations_allocated"),
-        (on_a_provider_of_somebody_else, "unproven", "settled_elsewhere"),
-        (a_confirmed_migration_holds_its_host, "unreverted_allocation", "flavor_may_be_older"),
-    ],
-)
-def test_drift_is_undecided(cloud: Cloud, situation: Situation, kind: str, reason: str) -> None:
-    assert cloud.told(situation(cloud)) == (kind, "undecided", reason)
+        "no generation": the_allocation_of_the_migration_has_no_generation,
+    },
+    ("unreverted_allocation", "several_migrations_allocated"): {
+        "two": two_migrations_hold_its_host
+    },
+    ("unreverted_allocation", "flavor_may_be_older"): {
+        "confirmed migration": a_confirmed_migration_holds_its_host
+    },
+    ("unproven", "server_unsettled"): {
+        "nothing allocated": lambda cloud: missing_allocation(cloud, task_known=False),
+        "unreverted": lambda cloud: unreverted_allocation(cloud, task_known=False),
+    },
+    ("unproven", "settled_elsewhere"): {
+        "provider of somebody else": lambda cloud: cloud.server(
+            cloud.here, cloud.provider("elsewhere")
+        )
+    },
+}
+
+
+@pytest.mark.parametrize(("expected", "situation"), list_cases(UNDECIDED))
+def test_drift_is_undecided(cloud: Cloud, expected: tuple[str, str], situation: Situation) -> None:
+    kind, verdict, reason = cloud.told(situation(cloud))
+
+    assert (verdict, kind, reason) == ("undecided", *expected)
 
 
 @pytest.mark.parametrize(
@@ -543,37 +525,24 @@ def test_host_with_a_shared_disk_leaves_allocations_to_nova(cloud: Cloud) -> Non
     assert "DISK_GB" in finding.reason and "It needs" not in finding.reason
 
 
-def with_an_allocation_of_a_failed_move_beside_its_own(cloud: Cloud) -> str:
-    return failed_copy(cloud, cloud.server(cloud.here, cloud.here), cloud.here)
+HEALTHY: dict[str, Situation] = {
+    "an allocation of a failed move beside its own": lambda cloud: failed_copy(
+        cloud, cloud.server(cloud.here, cloud.here), cloud.here
+    ),
+    "booted from a volume": lambda cloud: cloud.on_here(WITHOUT_DISK, **VOLUME),
+    "swap and ephemeral disk": lambda cloud: cloud.on_here(
+        {**WITHOUT_DISK, "DISK_GB": 6}, flavor=d.replace(FLAVOR, ephemeral=3, swap=1025)
+    ),
+    "a shared disk": lambda cloud: cloud.hold(
+        cloud.on_here(WITHOUT_DISK), cloud.pool, amounts=DISK
+    ),
+    "a child that its flavor asks for": lambda cloud: leaked_child(
+        cloud, **flavor(resources__CUSTOM_VF="1")
+    ),
+}
 
 
-def booted_from_a_volume(cloud: Cloud) -> str:
-    return cloud.on_here(WITHOUT_DISK, **VOLUME)
-
-
-def with_swap_and_ephemeral_disk(cloud: Cloud) -> str:
-    larger = d.replace(FLAVOR, ephemeral=3, swap=1025)
-    return cloud.on_here({**WITHOUT_DISK, "DISK_GB": 6}, flavor=larger)
-
-
-def with_a_shared_disk(cloud: Cloud) -> str:
-    return cloud.hold(cloud.on_here(WITHOUT_DISK), cloud.pool, amounts=DISK)
-
-
-def with_a_child_that_its_flavor_asks_for(cloud: Cloud) -> str:
-    return leaked_child(cloud, **flavor(resources__CUSTOM_VF="1"))
-
-
-@pytest.mark.parametrize(
-    "situation",
-    [
-        with_an_allocation_of_a_failed_move_beside_its_own,
-        booted_from_a_volume,
-        with_swap_and_ephemeral_disk,
-        with_a_shared_disk,
-        with_a_child_that_its_flavor_asks_for,
-    ],
-)
+@pytest.mark.parametrize("situation", HEALTHY.values(), ids=HEALTHY)
 def test_situation_without_drift_has_no_finding(cloud: Cloud, situation: Situation) -> None:
     assert cloud.find(situation(cloud)) is None
 
