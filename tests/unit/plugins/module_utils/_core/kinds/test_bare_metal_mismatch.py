@@ -108,36 +108,40 @@ def _site() -> Site:
     return Site()
 
 
+HELD: dict[str, t.Any] = {"consumer": STRANGER}
+USED: dict[str, t.Any] = {"instance": STRANGER}
+OFFERED = {"details": make_details()}
+RESERVED = {"details": make_details(reserved=1)}
+GONE: dict[str, t.Any] = {"lookup": 404}
+
+
+def in_state(state: str | None, **fields: t.Any) -> dict[str, t.Any]:
+    return {"provision_state": state, **fields}
+
+
 FOUND: dict[str, dict[str, dict[str, t.Any]]] = {
     "node_has_other_consumer": {
-        "allocated, and free in Ironic": {"consumer": STRANGER},
-        "allocated by another than uses it": {
-            "consumer": STRANGER,
-            "instance": "an-instance",
-            "provision_state": "active",
-        },
-        "allocated, and being cleaned": {"consumer": STRANGER, "provision_state": "cleaning"},
+        "allocated, and free in Ironic": HELD,
+        "allocated by another than uses it": {**HELD, **in_state("active", instance="another")},
+        "allocated, and being cleaned": {**HELD, **in_state("cleaning")},
     },
     "node_gone": {
-        "allocated, and gone": {"consumer": STRANGER, "lookup": 404},
-        "offered, and gone": {"lookup": 404, "details": make_details()},
+        "allocated, and gone": {**HELD, **GONE},
+        "offered, and gone": {**GONE, **OFFERED},
     },
     "unusable_node_offered": {
-        "offered in maintenance": {"maintenance": True, "details": make_details()},
-        "offered in another state": {"provision_state": "manageable", "details": make_details()},
-        "offered without power": {"power_state": None, "details": make_details()},
-        "offered in a state that Ironic does not show": {
-            "provision_state": None,
-            "details": make_details(),
-        },
+        "offered in maintenance": {"maintenance": True, **OFFERED},
+        "offered in another state": {**in_state("manageable"), **OFFERED},
+        "offered without power": {"power_state": None, **OFFERED},
+        "offered in a state that Ironic does not show": {**in_state(None), **OFFERED},
     },
     "free_node_not_offered": {
-        "free, and reserved": {"details": make_details(reserved=1)},
+        "free, and reserved": RESERVED,
         "free, and without inventory": {"details": ProviderDetails()},
     },
     "node_cleaning_for_long": {
-        "cleaned for days": {"provision_state": "clean failed", "last_error": "no disk"},
-        "waiting for its cleaning": {"provision_state": "clean wait"},
+        "cleaned for days": in_state("clean failed", last_error="no disk"),
+        "waiting for its cleaning": in_state("clean wait"),
     },
 }
 
@@ -157,47 +161,27 @@ def test_contradiction_is_found_with_what_mends_it(
 
 
 HEALTHY: dict[str, dict[str, t.Any]] = {
-    "free and offered": {"details": make_details()},
-    "in maintenance and reserved": {"maintenance": True, "details": make_details(reserved=1)},
-    "Ironic has just freed it": {"consumer": STRANGER, "updated_at": LATELY},
-    "Ironic has just given it to nobody": {"consumer": STRANGER, "provisioned_at": LATELY},
-    "nobody knows when it changed": {
-        "consumer": STRANGER,
-        "updated_at": None,
-        "provisioned_at": None,
-    },
-    "just allocated": {"consumer": STRANGER, "age": 60},
-    "allocated nobody knows when": {"consumer": STRANGER, "age": None},
-    "allocated, and not read": {"consumer": STRANGER, "status": None},
-    "allocated, and not readable": {"consumer": STRANGER, "status": 503},
-    "no longer allocated": {"consumer": STRANGER, "moved_on": True},
-    "no longer allocated, and not yet offered": {
-        "consumer": STRANGER,
-        "moved_on": True,
-        "details": make_details(reserved=1),
-    },
+    "free and offered": OFFERED,
+    "in maintenance and reserved": {"maintenance": True, **RESERVED},
+    "Ironic has just freed it": {**HELD, "updated_at": LATELY},
+    "Ironic has just given it to nobody": {**HELD, "provisioned_at": LATELY},
+    "nobody knows when it changed": {**HELD, "updated_at": None, "provisioned_at": None},
+    "just allocated": {**HELD, "age": 60},
+    "allocated nobody knows when": {**HELD, "age": None},
+    "allocated, and not read": {**HELD, "status": None},
+    "allocated, and not readable": {**HELD, "status": 503},
+    "no longer allocated": {**HELD, "moved_on": True},
+    "no longer allocated, and not yet offered": {**HELD, "moved_on": True, **RESERVED},
     "reserved, and allocated meanwhile": {"details": make_details(reserved=0, used=1)},
-    "being cleaned since nobody knows when": {
-        "provision_state": "clean failed",
-        "provisioned_at": None,
-    },
-    "being cleaned, and in use": {"provision_state": "cleaning", "instance": STRANGER},
-    "being cleaned since lately": {"provision_state": "cleaning", "provisioned_at": LATELY},
-    "in use by something that Nova does not have": {
-        "instance": STRANGER,
-        "provision_state": "active",
-        "details": make_details(reserved=1),
-    },
-    "not listed, and not looked up": {"lookup": None, "consumer": STRANGER},
-    "gone, and nothing is left": {"lookup": 404, "details": make_details(reserved=1)},
-    "gone, and nobody knows what is left": {"lookup": 404},
-    "gone, and offered, but just allocated": {
-        "lookup": 404,
-        "consumer": STRANGER,
-        "age": 60,
-        "details": make_details(),
-    },
-    "deployed": {"provision_state": "deploying", "instance": STRANGER},
+    "being cleaned since nobody knows when": in_state("clean failed", provisioned_at=None),
+    "being cleaned, and in use": {**in_state("cleaning"), **USED},
+    "being cleaned since lately": in_state("cleaning", provisioned_at=LATELY),
+    "in use by something that Nova does not have": {**in_state("active"), **USED, **RESERVED},
+    "not listed, and not looked up": {**HELD, "lookup": None},
+    "gone, and nothing is left": {**GONE, **RESERVED},
+    "gone, and nobody knows what is left": GONE,
+    "gone, and offered, but just allocated": {**GONE, **HELD, "age": 60, **OFFERED},
+    "deployed": {**in_state("deploying"), **USED},
 }
 
 
@@ -210,7 +194,7 @@ def test_node_in_use_by_its_consumer_is_in_order(site: Site) -> None:
     assert not site.find(consumer=site.guest, instance=site.guest, provision_state="active")
 
 
-IN_USE = {"provision_state": "active", "details": make_details(reserved=1)}
+IN_USE = {**in_state("active"), **RESERVED}
 
 
 @pytest.mark.parametrize("reserved", [1, 0])
@@ -276,15 +260,12 @@ def test_consumers_that_may_have_left_do_not_hide_one_that_has_the_node(site: Si
 @pytest.mark.parametrize(
     ("fields", "reason"),
     [
-        ({"consumer": STRANGER, "age": 3600}, "node_has_other_consumer"),
-        ({"consumer": STRANGER, "age": 3599}, None),
-        ({"consumer": STRANGER, "updated_at": "2026-11-20T14:00:00"}, "node_has_other_consumer"),
-        ({"consumer": STRANGER, "updated_at": "2026-11-20T14:00:01"}, None),
-        (
-            {"provision_state": "cleaning", "provisioned_at": "2026-11-19T15:00:00"},
-            "node_cleaning_for_long",
-        ),
-        ({"provision_state": "cleaning", "provisioned_at": "2026-11-19T15:00:01"}, None),
+        ({**HELD, "age": 3600}, "node_has_other_consumer"),
+        ({**HELD, "age": 3599}, None),
+        ({**HELD, "updated_at": "2026-11-20T14:00:00"}, "node_has_other_consumer"),
+        ({**HELD, "updated_at": "2026-11-20T14:00:01"}, None),
+        (in_state("cleaning", provisioned_at="2026-11-19T15:00:00"), "node_cleaning_for_long"),
+        (in_state("cleaning", provisioned_at="2026-11-19T15:00:01"), None),
     ],
     ids=str,
 )

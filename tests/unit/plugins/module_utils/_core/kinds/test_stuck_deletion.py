@@ -18,8 +18,10 @@ from ...judging import list_cases
 from ...world import World, answer
 
 LONG_AGO, LATELY = "2026-11-01T15:00:00.000000", "2026-11-20T14:00:00.000000"
-DELETING = {"task_state": "deleting"}
+DELETING, SOFT = {"task_state": "deleting"}, {"task_state": "soft-deleting"}
+HALFWAY = {"vm_state": "deleted", "status": "DELETED"}
 FAILED = {"status": "ERROR"}
+DOWN = {"service": {"state": "down"}}
 
 
 def make_action(result: str = "Error", start: str = LONG_AGO) -> Action:
@@ -70,46 +72,28 @@ def _site() -> Site:
 
 
 NEWEST = Deletion(make_action(), is_newest=True)
+SUCCEEDED = Deletion(make_action("Success"), is_newest=True)
+UNTIMED = d.replace(make_action(), start_time=None)
 
 STUCK: dict[str, dict[str, dict[str, t.Any]]] = {
     "deletion_to_begin_again": {
         "deleting, and the host is up": DELETING,
-        "half-way": {"vm_state": "deleted", "status": "DELETED"},
-        "began nobody knows when, of which Nova shows no action": {
-            **DELETING,
-            "deletion": Deletion(None, is_newest=True),
-        },
-        "began nobody knows when, of which the action has no time": {
-            **DELETING,
-            "deletion": Deletion(d.replace(make_action(), start_time=None), True),
-        },
-        "began long ago although it was changed lately": {
-            **DELETING,
-            "updated": LATELY,
-            "deletion": Deletion(make_action("Success"), True),
-        },
+        "half-way": HALFWAY,
+        "Nova shows no action": {**DELETING, "deletion": Deletion(None, True)},
+        "the action has no time": {**DELETING, "deletion": Deletion(UNTIMED, True)},
+        "changed lately": {**DELETING, "updated": LATELY, "deletion": SUCCEEDED},
     },
     "deletion_on_down_host": {
-        "deleting, and the host is down": {**DELETING, "service": {"state": "down"}},
-        "deleting, and the host is forced down": {
-            **DELETING,
-            "service": {"state": "up", "forced_down": True},
-        },
-        "soft-deleting on a host that is down": {
-            "task_state": "soft-deleting",
-            "service": {"state": "down"},
-        },
-        "half-way, on a host that is down": {
-            "vm_state": "deleted",
-            "status": "DELETED",
-            "service": {"state": "down"},
-        },
+        "deleting": {**DELETING, **DOWN},
+        "forced down": {**DELETING, "service": {"state": "up", "forced_down": True}},
+        "soft-deleting": {**SOFT, **DOWN},
+        "half-way": {**HALFWAY, **DOWN},
     },
     "deletion_without_service": {
         "deleting, and the service is gone": {**DELETING, "service": {"host": ""}}
     },
     "deletion_without_host": {"deleting without a host": {**DELETING, "host": None, "node": None}},
-    "deletion_task_to_end": {"soft-deleting": {"task_state": "soft-deleting"}},
+    "deletion_task_to_end": {"soft-deleting": SOFT},
     "deletion_cause_to_mend": {
         "failed": {**FAILED, "deletion": NEWEST, "fault": "Volume is busy."},
         "failed, and locked": {**FAILED, "deletion": NEWEST, "locked": True},
@@ -130,18 +114,13 @@ def test_deletion_that_does_not_end_is_found_with_its_next_step(
 
 @pytest.mark.parametrize(
     ("fields", "deletes_again"),
-    [
-        (DELETING, False),
-        ({"vm_state": "deleted", "status": "DELETED"}, False),
-        ({"task_state": "soft-deleting"}, True),
-        ({**FAILED, "deletion": NEWEST}, True),
-    ],
+    [(DELETING, False), (HALFWAY, False), (SOFT, True), ({**FAILED, "deletion": NEWEST}, True)],
     ids=str,
 )
 def test_only_a_deletion_that_nova_compute_resumes_needs_no_second_one(
     site: Site, fields: dict[str, t.Any], deletes_again: bool
 ) -> None:
-    (finding,) = site.find(**fields, service={"state": "down"})
+    (finding,) = site.find(**fields, **DOWN)
 
     assert finding.reason.count("openstack server delete") == 1 + deletes_again
 
@@ -158,20 +137,14 @@ def test_deletion_is_stuck_from_the_age_of_the_option_on(
 
 NOT_STUCK: dict[str, dict[str, t.Any]] = {
     "it has just begun": {**DELETING, "updated": LATELY},
-    "it has just been asked for": {
-        **DELETING,
-        "deletion": Deletion(make_action(start=LATELY), True),
-    },
+    "just asked for": {**DELETING, "deletion": Deletion(make_action(start=LATELY), True)},
     "nobody knows since when": {**DELETING, "updated": None},
     "it has ended since": {"code": 404},
     "it lives again": {},
     "its error is not that of a deletion": {**FAILED, "deletion": Deletion(None, False)},
     "its actions are not known": FAILED,
-    "something was done after the deletion failed": {
-        **FAILED,
-        "deletion": Deletion(make_action(), is_newest=False),
-    },
-    "the deletion has not failed": {**FAILED, "deletion": Deletion(make_action("Success"), True)},
+    "something was done after it failed": {**FAILED, "deletion": Deletion(make_action(), False)},
+    "the deletion has not failed": {**FAILED, "deletion": SUCCEEDED},
     "an error of a server with another task": {
         **FAILED,
         "task_state": "rebuilding",
