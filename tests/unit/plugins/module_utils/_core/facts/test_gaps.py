@@ -16,13 +16,12 @@ from .......plugins.module_utils._core.facts.gaps import (
     list_touched_hosts,
 )
 from .......plugins.module_utils._core.facts.index import SnapshotIndex
-from .......plugins.module_utils._core.models.finding import Finding
 from .......plugins.module_utils._core.models.kind import EVERY
 from .......plugins.module_utils._core.models.placement import ProviderDetails
 from .......plugins.module_utils._core.models.snapshot import LISTED_BY_SERVERS, Snapshot
 from .......plugins.module_utils._core.options.policy import Policy
 from ...judging import NO_MINIMUM_AGE, judge
-from ...world import PLENTY, answer
+from ...world import PLENTY, World, answer
 from ..scene import Scene
 
 SILENT = "dead-1"
@@ -35,19 +34,20 @@ class Site(Scene):
         super().__init__()
         self.dead = self.host(SILENT)
 
-    def partial(self, **changes: t.Any) -> Snapshot:
+    def snapshot(self, **changes: t.Any) -> Snapshot:
         """Return what is read then.
 
         These are the services of all hosts, and the compute nodes of those that answer.
         """
-        listed = self.snapshot().hypervisors.value or ()
+        listed = super().snapshot().hypervisors.value or ()
         nodes = tuple(node for node in listed if node.host != SILENT)
         hypervisors = answer(LISTED_BY_SERVERS, 200, nodes)
-        return self.snapshot(**{**self.silence(SILENT), "hypervisors": hypervisors, **changes})
+        return super().snapshot(**{**self.silence(SILENT), "hypervisors": hypervisors, **changes})
 
-    def finding(self, consumer: str, **changes: t.Any) -> Finding:
-        found = judge(self.partial(**changes), NO_MINIMUM_AGE)
-        return next(finding for finding in found if finding.consumer == consumer)
+    def read_later(self) -> dict[str, t.Any]:
+        """Return the listings from before the cell fell silent."""
+        whole = super().snapshot()
+        return {"services": whole.services, "hypervisors": whole.hypervisors}
 
 
 @pytest.fixture(name="site")
@@ -56,17 +56,14 @@ def _site() -> Site:
 
 
 def test_deleted_server_of_an_answering_cell_is_proven(site: Site) -> None:
-    server = site.server(site.here, site.here)
-    site.delete(server)
+    server = site.delete(site.server(site.here, site.here))
 
-    finding = site.finding(server)
-    assert (finding.kind, finding.verdict) == ("deleted_server", "orphaned")
+    assert site.told(server)[:2] == ("deleted_server", "orphaned")
 
 
 @pytest.mark.parametrize("kind", ["evacuated_source", "extra_host", "ended_migration"])
 def test_presence_in_an_answering_cell_is_proven(site: Site, kind: str) -> None:
-    server = site.server(site.here, site.here)
-    consumer = server
+    consumer = server = site.server(site.here, site.here)
     if kind == "ended_migration":
         consumer = site.comes(server, "confirmed", site.there)
     else:
@@ -74,23 +71,21 @@ def test_presence_in_an_answering_cell_is_proven(site: Site, kind: str) -> None:
     if kind == "evacuated_source":
         site.comes(server, "done", type="evacuation")
 
-    assert (site.finding(consumer).kind, site.finding(consumer).verdict) == (kind, "orphaned")
+    assert site.told(consumer)[:2] == (kind, "orphaned")
 
 
 def test_consumer_also_on_a_host_of_the_dead_cell_is_undecided(site: Site) -> None:
-    server = site.server(site.here, site.here, site.dead)
-    site.delete(server)
-    finding = site.finding(server)
+    server = site.delete(site.server(site.here, site.here, site.dead))
 
-    assert (finding.verdict, finding.change) == ("undecided", None)
-    assert finding.reason.id == "cell_of_host_down" and SILENT in finding.reason
+    assert site.undecided(server) == "cell_of_host_down"
+    assert SILENT in site.found(server).reason
 
 
 def test_server_that_once_left_the_dead_cell_is_undecided(site: Site) -> None:
-    server = site.server(site.here, site.here, site.there)
+    server = site.spread()
     site.migration(server, site.dead, site.here, "confirmed")
 
-    assert site.finding(server).verdict == "undecided"
+    assert site.undecided(server)
 
 
 @pytest.mark.parametrize(
@@ -100,12 +95,10 @@ def test_server_that_once_left_the_dead_cell_is_undecided(site: Site) -> None:
 def test_provider_without_a_compute_node_may_be_in_the_dead_cell_until_looked_up(
     site: Site, status: int, verdict: str
 ) -> None:
-    nameless = site.provider("gone-1")
-    server = site.server(site.here, nameless)
-    site.delete(server)
+    server = site.delete(site.server(site.here, site.provider("gone-1")))
     lookups = {"gone-1": answer("GET /os-hosts/gone-1", status, status == 200 or None)}
 
-    assert site.finding(server, host_lookups=lookups).verdict == verdict
+    assert site.found(server, host_lookups=lookups).verdict == verdict
 
 
 def test_provider_without_a_compute_node_may_be_of_a_renamed_host_in_the_dead_cell(
@@ -113,25 +106,20 @@ def test_provider_without_a_compute_node_may_be_of_a_renamed_host_in_the_dead_ce
 ) -> None:
     """The host was renamed since, so nothing has the name of the provider any more."""
     server = site.server(site.here, site.here, site.dead)
-    site.migration(server, site.dead, site.here, "done", type="evacuation")
+    move = site.migration(server, site.dead, site.here, "done", type="evacuation")
     del site.nodes[site.dead]
     site.providers[site.dead] = d.replace(site.providers[site.dead], name="old-name")
-    (move,) = site.migrations
     site.alter(move, source_compute="old-name", source_node="old-name")
     lookups = {"old-name": answer("GET /os-hosts/old-name", 404)}
 
-    finding = site.finding(server, host_lookups=lookups)
-
-    assert (finding.kind, finding.verdict) == ("evacuated_source", "undecided")
-    assert finding.reason.id == "may_be_of_down_cell"
+    told = site.told(server, host_lookups=lookups)
+    assert told == ("evacuated_source", "undecided", "may_be_of_down_cell")
 
 
 def test_consumer_on_a_provider_named_like_a_host_of_the_dead_cell_is_undecided(site: Site) -> None:
-    node = site.provider(f"{SILENT}.example.org")
-    server = site.server(site.here, node)
-    site.delete(server)
+    server = site.server(site.here, site.provider(f"{SILENT}.example.org"))
 
-    assert site.finding(server).verdict == "undecided"
+    assert site.undecided(site.delete(server))
 
 
 @pytest.mark.parametrize("what", ["unknown_consumer", "deleted_migration"])
@@ -140,18 +128,16 @@ def test_absence_proves_nothing_while_a_cell_is_silent(site: Site, what: str) ->
     consumer = site.stranger(site.there)
     if what == "deleted_migration":
         site.unlisted_migrations.add(consumer)
-    finding = site.finding(consumer)
 
-    assert (finding.kind, finding.verdict) == (what, "undecided")
-    assert finding.reason.id == "every_cell_needed" and SILENT in finding.reason
+    assert site.told(consumer) == (what, "undecided", "every_cell_needed")
+    assert SILENT in site.found(consumer).reason
 
 
 @pytest.mark.parametrize("kind", ["misplaced_allocation", "missing_allocation"])
 def test_unlisted_compute_node_is_never_written_to(site: Site, kind: str) -> None:
     server = site.server(site.here, *([site.there] if kind == "misplaced_allocation" else []))
-    finding = site.finding(server)
 
-    assert (finding.kind, finding.verdict, finding.change) == (kind, "undecided", None)
+    assert site.told(server)[:2] == (kind, "undecided")
 
 
 def test_provider_without_a_compute_node_is_not_orphaned_while_a_cell_is_silent(site: Site) -> None:
@@ -163,8 +149,8 @@ def test_provider_without_a_compute_node_is_not_orphaned_while_a_cell_is_silent(
     details = dict.fromkeys((orphaned, site.dead), looks_like_a_host)
 
     for snapshot, expected in (
-        (site.snapshot(details=details), [orphaned]),
-        (site.partial(details=details), []),
+        (World.snapshot(site, details=details), [orphaned]),
+        (site.snapshot(details=details), []),
     ):
         found = judge(snapshot, NO_MINIMUM_AGE)
         kinds = ("orphaned_provider", "name_conflict")
@@ -173,17 +159,14 @@ def test_provider_without_a_compute_node_is_not_orphaned_while_a_cell_is_silent(
 
 def test_cell_silent_at_the_end_counts_for_the_whole_reading(site: Site) -> None:
     server = site.server(site.dead, site.dead, site.here)
-    listed = site.snapshot()
-    finding = site.finding(server, services=listed.services, hypervisors=listed.hypervisors)
 
-    assert finding.verdict == "undecided"
-    assert finding.reason.id == "own_service_not_up"
+    assert site.undecided(server, **site.read_later()) == "own_service_not_up"
 
 
 def test_answering_cells_leave_no_gap(site: Site) -> None:
-    server = site.server(site.here, site.here, site.there)
+    server = site.spread()
     site.migration(server, site.dead, site.here, "confirmed")
-    (view,) = build_views(SnapshotIndex(site.snapshot(candidates=(server,))))
+    (view,) = build_views(SnapshotIndex(World.snapshot(site, candidates=(server,))))
 
     assert find_gap(view, cells=EVERY) is None
     assert list_touched_hosts(view) == {"compute-1", "compute-2", SILENT}
