@@ -31,6 +31,9 @@ HOUR = 3600
 LONG_AGO, LATELY = "2026-11-01T12:00:00.000000", "2026-11-20T11:00:00.000000"
 
 
+UNKNOWN = Service("nova-compute", "compute-9", "UNKNOWN", None)
+
+
 class Site(Scene):
     """Two hosts and a server on one of them."""
 
@@ -144,24 +147,10 @@ def test_provider_with_unread_contents_is_not_orphaned(site: Site) -> None:
     assert site.find_kind("orphaned_provider") == []
 
 
-def test_undiscovered_host_is_not_orphaned(site: Site) -> None:
-    site.orphaned()
-    site.has_service("compute-3")
-    (finding,) = site.find_kind("orphaned_provider")
-
-    assert (finding.verdict, finding.change) == ("undecided", None)
-    assert finding.reason.id == "service_without_node"
-    assert "discover_hosts" in finding.reason
-
-
 @pytest.mark.parametrize(
     "changes",
     [
-        {
-            "services": answer(
-                "GET /os-services", 200, (Service("nova-compute", "compute-9", "UNKNOWN", None),)
-            )
-        },
+        {"services": answer("GET /os-services", 200, (UNKNOWN,))},
         {"hypervisors": answer("GET /os-hypervisors/detail", 500)},
         {"hypervisors": answer("GET /os-hypervisors/detail", 200, ())},
     ],
@@ -177,22 +166,15 @@ def test_node_listing_derived_from_servers_finds_no_orphaned_provider(site: Site
 
     No answer has ironic's node without a server.
     """
-    used, empty = (
-        site.host(f"7b1f{number}000-0000-4000-8000-000000000000", service="ironic-1")
-        for number in (1, 2)
-    )
+    names = [f"7b1f{number}000-0000-4000-8000-000000000000" for number in (1, 2)]
+    used, empty = (site.host(name, service="ironic-1") for name in names)
     site.server(used, used)
-    site.details = dict.fromkeys(
-        (used, empty), ProviderDetails(HOST_LIKE, traits=frozenset({"COMPUTE_NODE"}))
-    )
+    details = ProviderDetails(HOST_LIKE, traits=frozenset({"COMPUTE_NODE"}))
+    site.details = dict.fromkeys((used, empty), details)
     nodes = tuple(node for uuid, node in site.nodes.items() if uuid != empty)
-    lookups = {
-        name: answer("GET /os-hosts", 404) for name in list_host_names(site.providers[empty].name)
-    }
-
-    snapshot = site.snapshot(
-        hypervisors=answer(LISTED_BY_SERVERS, 200, nodes), host_lookups=lookups
-    )
+    listed = answer(LISTED_BY_SERVERS, 200, nodes)
+    lookups = dict.fromkeys(list_host_names(names[1]), answer("GET /os-hosts", 404))
+    snapshot = site.snapshot(hypervisors=listed, host_lookups=lookups)
 
     assert not [finding for finding in judge(snapshot, NO_MINIMUM_AGE) if finding.change]
     assert list_failed_checks(snapshot)
@@ -218,6 +200,7 @@ def test_name_held_by_another_provider_is_a_conflict_and_not_orphaned(site: Site
 
     assert (finding.subject, finding.verdict) == (old, "drifted")
     assert isinstance(finding.change, ProviderRemoval)
+    assert finding.reason.id == "node_name_has_other_provider" and site.here in finding.reason
     assert site.find_kind("orphaned_provider") == []
 
 
@@ -258,12 +241,8 @@ def test_provider_with_a_host_name_and_without_the_nova_trait_is_not_deletable(
 def test_tree_with_an_excluded_provider_is_protected(site: Site, kind: str, excluded: str) -> None:
     root = site.arrange(kind)
     child = site.provider("port", root)
-    name = {
-        "root": root,
-        "root by name": site.providers[root].name,
-        "child": child,
-        "child by name": "port",
-    }[excluded]
+    names = {"root": root, "root by name": site.providers[root].name, "child": child}
+    name = names.get(excluded, "port")
     policy = d.replace(NO_MINIMUM_AGE, exclude_providers=frozenset({name}))
     (finding,) = (one for one in judge(site.snapshot(), policy) if one.subject == root)
 
@@ -279,13 +258,6 @@ def test_allocation_on_a_child_keeps_the_whole_tree(site: Site, kind: str) -> No
 
     assert finding.change is None
     assert finding.reason.id == "tree_has_allocations" and holder in finding.reason
-
-
-def test_conflict_says_what_to_do_on_the_host(site: Site) -> None:
-    site.arrange("name_conflict")
-    (finding,) = site.find_kind("name_conflict")
-
-    assert finding.reason.id == "node_name_has_other_provider" and site.here in finding.reason
 
 
 def test_provider_marked_by_nova_is_not_a_container_host(site: Site) -> None:
@@ -304,19 +276,20 @@ def test_service_started_during_the_reading_counts(site: Site) -> None:
 
 
 @pytest.mark.parametrize(
-    ("host", "verdict", "reason"),
+    ("host", "state", "verdict", "reason"),
     [
-        ("compute-3", "undecided", "service_may_be_of_provider"),
-        ("compute-3.example.org", "undecided", "service_may_be_of_provider"),
-        ("compute-30", "drifted", "provider_without_compute_node"),
+        ("compute-3", "up", "undecided", "service_without_node"),
+        ("compute-3", "down", "undecided", "service_may_be_of_provider"),
+        ("compute-3.example.org", "down", "undecided", "service_may_be_of_provider"),
+        ("compute-30", "down", "drifted", "provider_without_compute_node"),
     ],
 )
-def test_host_down_before_its_discovery_is_not_orphaned(
-    site: Site, host: str, verdict: str, reason: str
+def test_host_that_is_not_discovered_is_not_orphaned(
+    site: Site, host: str, state: str, verdict: str, reason: str
 ) -> None:
     """Its compute node exists, and Nova does not list it."""
     site.orphaned("compute-3")
-    site.has_service(host, "enabled", "down")
+    site.has_service(host, "enabled", state)
     (finding,) = site.find_kind("orphaned_provider")
 
     assert (finding.verdict, bool(finding.change)) == (verdict, verdict == "drifted")
