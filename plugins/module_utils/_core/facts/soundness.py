@@ -202,17 +202,11 @@ def _check_filters(listings: Listings) -> Reason | None:
 
 
 # Each with the kind that is not proven without it; None stands for any kind.
+_GENERATIONS = "the generations of consumers, without which no allocation can be changed safely"
 REQUIREMENTS: tuple[tuple[Requirement, str | None], ...] = (
     (Requirement("Nova", (2, 59), "which consumers are migrations"), None),
     (Requirement("Nova", (2, 69), "whether every cell answers"), None),
-    (
-        Requirement(
-            "Placement",
-            (1, 28),
-            "the generations of consumers, without which no allocation can be changed safely",
-        ),
-        None,
-    ),
+    (Requirement("Placement", (1, 28), _GENERATIONS), None),
     *((kind.version, kind.name) for kind in KINDS if kind.version is not None),
 )
 

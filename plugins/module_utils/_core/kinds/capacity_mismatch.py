@@ -42,20 +42,16 @@ def check(index: SnapshotIndex, policy: Policy) -> Iterator[Finding]:
         differences = _describe_inventory_differences(node, details.inventories) if node else []
         if not overuse and not differences:
             continue
-        advice = []
+        name, what = index.get_name(uuid), "; ".join(overuse + differences)
+        reason = Reason("inventory_differs", f"On {name}, {what}.")
         if overuse:
-            advice.append(
+            reason = Reason("more_allocated_than_capacity", f"On {name}, {what}.").extend(
                 "No more servers fit there, and none can be resized there: remove the orphans of "
                 "this provider, move servers away, or raise the allocation ratio."
             )
         if differences:
-            advice.append("Restart nova-compute there if the difference lasts.")
-        name, what = index.get_name(uuid), "; ".join(overuse + differences)
-        reason = Reason("inventory_differs", f"On {name}, {what}.")
-        if overuse:
-            reason = Reason("more_allocated_than_capacity", f"On {name}, {what}.")
-        hypervisors = index.snapshot.hypervisors
-        yield report(KIND, uuid, reason.extend(*advice), hypervisors, providers=(uuid,))
+            reason = reason.extend("Restart nova-compute there if the difference lasts.")
+        yield report(KIND, uuid, reason, index.snapshot.hypervisors, providers=(uuid,))
 
 
 def _describe_overuse(used: Resources, inventory: Mapping[str, Inventory]) -> list[str]:
