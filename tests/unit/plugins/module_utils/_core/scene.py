@@ -67,9 +67,9 @@ class Scene(World):
 
     def alter(self, uuid: str, **fields: t.Any) -> str:
         """Change the row of a server or of a migration."""
-        for rows in (self.servers, self.deleted, self.migrations):
-            if uuid in rows:
-                rows[uuid] = d.replace(rows[uuid], **fields)
+        tables: t.Any = (self.servers, self.deleted, self.migrations)
+        (rows,) = (rows for rows in tables if uuid in rows)
+        rows[uuid] = d.replace(rows[uuid], **fields)
         return uuid
 
     def spread(self, **fields: t.Any) -> str:
