@@ -166,8 +166,7 @@ def _list_server_hosts(
     listings: Listings, evidence: Iterable[Evidence]
 ) -> Iterator[tuple[str, str]]:
     """Yield the host and the uuid of each server that was read directly and has a host."""
-    lookups = [*listings.samples, *(about_one.server for about_one in evidence)]
-    for lookup in lookups:
+    for lookup in (*listings.samples, *(about_one.server for about_one in evidence)):
         if lookup.value is not None and lookup.value.host:
             yield lookup.value.host, lookup.value.uuid
 
@@ -198,8 +197,7 @@ def _check_migrations(listings: Listings) -> Reason | None:
         rows = evidence.migrations.value
         if evidence.server.status != 200 or rows is None:
             continue
-        missing = listed.get(evidence.uuid, set()) - {row.uuid for row in rows}
-        if missing:
+        if missing := listed.get(evidence.uuid, set()) - {row.uuid for row in rows}:
             return Reason(
                 "migration_listings_differ",
                 f"Nova listed migration {min(missing)} of server {evidence.uuid} in one answer "

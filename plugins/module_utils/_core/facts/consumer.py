@@ -175,8 +175,7 @@ class ConsumerView(ServerView):
                 "hypervisor_listing_unread",
                 "the hypervisor listing, which would show it on its host, could not be read",
             )
-        host = self.index.get_listed_host(self.subject.uuid)
-        if host:
+        if host := self.index.get_listed_host(self.subject.uuid):
             return Reason("listed_on_host", f"the hypervisor listing shows it on {host}")
         for answer in self.subject.rows:
             if answer.value and self.subject.uuid in answer.value:

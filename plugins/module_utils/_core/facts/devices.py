@@ -126,12 +126,13 @@ def _prove_nothing(why: Reason) -> UnusedProviders:
 def _find_host(view: ConsumerView, hosts: Iterable[HostGuests]) -> HostGuests | None:
     """Return what was seen on the host of the server."""
     own_host = view.server.host if view.server else None
-    for seen in hosts:
-        # The uuid decides where the host has one: another host may have the same name.
-        is_own = seen.host == own_host if seen.node is None else seen.node == view.own_tree
-        if is_own:
-            return seen
-    return None
+    # The uuid decides where the host has one: another host may have the same name.
+    own = (
+        seen
+        for seen in hosts
+        if (seen.host == own_host if seen.node is None else seen.node == view.own_tree)
+    )
+    return next(own, None)
 
 
 def _find_doubt_about_guest(view: ConsumerView, guest: GuestDevices) -> Reason | None:
@@ -231,24 +232,21 @@ class PortLeak:
     """What a server has of the network resources of its host and its ports do not request.
 
     amounts: by provider; empty where that is not known.
-    requested: by provider, what its ports request.
     doubt: why `amounts` may not be a leak or could not be calculated, as a part of a sentence;
         None if it is one.
     """
 
     amounts: Allocations
-    requested: Allocations
     doubt: Reason | None = None
 
 
 def list_network_amounts(allocations: Allocations) -> Allocations:
     """Return the part of `allocations` that ports may have requested."""
-    found: dict[str, dict[str, int]] = {}
-    for provider, amounts in allocations.items():
-        for cls, amount in amounts.items():
-            if cls.startswith(_CLASS_PREFIXES):
-                found.setdefault(provider, {})[cls] = amount
-    return found
+    found = {
+        provider: {cls: held[cls] for cls in held if cls.startswith(_CLASS_PREFIXES)}
+        for provider, held in allocations.items()
+    }
+    return {provider: amounts for provider, amounts in found.items() if amounts}
 
 
 def find_port_leak(view: ServerView) -> PortLeak | None:
@@ -270,9 +268,8 @@ def find_port_leak(view: ServerView) -> PortLeak | None:
         return None
     requested: dict[str, dict[str, int]] = {}
     for port in ports:
-        doubt = _add_request(requested, port)
-        if doubt:
-            return PortLeak({}, {}, doubt)
+        if doubt := _add_request(requested, port):
+            return PortLeak({}, doubt)
     amounts = subtract_amounts(present, requested)
     # Then the server has what its ports request, whatever else is to be said of them.
     if not amounts:
@@ -283,7 +280,7 @@ def find_port_leak(view: ServerView) -> PortLeak | None:
         _find_server_doubt(server),
         _find_place_doubt(view, amounts),
     )
-    return PortLeak(amounts, requested, next(filter(None, doubts), None))
+    return PortLeak(amounts, next(filter(None, doubts), None))
 
 
 def may_have_leak(view: ServerView) -> bool:

@@ -42,8 +42,7 @@ def find_gap(view: ConsumerView, cells: str) -> Reason | None:
             f"this rests on absence, and the cell of {summarize_names(sorted(silent))} "
             "does not answer",
         )
-    touched = sorted(list_touched_hosts(view) & silent)
-    if touched:
+    if touched := sorted(list_touched_hosts(view) & silent):
         return Reason(
             "cell_of_host_down",
             f"it involves {summarize_names(touched)}, whose cell does not answer",
@@ -137,8 +136,7 @@ def explain_contradictions(
     reasons = {}
     for uuid in snapshot.evidence:
         related = (uuid, *_list_related(uuid, snapshot, index))
-        wrong = next((one for one in related if one in contradicted), None)
-        if wrong:
+        if wrong := next((one for one in related if one in contradicted), None):
             reasons[uuid] = Reason(
                 "listing_contradicts_answer",
                 f"Placement's answer about the allocations of {wrong} is not what it lists on the "

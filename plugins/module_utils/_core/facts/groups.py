@@ -56,12 +56,8 @@ class AggregateMismatch:
 
 def list_required_traits(aggregate: Aggregate) -> list[str]:
     """Return the traits that the metadata of a host aggregate requires, sorted."""
-    matches = [
-        _TRAIT_KEY.fullmatch(key)
-        for key, value in aggregate.metadata.items()
-        if value == "required"
-    ]
-    return sorted(match[1] for match in matches if match)
+    required = (key for key, value in aggregate.metadata.items() if value == "required")
+    return sorted(match[1] for match in map(_TRAIT_KEY.fullmatch, required) if match)
 
 
 def find_aggregate_mismatches(index: ListingsIndex, mirror: Mirror) -> dict[str, AggregateMismatch]:
@@ -70,11 +66,9 @@ def find_aggregate_mismatches(index: ListingsIndex, mirror: Mirror) -> dict[str,
     mismatches = {}
     for aggregate in mirror.aggregates:
         listing = mirror.members.get(aggregate.uuid)
-        if listing is None or listing.value is None:
-            continue
-        mismatches[aggregate.uuid] = _compare_members(
-            index, nodes, aggregate, frozenset(listing.value)
-        )
+        if listing is not None and listing.value is not None:
+            members = frozenset(listing.value)
+            mismatches[aggregate.uuid] = _compare_members(index, nodes, aggregate, members)
     return {uuid: mismatch for uuid, mismatch in mismatches.items() if mismatch}
 
 

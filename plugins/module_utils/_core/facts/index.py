@@ -219,11 +219,10 @@ class ListingsIndex:
 
     def list_host_names_of(self, allocations: Iterable[str]) -> tuple[str, ...]:
         """Return the names that Nova may have for the hosts behind providers of `allocations`."""
-        names: set[str] = set()
-        for host in self.list_hosts_of(allocations):
-            # The name of a listed host is certain.
-            names.update([host] if host in self.hosts_listed else list_host_names(host))
-        return tuple(sorted(names))
+        hosts = self.list_hosts_of(allocations)
+        # The name of a listed host is certain.
+        named = ([host] if host in self.hosts_listed else list_host_names(host) for host in hosts)
+        return tuple(sorted(set(itertools.chain.from_iterable(named))))
 
     def get_name(self, provider: str) -> str:
         """Return a provider's name, or its uuid where Placement did not list it."""
@@ -344,16 +343,15 @@ class SnapshotIndex(ListingsIndex):
         if self._listing_doubt:
             return self._listing_doubt
         # Before the lookups: beside another Nova no host is looked up.
-        regions = self.snapshot.cloud.other_novas
-        if regions:
+        if regions := self.snapshot.cloud.other_novas:
             return Reason(
                 "other_nova_on_placement",
                 f"region {', '.join(regions)} has its own Nova that uses this Placement, "
                 "and it may be one of the hosts there",
             )
-        doubt, name = self.find_doubtful_lookup(root), self.get_name(root)
-        if doubt:
+        if doubt := self.find_doubtful_lookup(root):
             return doubt
+        name = self.get_name(root)
         if normalize_uuid(name):
             # The name of a node of ironic: no host has it, so that the lookup by it proves nothing.
             return Reason(
@@ -368,16 +366,12 @@ class SnapshotIndex(ListingsIndex):
 
         Nova lists no compute node of it.
         """
-        unlisted: set[str] = set()
-        possible: set[str] = set()
         # A service that only one of the two answers has is there as well.
-        for service in itertools.chain.from_iterable(self._services_by_listing):
-            if service.host in self._nodes_by_host:
-                continue
-            if service.state == "up":
-                unlisted.add(service.host)
-            if strip_domain(service.host) == strip_domain(name):
-                possible.add(service.host)
+        every = itertools.chain.from_iterable(self._services_by_listing)
+        nodeless = [service for service in every if service.host not in self._nodes_by_host]
+        unlisted = {service.host for service in nodeless if service.state == "up"}
+        hosts = {service.host for service in nodeless}
+        possible = {host for host in hosts if strip_domain(host) == strip_domain(name)}
         if unlisted:
             return Reason(
                 "service_without_node",

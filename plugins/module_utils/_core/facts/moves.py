@@ -58,11 +58,8 @@ def explain_possible_move_without_migration(view: ConsumerView) -> Reason | None
             f"nova-compute on {own_host} is not up: if Nova's database was restored from before "
             "an evacuation, its guest may run on another host.",
         )
-    for root in view.other_trees:
-        doubt = _explain_possible_unshelve(view, root)
-        if doubt:
-            return doubt
-    return None
+    doubts = (_explain_possible_unshelve(view, root) for root in view.other_trees)
+    return next(filter(None, doubts), None)
 
 
 def _get_host(view: ConsumerView, root: str) -> str | None:
@@ -95,9 +92,8 @@ def find_placement_after_unshelve(view: ServerView, root: str) -> Action | None:
     server was there, its host had emptied its queue.
     """
     placements = _list_placements(view, root)
-    if any(action.action == UNSHELVE_ACTION for action in placements[:-1]):
-        return placements[-1]
-    return None
+    is_after = any(action.action == UNSHELVE_ACTION for action in placements[:-1])
+    return placements[-1] if is_after else None
 
 
 def _list_placements(view: ServerView, root: str) -> list[Action]:
@@ -243,13 +239,12 @@ def list_relevant_request_ids(actions: Iterable[Action], since: str | None) -> l
     migration. So the request that began it is among them, although two machines wrote the two
     times.
     """
-    relevant_actions = COLD_MOVING_ACTIONS | STARTING_ACTIONS.keys() | {REVERT_ACTION}
+    wanted = COLD_MOVING_ACTIONS | STARTING_ACTIONS.keys() | {REVERT_ACTION}
     request_ids: list[str] = []
-    relevant = (action for action in actions if action.action in relevant_actions)
+    relevant = (action for action in actions if action.action in wanted)
     for action in itertools.islice(relevant, _MAX_ACTIONS):
         request_ids.append(action.request_id)
-        is_move = action.action in COLD_MOVING_ACTIONS
-        if is_move and not is_earlier(since, action.start_time):
+        if action.action in COLD_MOVING_ACTIONS and not is_earlier(since, action.start_time):
             break
     return request_ids
 

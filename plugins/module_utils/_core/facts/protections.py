@@ -27,8 +27,7 @@ def protect_excluded(view: ConsumerView, policy: Policy) -> Reason | None:
     """You excluded the consumer, its server, or a host, or a provider in its tree, on which the
     consumer has an allocation or its server is.
     """
-    excluded = {view.consumer, view.subject.uuid} & policy.exclude_consumers
-    if excluded:
+    if excluded := {view.consumer, view.subject.uuid} & policy.exclude_consumers:
         return Reason(
             "excluded_by_name",
             "This consumer, or the server whose migration it is, is excluded by "
@@ -226,8 +225,7 @@ def _find_time(view: ConsumerView) -> str | None:
     for answer in (snapshot.services_after, snapshot.services):
         rows = [row for row in answer.value or () if row.state == "up"]
         # Compared as text, a time without a Z or a fraction counts as the earlier one.
-        reported = max(filter(None, (row.updated_at for row in rows)), default=None)
-        if reported:
+        if reported := max(filter(None, (row.updated_at for row in rows)), default=None):
             break
     times = (view.evidence.allocation.at, view.subject.server.at, reported)
     return min(filter(None, times), default=None)

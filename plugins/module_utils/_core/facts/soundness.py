@@ -61,22 +61,18 @@ def list_failed_absence_checks(snapshot: Snapshot) -> tuple[Reason, ...]:
 
     The result is empty when the reading is sound and every cell answered.
     """
-    failures = list(list_failed_checks(snapshot))
     silent = summarize_names(list_unjudged_hosts(snapshot))
-    if silent:
-        reason = Reason(
-            "cell_down", f"A cell is not answering: Nova could not say anything about {silent}."
-        )
-        failures.append(reason)
     doubtful = summarize_names(list_doubtful_hosts(snapshot))
-    if doubtful:
-        reason = Reason(
-            "listings_leave_out_hosts",
-            f"Nova's listings leave out {doubtful}, "
-            "and GET /os-hosts did not show whether there is a compute node.",
-        )
-        failures.append(reason)
-    return tuple(failures)
+    down = Reason(
+        "cell_down", f"A cell is not answering: Nova could not say anything about {silent}."
+    )
+    left_out = Reason(
+        "listings_leave_out_hosts",
+        f"Nova's listings leave out {doubtful}, "
+        "and GET /os-hosts did not show whether there is a compute node.",
+    )
+    more = (*([down] if silent else []), *([left_out] if doubtful else []))
+    return (*list_failed_checks(snapshot), *more)
 
 
 def _check_listings(listings: Listings) -> Reason | None:
@@ -206,17 +202,11 @@ def _check_filters(listings: Listings) -> Reason | None:
 
 
 # Each with the kind that is not proven without it; None stands for any kind.
+_GENERATIONS = "the generations of consumers, without which no allocation can be changed safely"
 REQUIREMENTS: tuple[tuple[Requirement, str | None], ...] = (
     (Requirement("Nova", (2, 59), "which consumers are migrations"), None),
     (Requirement("Nova", (2, 69), "whether every cell answers"), None),
-    (
-        Requirement(
-            "Placement",
-            (1, 28),
-            "the generations of consumers, without which no allocation can be changed safely",
-        ),
-        None,
-    ),
+    (Requirement("Placement", (1, 28), _GENERATIONS), None),
     *((kind.version, kind.name) for kind in KINDS if kind.version is not None),
 )
 
@@ -224,15 +214,15 @@ REQUIREMENTS: tuple[tuple[Requirement, str | None], ...] = (
 def list_unmet_requirements(cloud: Cloud) -> tuple[Reason, ...]:
     """Return a sentence for each proof that `cloud` cannot give."""
     sentences = _list_unmet(cloud, *(kind.name for kind in KINDS))
-    if not cloud.tells_time:
-        sentence = Reason(
-            "placement_sends_no_time",
-            f"Placement at {cloud.placement_endpoint} sends neither a Date nor its own time "
-            "(Last-Modified of GET /), so no age is known and nothing is old enough to be "
-            "changed: look for a proxy that removes these headers.",
-        )
-        sentences.append(sentence)
-    return tuple(sentences)
+    if cloud.tells_time:
+        return tuple(sentences)
+    no_time = Reason(
+        "placement_sends_no_time",
+        f"Placement at {cloud.placement_endpoint} sends neither a Date nor its own time "
+        "(Last-Modified of GET /), so no age is known and nothing is old enough to be "
+        "changed: look for a proxy that removes these headers.",
+    )
+    return (*sentences, no_time)
 
 
 def explain_unprovable(kind: str, cloud: Cloud) -> Reason | None:

@@ -66,8 +66,7 @@ def build_tree_finding(
         return Finding("excluded", PROTECTED, root.uuid, excluded.reword(f"{reason} {excluded}"))
     tree = sort_children_first(root.uuid, index.providers.values())
     consumers = index.consumers_by_tree.get(root.uuid, frozenset())
-    doubt = _explain_possible_use(index, root)
-    if doubt:
+    if doubt := _explain_possible_use(index, root):
         reason = reason.but(doubt)
     if consumers:
         obstacle = _describe_consumers(consumers)
@@ -156,16 +155,14 @@ def check_no_compute_node(
     """
     listed_nodes = require_compute_nodes(nodes)
     _check_not_listed(root, listed_nodes)
-    silent_hosts = list_down_cell_hosts(services)
-    if silent_hosts:
+    if silent_hosts := list_down_cell_hosts(services):
         raise UnsoundReading(
             "root_may_be_in_down_cell",
             "A cell does not answer, so Nova returned nothing about "
             f"{summarize_names(silent_hosts)}, and {root.name} may belong to a host there.",
         )
     # In the wrong region, no provider would seem to have a compute node.
-    mismatch = find_region_mismatch(listed_nodes, providers)
-    if mismatch:
+    if mismatch := find_region_mismatch(listed_nodes, providers):
         raise UnsoundReading(mismatch)
     listed_services = get_listed_services(services)
     hosts = {node.host for node in listed_nodes}

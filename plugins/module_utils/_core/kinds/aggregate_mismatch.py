@@ -20,7 +20,7 @@ from ..facts.groups import (
     map_aggregates,
 )
 from ..facts.index import SnapshotIndex
-from ..models.finding import DRIFTED, Finding
+from ..models.finding import Finding, report
 from ..models.kind import CONDITION, REPORT, define_kind
 from ..models.nova import Aggregate
 from ..models.snapshot import MEMBERS, Mirror
@@ -62,14 +62,13 @@ def check(index: SnapshotIndex, policy: Policy) -> Iterator[Finding]:
             reason = reason.extend(
                 f"The commands leave out {left_out} of the hosts: detect again after them."
             )
-        yield Finding(
-            "aggregate_mismatch",
-            DRIFTED,
+        yield report(
+            KIND,
             uuid,
             reason,
+            *(first.members[uuid], again.members[uuid]),
             providers=tuple(sorted(mismatch.missing | mismatch.extra)),
-            evidence=(first.members[uuid], again.members[uuid]),
-            commands=tuple(commands),
+            commands=commands,
         )
 
 
@@ -78,14 +77,9 @@ def _find_lasting_mismatches(
 ) -> dict[str, AggregateMismatch]:
     """Return by the uuid of a host aggregate the mismatch that both readings show."""
     latest = find_aggregate_mismatches(index, again)
-    lasting = {}
-    for uuid, mismatch in find_aggregate_mismatches(index, first).items():
-        if uuid not in latest:
-            continue
-        common = mismatch.keep_common(latest[uuid])
-        if common:
-            lasting[uuid] = common
-    return lasting
+    earlier = find_aggregate_mismatches(index, first)
+    common = {uuid: earlier[uuid].keep_common(latest[uuid]) for uuid in earlier if uuid in latest}
+    return {uuid: mismatch for uuid, mismatch in common.items() if mismatch}
 
 
 def _build_aggregate_commands(
@@ -93,26 +87,18 @@ def _build_aggregate_commands(
     mirror: Mirror,
     aggregate: str,
     mismatches: Mapping[str, AggregateMismatch],
-) -> tuple[list[str], int]:
+) -> tuple[tuple[str, ...], int]:
     """Return the commands for one aggregate, and how many hosts they leave out."""
     mismatch = mismatches[aggregate]
-    commands = []
-    nodes = set(mismatch.extra)
-    if mismatch.missing and _can_synchronize(index, mirror):
-        commands.append(_SYNCHRONIZE)
-    else:
-        nodes |= mismatch.missing
-    left_out = 0
+    can_synchronize = bool(mismatch.missing) and _can_synchronize(index, mirror)
+    nodes = mismatch.extra if can_synchronize else mismatch.extra | mismatch.missing
+    commands = [_SYNCHRONIZE] if can_synchronize else []
     for node in sorted(nodes):
         # All wrong aggregates at once: the command for one would otherwise restore another.
         removed = {uuid for uuid, other in mismatches.items() if node in other.extra}
         added = aggregate if node in mismatch.missing else ""
-        command = _build_aggregate_command(mirror, node, removed, added)
-        if command:
-            commands.append(command)
-        else:
-            left_out += 1
-    return commands, left_out
+        commands.append(_build_aggregate_command(mirror, node, removed, added))
+    return tuple(filter(None, commands)), commands.count("")
 
 
 def _can_synchronize(index: SnapshotIndex, mirror: Mirror) -> bool:
@@ -120,10 +106,8 @@ def _can_synchronize(index: SnapshotIndex, mirror: Mirror) -> bool:
 
     It ends at the first host with several compute nodes (nova/cmd/manage.py, sync_aggregates).
     """
-    for aggregate in mirror.aggregates:
-        if any(len(index.list_nodes_at(host)) > 1 for host in aggregate.hosts):
-            return False
-    return True
+    hosts = {host for aggregate in mirror.aggregates for host in aggregate.hosts}
+    return all(len(index.list_nodes_at(host)) <= 1 for host in hosts)
 
 
 def _build_aggregate_command(
@@ -136,9 +120,7 @@ def _build_aggregate_command(
     answer = mirror.provider_aggregates.get(node)
     if answer is None or answer.value is None:
         return ""
-    kept = set(answer.value.aggregates) - set(removed)
-    if added:
-        kept.add(added)
+    kept = {*answer.value.aggregates, added} - {*removed, ""}
     words = [OPENSTACK, *_SET_AGGREGATES, "--generation", str(answer.value.generation)]
     for aggregate in sorted(kept):
         words += ["--aggregate", aggregate]

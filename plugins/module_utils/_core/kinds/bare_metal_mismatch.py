@@ -79,8 +79,7 @@ class _NodeCheck:
             return self._check_absent_node()
         if self._is_settled(node):
             for check in (self._check_consumers, self._check_instance, self._check_inventory):
-                reason = check(node)
-                if reason:
+                if reason := check(node):
                     return DRIFTED, reason
         return DRIFTED, self._check_cleaning(node)
 
@@ -94,11 +93,11 @@ class _NodeCheck:
         old = []
         for consumer in self._view.consumers:
             answer = self._reading.allocations.get(consumer)
-            if answer is None or answer.value is None or answer.value.age_seconds is None:
+            allocation = answer.value if answer else None
+            if answer is None or allocation is None or allocation.age_seconds is None:
                 continue
-            if self._view.root not in answer.value.resources:
-                continue
-            if answer.value.age_seconds >= self._policy.min_age:
+            is_there = self._view.root in allocation.resources
+            if is_there and allocation.age_seconds >= self._policy.min_age:
                 old.append(consumer)
                 self.evidence = (*self.evidence, answer)
         return old
@@ -118,23 +117,17 @@ class _NodeCheck:
         else:
             return UNDECIDED, None
         if lookup.status != 404:
-            return (
-                UNDECIDED,
-                Reason(
-                    "ironic_lookup_failed",
-                    f"Ironic does not list node {uuid}, and answered {lookup.status} when asked "
-                    f"for it, but {state}.",
-                ),
+            return UNDECIDED, Reason(
+                "ironic_lookup_failed",
+                f"Ironic does not list node {uuid}, and answered {lookup.status} when asked for "
+                f"it, but {state}.",
             )
-        return (
-            DRIFTED,
-            Reason(
-                "node_gone",
-                f"Ironic has no node {uuid} any more, but {state}. If a server is still on it, "
-                "delete that server with its owner's consent. Once nothing is allocated there, "
-                f"nova-compute of {self._get_host()} deletes the provider by itself (openstack "
-                f"resource provider delete {self._view.root}, if that service no longer exists).",
-            ),
+        return DRIFTED, Reason(
+            "node_gone",
+            f"Ironic has no node {uuid} any more, but {state}. If a server is still on it, delete "
+            "that server with its owner's consent. Once nothing is allocated there, nova-compute "
+            f"of {self._get_host()} deletes the provider by itself (openstack resource provider "
+            f"delete {self._view.root}, if that service no longer exists).",
         )
 
     def _check_consumers(self, node: BareMetalNode) -> Reason | None:
@@ -147,18 +140,16 @@ class _NodeCheck:
         consumers = self._list_old_consumers()
         if len(consumers) < len(self._view.consumers):
             return None
-        used = "in use by nothing"
-        if node.instance:
-            used = f"in use by {make_printable(node.instance, _MAX_MESSAGE)}"
+        used = make_printable(node.instance, _MAX_MESSAGE) if node.instance else "nothing"
         show = f"openstack server show {shlex.quote(consumers[0])}"
         return Reason(
             "node_has_other_consumer",
             f"{_describe(consumers).capitalize()} still allocated on the provider of node "
-            f"{node.uuid}, but in Ironic the node is {_get_state(node)} and {used}. If Nova no "
-            f"longer has that server ({show}), its allocation is an orphan, which has a finding of "
-            "its own. If it has, the server has lost its machine: compare with openstack "
-            f"baremetal node show {node.uuid}, tell its owner, and only "
-            "then delete the server.",
+            f"{node.uuid}, but in Ironic the node is {_get_state(node)} and in use by {used}. If "
+            f"Nova no longer has that server ({show}), its allocation is an orphan, which has a "
+            "finding of its own. If it has, the server has lost its machine: compare with "
+            f"openstack baremetal node show {node.uuid}, tell its owner, and only then delete the "
+            "server.",
         )
 
     def _check_instance(self, node: BareMetalNode) -> Reason | None:
@@ -251,16 +242,13 @@ class _NodeCheck:
 
     def _get_host(self) -> str:
         compute_node = self._index.nodes.get(self._view.root)
-        if compute_node is None:
-            return "the host that had it"
-        return make_printable(compute_node.host, _MAX_MESSAGE)
+        host = compute_node.host if compute_node else "the host that had it"
+        return make_printable(host, _MAX_MESSAGE)
 
 
 def _get_state(node: BareMetalNode) -> str:
     state = make_printable(node.provision_state or "unknown", _MAX_MESSAGE)
-    if node.maintenance:
-        return f"{state} (in maintenance)"
-    return state
+    return f"{state} (in maintenance)" if node.maintenance else state
 
 
 def _describe(consumers: list[str]) -> str:

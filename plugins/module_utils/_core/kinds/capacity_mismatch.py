@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 
 from ..._common.errors import Reason
 from ..facts.index import SnapshotIndex
-from ..models.finding import DRIFTED, Finding
+from ..models.finding import Finding, report
 from ..models.kind import CONDITION, REPORT, define_kind
 from ..models.nova import Hypervisor
 from ..models.placement import Inventory, Resources
@@ -37,43 +37,30 @@ def check(index: SnapshotIndex, policy: Policy) -> Iterator[Finding]:
     """
     for uuid, details in sorted(index.snapshot.details.items()):
         overuse = _describe_overuse(index.used.get(uuid, {}), details.inventories)
-        differences: list[str] = []
         # Only the root of a compute node has an inventory that nova-compute reports.
         node = index.nodes.get(uuid)
-        if node is not None:
-            differences = _describe_inventory_differences(node, details.inventories)
+        differences = _describe_inventory_differences(node, details.inventories) if node else []
         if not overuse and not differences:
             continue
-        advice = []
+        name, what = index.get_name(uuid), "; ".join(overuse + differences)
+        reason = Reason("inventory_differs", f"On {name}, {what}.")
         if overuse:
-            advice.append(
+            reason = Reason("more_allocated_than_capacity", f"On {name}, {what}.").extend(
                 "No more servers fit there, and none can be resized there: remove the orphans of "
                 "this provider, move servers away, or raise the allocation ratio."
             )
         if differences:
-            advice.append("Restart nova-compute there if the difference lasts.")
-        name, what = index.get_name(uuid), "; ".join(overuse + differences)
-        reason = Reason("inventory_differs", f"On {name}, {what}.")
-        if overuse:
-            reason = Reason("more_allocated_than_capacity", f"On {name}, {what}.")
-        yield Finding(
-            "capacity_mismatch",
-            DRIFTED,
-            uuid,
-            reason.extend(*advice),
-            providers=(uuid,),
-            evidence=(index.snapshot.hypervisors,),
-        )
+            reason = reason.extend("Restart nova-compute there if the difference lasts.")
+        yield report(KIND, uuid, reason, index.snapshot.hypervisors, providers=(uuid,))
 
 
 def _describe_overuse(used: Resources, inventory: Mapping[str, Inventory]) -> list[str]:
     """Return the resource classes of a provider with more allocated than its capacity, as text."""
-    overused = []
-    for cls, stock in sorted(inventory.items()):
-        amount = used.get(cls, 0)
-        if amount > stock.capacity:
-            overused.append(f"{amount} {cls} are allocated, but the capacity is {stock.capacity}")
-    return overused
+    return [
+        f"{used[cls]} {cls} are allocated, but the capacity is {stock.capacity}"
+        for cls, stock in sorted(inventory.items())
+        if used.get(cls, 0) > stock.capacity
+    ]
 
 
 def _describe_inventory_differences(

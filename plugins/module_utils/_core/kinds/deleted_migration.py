@@ -10,9 +10,7 @@ import typing as t
 
 from ..._common.errors import Reason
 from ..facts.consumer import ConsumerView
-from ..facts.deletion import (
-    is_unlisted,
-)
+from ..facts.deletion import is_unlisted
 from ..models.finding import Decision, orphaned, undecided
 from ..models.kind import EVERY, ORPHAN, REMEDIATE, define_kind
 from ..models.nova import MOVING_ACTIONS
@@ -67,8 +65,7 @@ def prove(view: ConsumerView, policy: Policy) -> Decision | None:
     ):
         return None
     # Only agreeing API workers prove it: one that lacks the cell answers differently.
-    differing = [answer for answer in subject.markers if answer.status != 200]
-    if differing:
+    if differing := [answer for answer in subject.markers if answer.status != 200]:
         reason = Reason(
             "marker_answers_differ",
             "Nova identified the UUID as a migration's, and then answered "
@@ -81,15 +78,12 @@ def prove(view: ConsumerView, policy: Policy) -> Decision | None:
         *_list_host_answers(view),
         view.index.snapshot.unlisted_moves,
     )
-    need = _explain_possible_need(view)
-    if need:
-        return undecided(
-            need.reword(
-                "Nova identifies the UUID as a migration's but no longer lists that migration, and "
-                f"{need}."
-            ),
-            *evidence,
+    if need := _explain_possible_need(view):
+        reason = need.reword(
+            "Nova identifies the UUID as a migration's but no longer lists that migration, and "
+            f"{need}."
         )
+        return undecided(reason, *evidence)
     reason = Reason(
         "migration_deleted_with_server",
         "Nova identifies the UUID as a migration's but no longer lists that migration: it was "
@@ -101,10 +95,9 @@ def prove(view: ConsumerView, policy: Policy) -> Decision | None:
 def _list_host_answers(view: ConsumerView) -> list[Answer[t.Any]]:
     """Return the answers about the hosts on which a consumer has an allocation."""
     answers: list[Answer[t.Any]] = []
-    for root in sorted(filter(None, view.trees)):
-        host = view.index.snapshot.host_allocations.get(root)
-        if host is not None:
-            answers.extend((host.tree, host.servers, *host.actions.values()))
+    read = view.index.snapshot.host_allocations
+    for host in (read[root] for root in sorted(filter(None, view.trees)) if root in read):
+        answers.extend((host.tree, host.servers, *host.actions.values()))
     return answers
 
 
@@ -132,8 +125,7 @@ def _explain_possible_need(view: ConsumerView) -> Reason | None:
         if node is None:
             # A host that is gone has no server. But an API worker can leave out a host that runs.
             name = view.index.get_name(root)
-            service = view.index.find_possible_service(name)
-            if service:
+            if service := view.index.find_possible_service(name):
                 return service.reword(f"a server on {name} may need it: {service}")
             if view.index.has_host_named(name):
                 return Reason(

@@ -8,11 +8,7 @@ from __future__ import annotations
 
 from ..._common.errors import Reason
 from ..facts.consumer import ConsumerView
-from ..facts.deletion import (
-    describe_deletion,
-    find_deleted_server,
-    is_deleted,
-)
+from ..facts.deletion import describe_deletion, find_deleted_server, is_deleted
 from ..models.finding import Decision, orphaned, undecided
 from ..models.kind import ORPHAN, REMEDIATE, define_kind
 from ..models.snapshot import ACTIONS, DELETED, HOST_MIGRATIONS, Evidence
@@ -39,8 +35,7 @@ def prove(view: ConsumerView, policy: Policy) -> Decision | None:
     subject = view.subject
     if view.migration or not is_deleted(subject):
         return None
-    doubt = view.contradiction or _explain_marker_conflict(subject)
-    if doubt:
+    if doubt := view.contradiction or _explain_marker_conflict(subject):
         return undecided(
             doubt.reword(f"Nova reports server {subject.uuid} as deleted, but {doubt}."),
             *view.server_answers,

@@ -47,7 +47,8 @@ def prove(view: ConsumerView, policy: Policy) -> Decision | None:
         return None
     evidence = (view.index.snapshot.migrations, *view.server_answers)
     # The listing of all migrations is older than the answers about the server itself.
-    current = _find_current_migration(view)
+    rows = view.subject.migrations.value or ()
+    current = next((row for row in rows if row.uuid == view.consumer), None)
     if current is None:
         reason = Reason(
             "migration_no_longer_listed",
@@ -55,7 +56,10 @@ def prove(view: ConsumerView, policy: Policy) -> Decision | None:
             "server is changing.",
         )
         return undecided(reason, *evidence)
-    ending = _describe_ending(current)
+    ending = (
+        f"Migration {current.uuid} ({current.type}) ended with status {current.status} at "
+        f"{current.changed_at}."
+    )
     if is_deleted(view.subject) and not view.contradiction:
         return orphaned(
             Reason("migration_of_deleted_server", f"{ending} {describe_deletion(view.subject)}"),
@@ -63,8 +67,7 @@ def prove(view: ConsumerView, policy: Policy) -> Decision | None:
             server=find_deleted_server(view.subject),
         )
     # Its server is alive, so the allocation may be the server's own after a failed move.
-    need = _explain_possible_need(view, current)
-    if need:
+    if need := _explain_possible_need(view, current):
         return undecided(need.reword(f"{ending} {need}"), *evidence)
     reason = Reason(
         "migration_ended",
@@ -72,22 +75,6 @@ def prove(view: ConsumerView, policy: Policy) -> Decision | None:
         "allocation there.",
     )
     return orphaned(reason, *evidence)
-
-
-def _find_current_migration(view: ConsumerView) -> Migration | None:
-    """Return the migration that the consumer is, as the answer about its server lists it."""
-    for migration in view.subject.migrations.value or ():
-        if migration.uuid == view.consumer:
-            return migration
-    return None
-
-
-def _describe_ending(migration: Migration) -> str:
-    changed_at = migration.changed_at
-    return (
-        f"Migration {migration.uuid} ({migration.type}) ended with status {migration.status} at "
-        f"{changed_at}."
-    )
 
 
 def _explain_possible_need(view: ConsumerView, migration: Migration) -> Reason | None:
@@ -116,16 +103,14 @@ def _explain_possible_need(view: ConsumerView, migration: Migration) -> Reason |
         settled = f"Its server {migration.server} is settled on {view.node_name}"
         return doubt.reword(f"{settled}, but {doubt.removesuffix('.')}.")
     reverted = view.explain_possible_revert(migration, view.trees)
-    if reverted:
-        return reverted
     missing = _describe_missing_resources(view, migration)
-    if missing:
-        return Reason(
-            "server_has_less_than_migration",
-            f"Its server {migration.server} does not itself have {missing}, "
-            "so it may need this allocation.",
-        )
-    return None
+    if reverted or not missing:
+        return reverted
+    return Reason(
+        "server_has_less_than_migration",
+        f"Its server {migration.server} does not itself have {missing}, "
+        "so it may need this allocation.",
+    )
 
 
 def _explain_possible_unshelve(view: ConsumerView, migration: Migration) -> Reason | None:
@@ -156,8 +141,8 @@ def _describe_missing_resources(view: ConsumerView, migration: Migration) -> str
     (nova/compute/manager.py, _revert_allocation): the server then has less than it needs, and the
     migration has the rest. After a confirmed move the server's own allocation is the right one.
     """
-    server_allocation = view.subject.allocation.value
-    server_resources: Allocations = server_allocation.resources if server_allocation else {}
+    of_server = view.subject.allocation.value
+    server_resources: Allocations = of_server.resources if of_server else {}
     confirmed = migration.status == "confirmed"
     own_classes = list_compute_classes(server_resources, view.own_tree)
     if not own_classes:
@@ -197,9 +182,7 @@ def _list_missing_classes(needed: Resources, present: Resources, confirmed: bool
     confirmed: whether any amount is enough, because the server's own allocation is the right one
         after a confirmed move.
     """
-    missing = []
-    for cls, amount in needed.items():
-        enough = 1 if confirmed else amount
-        if present.get(cls, 0) < enough:
-            missing.append(cls)
-    return sorted(missing)
+    lacks = (
+        cls for cls, amount in needed.items() if present.get(cls, 0) < (1 if confirmed else amount)
+    )
+    return sorted(lacks)

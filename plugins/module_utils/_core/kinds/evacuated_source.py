@@ -7,11 +7,7 @@
 from __future__ import annotations
 
 from ..._common.errors import Reason
-from ..facts.consumer import (
-    ConsumerView,
-    has_compute_allocation,
-    has_own_and_other_trees_allocated,
-)
+from ..facts.consumer import ConsumerView, has_compute_allocation, has_own_and_other_trees_allocated
 from ..facts.moves import explain_possible_move_without_migration
 from ..models.finding import Decision, orphaned, undecided
 from ..models.kind import ORPHAN, REMEDIATE, define_kind
@@ -53,16 +49,15 @@ def prove(view: ConsumerView, policy: Policy) -> Decision | None:
         evacuations
     ) or explain_possible_move_without_migration(view)
     if doubt:
-        return undecided(
-            doubt.reword(
-                f"Server {view.consumer} is settled on {view.node_name} and also has an "
-                f"allocation on a host that it left by evacuation, but {doubt}"
-            ),
-            *view.server_answers,
+        reason = doubt.reword(
+            f"Server {view.consumer} is settled on {view.node_name} and also has an "
+            f"allocation on a host that it left by evacuation, but {doubt}"
         )
+        return undecided(reason, *view.server_answers)
     left_hosts = "; ".join(
-        _describe_evacuation_from(view, root, evacuation)
-        for root, evacuation in sorted(evacuations.items())
+        f"{view.index.get_name(root)}, by evacuation {move.uuid} ({move.status} at "
+        f"{move.changed_at})"
+        for root, move in sorted(evacuations.items())
     )
     reason = Reason(
         "left_by_evacuation",
@@ -94,18 +89,9 @@ def _find_evacuations_from_other_trees(view: ConsumerView) -> dict[str, Migratio
 
 def _find_evacuation_from(view: ConsumerView, root: str) -> Migration | None:
     """Return the newest successful evacuation that left the tree `root`."""
-    for migration in view.server_migrations:
-        # When nova-compute starts on the source again, it saves `completed` even if it failed to
-        # remove the allocation there (nova/compute/manager.py, _destroy_evacuated_instances).
-        is_evacuation = migration.type == "evacuation" and migration.has_arrived
-        if is_evacuation and view.is_source(root, migration):
-            return migration
-    return None
-
-
-def _describe_evacuation_from(view: ConsumerView, root: str, evacuation: Migration) -> str:
-    changed_at = evacuation.changed_at
-    return (
-        f"{view.index.get_name(root)}, by evacuation {evacuation.uuid} "
-        f"({evacuation.status} at {changed_at})"
+    # When nova-compute starts on the source again, it saves `completed` even if it failed to
+    # remove the allocation there (nova/compute/manager.py, _destroy_evacuated_instances).
+    arrived = (
+        row for row in view.server_migrations if row.type == "evacuation" and row.has_arrived
     )
+    return next((move for move in arrived if view.is_source(root, move)), None)

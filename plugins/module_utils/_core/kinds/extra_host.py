@@ -16,7 +16,6 @@ from ..facts.consumer import (
 from ..facts.moves import explain_possible_move_without_migration
 from ..models.finding import Decision, orphaned, undecided
 from ..models.kind import ORPHAN, REMEDIATE, define_kind
-from ..models.nova import Migration
 from ..models.snapshot import ACTIONS, LAST_ACTIONS
 from ..options.policy import Policy
 
@@ -54,14 +53,11 @@ def prove(view: ConsumerView, policy: Policy) -> Decision | None:
     if not has_own_and_other_trees_allocated(view):
         return None
     others = ", ".join(sorted(map(view.index.get_name, view.other_trees)))
-    doubt = _explain_possible_use_of_other_hosts(view, others)
-    if doubt:
-        return undecided(
-            doubt.reword(
-                f"Server {view.consumer} is settled on {view.node_name} and also has {doubt}"
-            ),
-            *view.server_answers,
+    if doubt := _explain_possible_use_of_other_hosts(view, others):
+        reason = doubt.reword(
+            f"Server {view.consumer} is settled on {view.node_name} and also has {doubt}"
         )
+        return undecided(reason, *view.server_answers)
     reason = Reason(
         "extra_allocation",
         f"Server {view.consumer} is settled on {view.node_name} with no move under way, "
@@ -71,7 +67,7 @@ def prove(view: ConsumerView, policy: Policy) -> Decision | None:
         reason,
         *view.server_answers,
         freed_providers=frozenset().union(*view.other_trees.values()),
-        migration=_find_migration_from_other_trees(view),
+        migration=next(filter(None, map(view.find_migration_from, view.other_trees)), None),
     )
 
 
@@ -98,8 +94,7 @@ def _explain_possible_use_of_other_hosts(view: ConsumerView, others: str) -> Rea
             f"resources of {names}, but none of the classes that a server has on its host, apart "
             "from disk: that host may share them.",
         )
-    missing = _list_classes_only_on_gone_hosts(view)
-    if missing:
+    if missing := _list_classes_only_on_gone_hosts(view):
         return Reason(
             "classes_only_on_gone_hosts",
             f"an allocation on {others}, with {', '.join(missing)} that it does not have on its "
@@ -111,15 +106,13 @@ def _explain_possible_use_of_other_hosts(view: ConsumerView, others: str) -> Rea
     ) or view.explain_possible_guest_of_evacuation(view.other_trees)
     if doubt:
         return doubt.reword(f"an allocation on {others}, but {doubt.removesuffix('.')}.")
-    reverted = view.find_possible_revert_to(view.other_trees)
-    if reverted:
+    if reverted := view.find_possible_revert_to(view.other_trees):
         return Reason(
             "may_be_reverted_halfway",
             f"an allocation on {others}, the source of {reverted.type} {reverted.uuid}, which "
             "failed and may have been reverted halfway: its only disk may be there.",
         )
-    unrecorded = explain_possible_move_without_migration(view)
-    if unrecorded:
+    if unrecorded := explain_possible_move_without_migration(view):
         return unrecorded.reword(f"an allocation on {others}, but {unrecorded}")
     return None
 
@@ -129,24 +122,12 @@ def _list_classes_only_on_gone_hosts(view: ConsumerView) -> list[str]:
 
     Classes that it also has on its own host or on a sharing provider are left out.
     """
-    resources = view.allocation.resources
-    on_gone_hosts: set[str] = set()
-    for root, providers in view.other_trees.items():
-        if not view.index.is_gone(root):
-            continue
-        for provider in providers:
-            on_gone_hosts.update(resources[provider])
-    usable: set[str] = set()
-    for provider, amounts in resources.items():
-        if view.index.get_root(provider) == view.own_tree or view.index.is_sharing(provider):
-            usable.update(amounts)
-    return sorted(on_gone_hosts - usable)
-
-
-def _find_migration_from_other_trees(view: ConsumerView) -> Migration | None:
-    """Return the newest ended migration away from the first of the other trees that has one."""
-    for root in view.other_trees:
-        migration = view.find_migration_from(root)
-        if migration is not None:
-            return migration
-    return None
+    resources, index = view.allocation.resources, view.index
+    gone = [tree for root, tree in view.other_trees.items() if index.is_gone(root)]
+    on_gone_hosts = {cls for tree in gone for provider in tree for cls in resources[provider]}
+    usable = (
+        amounts
+        for provider, amounts in resources.items()
+        if index.get_root(provider) == view.own_tree or index.is_sharing(provider)
+    )
+    return sorted(on_gone_hosts.difference(*usable))

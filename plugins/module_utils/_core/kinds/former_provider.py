@@ -11,8 +11,6 @@ for its compute node. Its servers then have their allocations on the provider of
 
 from __future__ import annotations
 
-import typing as t
-
 from ..._common.errors import Reason
 from ..._common.text import summarize_names
 from ..expected.amounts import find_host_tree
@@ -32,7 +30,6 @@ from ..models.snapshot import (
     HOST_TREE,
     NOT_ASKED,
     OWN_USAGES,
-    Answer,
 )
 from ..options.policy import Policy
 
@@ -72,21 +69,23 @@ def prove(view: ConsumerView, policy: Policy) -> Decision | None:
     former = _find_former_tree(view, server)
     if former is None:
         return None
-    evidence = _list_evidence(view)
+    subject = view.subject
+    evidence = (
+        *(*view.server_answers, subject.former_tree, subject.host_servers),
+        *(find_host_tree(view), subject.own_usages),
+    )
     name = view.index.get_name(former)
     reason = Reason(
         "on_former_provider",
         f"Server {view.consumer} is settled on {view.node_name}, whose compute node has the UUID "
         f"{own}, but its allocation is on provider {name} ({former}), which the host had before.",
     )
-    doubt = _find_doubt(view, server, former, own)
-    if doubt:
+    if doubt := _find_doubt(view, server, former, own):
         return undecided(reason.but(doubt), *evidence)
     if own not in view.index.providers and _has_name_of_node(view, server, former):
         conflict = _describe_conflict(server, former, own)
         return drifted(conflict.reword(f"{reason} {conflict}"), *evidence)
-    shortage = _find_shortage(view, former)
-    if shortage:
+    if shortage := _find_shortage(view, former):
         return undecided(reason.but(shortage), *evidence)
     amounts = view.allocation.resources[former]
     change = build_change(view.allocation, resources={own: amounts}, **choose_owner(view))
@@ -125,8 +124,7 @@ def _has_name_of_node(view: ConsumerView, server: Server, root: str) -> bool:
 
 def _find_doubt(view: ConsumerView, server: Server, former: str, own: str) -> Reason | None:
     """Return why the allocation on `former` may be needed where it is; None if it is not."""
-    possible_host = view.index.find_possible_host(former)
-    if possible_host:
+    if possible_host := view.index.find_possible_host(former):
         return possible_host
     if not view.index.has_nova_trait(former):
         return Reason(
@@ -189,8 +187,7 @@ def _explain_migration_of_host(view: ConsumerView, server: Server) -> Reason | N
 
 def _explain_failed_move(view: ConsumerView, former: str) -> Reason | None:
     """Return why the guest may run on a host that is not there any more; empty if it does not."""
-    failed = view.explain_failed_move_to([former])
-    if failed:
+    if failed := view.explain_failed_move_to([former]):
         return failed
     # The former provider may be one of another host that was renamed.
     hosts = {node.host for node in view.index.nodes.values()}
@@ -220,8 +217,7 @@ def _explain_other_consumers(view: ConsumerView, former: str) -> Reason | None:
     # The listing of the tree contradicts what the consumer itself shows.
     if view.consumer not in allocations:
         return Reason("not_listed_by_provider", "that provider does not list this allocation")
-    others = sorted(set(allocations) - set(servers))
-    if others:
+    if others := sorted(set(allocations) - set(servers)):
         return Reason(
             "former_provider_has_other_consumers",
             f"{summarize_names(others)} also has an allocation on that provider, "
@@ -284,14 +280,3 @@ def _find_shortage(view: ConsumerView, former: str) -> Reason | None:
                 f"compute node has room for {max(capacity - used.get(cls, 0), 0)}",
             )
     return None
-
-
-def _list_evidence(view: ConsumerView) -> tuple[Answer[t.Any], ...]:
-    subject = view.subject
-    return (
-        *view.server_answers,
-        subject.former_tree,
-        subject.host_servers,
-        find_host_tree(view),
-        subject.own_usages,
-    )

@@ -8,6 +8,8 @@
 
 from __future__ import annotations
 
+import typing as t
+
 from ..._common.errors import Reason
 from ..expected.corrections import format_allocations
 from ..facts.consumer import ConsumerView, has_wrong_owner, is_settled_and_healthy
@@ -16,7 +18,7 @@ from ..models.change import build_change
 from ..models.finding import Decision, drifted, undecided
 from ..models.kind import DRIFT, OPT_IN, define_kind
 from ..models.placement import subtract_amounts
-from ..models.snapshot import ACTIONS, AMOUNTS, BANDWIDTH, CHILDREN, NOT_ASKED, PORT_ACTIONS
+from ..models.snapshot import ACTIONS, AMOUNTS, BANDWIDTH, CHILDREN, NOT_ASKED, PORT_ACTIONS, Answer
 from ..options.policy import Policy
 
 KIND = define_kind(
@@ -53,25 +55,19 @@ def prove(view: ConsumerView, policy: Policy) -> Decision | None:
     leak = find_port_leak(view)
     if leak is None:
         return None
-    evidence = (
-        *view.server_answers,
-        view.subject.interfaces,
-        view.subject.server_ports,
-        *view.subject.port_actions,
-    )
-    doubt = leak.doubt or _find_age_doubt(view) or find_action_doubt(view.subject)
-    if doubt:
+    subject = view.subject
+    read: tuple[Answer[t.Any], ...] = (subject.interfaces, subject.server_ports)
+    evidence = (*view.server_answers, *read, *subject.port_actions)
+    if doubt := leak.doubt or _find_age_doubt(view) or find_action_doubt(subject):
         # That the owner is wrong is certain.
         if has_wrong_owner(view):
             return None
         network = list_network_amounts(view.allocation.resources)
-        return undecided(
-            doubt.reword(
-                f"Server {view.consumer} has {format_allocations(network, view)} allocated, and "
-                f"whether its ports need all of that cannot be known, because {doubt}."
-            ),
-            *evidence,
+        reason = doubt.reword(
+            f"Server {view.consumer} has {format_allocations(network, view)} allocated, and "
+            f"whether its ports need all of that cannot be known, because {doubt}."
         )
+        return undecided(reason, *evidence)
     reason = Reason(
         "unrequested_bandwidth",
         f"Server {view.consumer} has {format_allocations(leak.amounts, view)} that none of its "

@@ -12,11 +12,7 @@ from ..expected.corrections import (
     decide_without_change,
     list_amount_evidence,
 )
-from ..facts.consumer import (
-    ConsumerView,
-    format_providers,
-    is_settled_without_own_tree,
-)
+from ..facts.consumer import ConsumerView, format_providers, is_settled_without_own_tree
 from ..facts.moves import explain_possible_guest_of_unshelve
 from ..models.finding import Decision, drifted
 from ..models.kind import DRIFT, EVERY, OPT_IN, define_kind
@@ -57,10 +53,8 @@ def prove(view: ConsumerView, policy: Policy) -> Decision | None:
         f"{format_providers(view)}.",
     )
     failed = view.explain_failed_move_to([root for root in view.trees if root])
-    doubt = failed or explain_possible_guest_of_unshelve(view, view.trees)
-    if doubt:
+    if doubt := failed or explain_possible_guest_of_unshelve(view, view.trees):
         return decide_without_change(reason, view, doubt)
-    remaining_guest = view.explain_possible_guest_of_evacuation(view.trees)
-    if remaining_guest:
+    if remaining_guest := view.explain_possible_guest_of_evacuation(view.trees):
         return drifted(reason.but(remaining_guest), *list_amount_evidence(view))
     return decide_new_allocation(reason, view, policy)

@@ -7,13 +7,8 @@
 from __future__ import annotations
 
 from ..._common.errors import Reason
-from ..expected.corrections import (
-    decide_new_allocation,
-)
-from ..facts.consumer import (
-    ConsumerView,
-    is_settled_without_own_tree,
-)
+from ..expected.corrections import decide_new_allocation
+from ..facts.consumer import ConsumerView, is_settled_without_own_tree
 from ..models.finding import Decision
 from ..models.kind import DRIFT, EVERY, OPT_IN, define_kind
 from ..models.snapshot import ACTIONS, AMOUNTS

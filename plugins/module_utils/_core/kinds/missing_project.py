@@ -50,9 +50,7 @@ def check(index: SnapshotIndex, policy: Policy) -> Iterator[Finding]:
             "project_gone",
             f"Keystone has no project {uuid}, but {owned}: {summarize_names(servers)}.",
         )
-        verdict = DRIFTED
         if doubt:
-            verdict = UNDECIDED
             reason = reason.but(doubt)
         else:
             listing = f"openstack server list --all-projects --project {shlex.quote(uuid)}"
@@ -61,13 +59,8 @@ def check(index: SnapshotIndex, policy: Policy) -> Iterator[Finding]:
                 f"{listing}. Nova cannot give a server to another project: make images of what "
                 "somebody still needs, and delete the rest."
             )
-        yield Finding(
-            "missing_project",
-            verdict,
-            uuid,
-            reason,
-            evidence=(lookup, projects.listing),
-        )
+        verdict, evidence = UNDECIDED if doubt else DRIFTED, (lookup, projects.listing)
+        yield Finding("missing_project", verdict, uuid, reason, evidence=evidence)
 
 
 def _is_reported_here(uuid: str, index: SnapshotIndex) -> bool:

@@ -10,11 +10,7 @@ from collections.abc import Iterator
 
 from ..._common.errors import Reason
 from ..facts.index import SnapshotIndex
-from ..facts.trees import (
-    build_tree_finding,
-    find_name_conflicts,
-    list_roots_without_node,
-)
+from ..facts.trees import build_tree_finding, find_name_conflicts, list_roots_without_node
 from ..models.finding import Finding
 from ..models.kind import CONDITION, EVERY, OPT_IN, define_kind
 from ..models.snapshot import FORMER_ROOTS

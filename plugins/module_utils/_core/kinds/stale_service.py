@@ -12,7 +12,7 @@ from ..._common.errors import Reason
 from ..._common.times import format_duration, seconds_between
 from ..facts.index import SnapshotIndex, list_hosts_in_scope
 from ..facts.services import COMPUTE
-from ..models.finding import DRIFTED, Finding
+from ..models.finding import Finding, report
 from ..models.kind import CONDITION, REPORT, define_kind
 from ..models.nova import Service
 from ..options.policy import Policy
@@ -51,25 +51,15 @@ def check(index: SnapshotIndex, policy: Policy) -> Iterator[Finding]:
             f"{format_duration(age)}. If the host is gone, decommission it "
             "(osops.placement.decommission_host).",
         )
-        yield Finding(
-            "stale_service",
-            DRIFTED,
-            service.host,
-            reason,
-            service=service,
-            evidence=(listing,),
-        )
+        yield report(KIND, service.host, reason, listing, service=service)
 
 
 def _list_services_in_scope(index: SnapshotIndex) -> list[Service]:
     """Return the services of the hosts that are in scope and in the shard."""
-    hosts_in_scope = list_hosts_in_scope(index)
-    services = []
-    for service in index.snapshot.services.value or ():
-        in_scope = hosts_in_scope is None or service.host in hosts_in_scope
-        if in_scope and index.is_in_shard(service.host):
-            services.append(service)
-    return services
+    hosts = list_hosts_in_scope(index)
+    services = index.snapshot.services.value or ()
+    in_scope = (service for service in services if hosts is None or service.host in hosts)
+    return [service for service in in_scope if index.is_in_shard(service.host)]
 
 
 def _describe_stale_state(service: Service, hosts_with_node: Collection[str]) -> str:

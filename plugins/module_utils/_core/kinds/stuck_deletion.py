@@ -13,7 +13,7 @@ from ..._common.text import make_printable
 from ..._common.times import format_duration, seconds_between
 from ..facts.index import SnapshotIndex
 from ..facts.services import COMPUTE
-from ..models.finding import DRIFTED, UNDECIDED, Finding
+from ..models.finding import UNDECIDED, Finding, report
 from ..models.kind import CONDITION, REPORT, define_kind
 from ..models.nova import Service
 from ..models.other_services import DeletedServer, Deletion
@@ -51,21 +51,17 @@ def check(index: SnapshotIndex, policy: Policy) -> Iterator[Finding]:
                 yield _build_undecided(uuid, lookup)
             continue
         action = deletions.actions.get(uuid)
-        if row.server.host in index.unjudged_hosts or not _is_stuck(row, action):
+        deletion = action.value if action is not None else None
+        if row.server.host in index.unjudged_hosts or not _is_stuck(row, deletion):
             continue
-        began = _find_beginning(row, action)
-        age = seconds_between(began, lookup.at)
+        recorded = deletion.action.start_time if deletion and deletion.action else None
+        age = seconds_between(recorded or row.server.updated, lookup.at)
         if age is None or age < policy.stuck_min_age:
             continue
         step = _explain_next_step(row, index)
-        yield Finding(
-            "stuck_deletion",
-            DRIFTED,
-            uuid,
-            step.reword(f"{_describe_state(row, age)} {step}"),
-            server=row.server,
-            evidence=tuple(filter(None, (lookup, action))),
-        )
+        reason = step.reword(f"{_describe_state(row, age)} {step}")
+        answers = (lookup, action) if action else (lookup,)
+        yield report(KIND, uuid, reason, *answers, server=row.server)
 
 
 def _build_undecided(uuid: str, lookup: Answer[DeletedServer]) -> Finding:
@@ -77,39 +73,26 @@ def _build_undecided(uuid: str, lookup: Answer[DeletedServer]) -> Finding:
     return Finding("stuck_deletion", UNDECIDED, uuid, reason, evidence=(lookup,))
 
 
-def _is_stuck(row: DeletedServer, answer: Answer[Deletion] | None) -> bool:
+def _is_stuck(row: DeletedServer, deletion: Deletion | None) -> bool:
     """Return whether the server should have been deleted, and nothing more will happen to it."""
     if row.vm_state == "deleted" or row.server.task_state in (DELETING, SOFT_DELETING):
         return True
     if row.server.status != "ERROR" or row.server.task_state is not None:
         return False
-    deletion = answer.value if answer is not None else None
     # The error is that of the deletion only if nothing was done to the server after it.
     if deletion is None or deletion.action is None or not deletion.is_newest:
         return False
     return any(event.result == "Error" for event in deletion.action.events)
 
 
-def _find_beginning(row: DeletedServer, answer: Answer[Deletion] | None) -> str | None:
-    """Return when the deletion began, or else when Nova last changed the server."""
-    deletion = answer.value if answer is not None else None
-    if deletion is not None and deletion.action is not None and deletion.action.start_time:
-        return deletion.action.start_time
-    return row.server.updated
-
-
 def _describe_state(row: DeletedServer, age: int) -> str:
-    server = row.server
-    where = ""
-    if server.host:
-        where = f" on {make_printable(server.host, _MAX_MESSAGE)}"
-    since = f"{format_duration(age)} ago"
+    server, since = row.server, f"{format_duration(age)} ago"
+    where = f" on {make_printable(server.host, _MAX_MESSAGE)}" if server.host else ""
     if row.vm_state == "deleted":
-        state = f"The deletion of server {server.uuid}{where} began {since} and ended half-way."
-    elif server.task_state:
-        state = f"The deletion of server {server.uuid}{where} began {since} and has not ended."
+        course = f"began {since} and ended half-way"
     else:
-        state = f"The deletion of server {server.uuid}{where} failed {since}."
+        course = f"began {since} and has not ended" if server.task_state else f"failed {since}"
+    state = f"The deletion of server {server.uuid}{where} {course}."
     if row.fault:
         state += f" Its last error: {make_printable(row.fault, _MAX_MESSAGE).rstrip('.')}."
     return state
@@ -160,17 +143,13 @@ def _explain_next_step(row: DeletedServer, index: SnapshotIndex) -> Reason:
 
 
 def _explain_down_host(row: DeletedServer, host: str, service: Service, delete: str) -> Reason:
-    server = row.server
-    blocked = f"{COMPUTE} of {host} is down."
-    if service.forced_down:
-        blocked = f"{COMPUTE} of {host} is forced down."
-    resumed = f"Then: {delete}"
-    if row.vm_state == "deleted" or server.task_state == DELETING:
-        resumed = "It ends the deletion by itself when it starts"
+    is_resumed = row.vm_state == "deleted" or row.server.task_state == DELETING
+    down = "forced down" if service.forced_down else "down"
+    resumed = "It ends the deletion by itself when it starts" if is_resumed else f"Then: {delete}"
     return Reason(
         "deletion_on_down_host",
-        f"{blocked} If the host can come back, start {COMPUTE} there. {resumed}. If it will not "
-        f"come back, make sure that the machine is off, because the guest may still run and write "
-        f"to its volumes, and then: {delete}. While the service is down, Nova deletes the server "
-        "from its databases alone.",
+        f"{COMPUTE} of {host} is {down}. If the host can come back, start {COMPUTE} there. "
+        f"{resumed}. If it will not come back, make sure that the machine is off, because the "
+        f"guest may still run and write to its volumes, and then: {delete}. While the service is "
+        "down, Nova deletes the server from its databases alone.",
     )

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from ..._common.errors import Reason
 from ..._common.times import format_duration, seconds_between
 from ..facts.index import SnapshotIndex, list_migrations_in_scope
-from ..models.finding import DRIFTED, Finding
+from ..models.finding import Finding, report
 from ..models.kind import CONDITION, REPORT, define_kind
 from ..options.policy import Policy
 
@@ -44,11 +44,4 @@ def check(index: SnapshotIndex, policy: Policy) -> Iterator[Finding]:
             f"has not changed for {format_duration(age)}. Check whether it still runs; if not, "
             "abort it or reset the server's state.",
         )
-        yield Finding(
-            "stuck_migration",
-            DRIFTED,
-            migration.uuid,
-            reason,
-            migration=migration,
-            evidence=(listing,),
-        )
+        yield report(KIND, migration.uuid, reason, listing, migration=migration)

@@ -25,7 +25,7 @@ from ..facts.groups import (
 )
 from ..facts.index import SnapshotIndex
 from ..facts.services import COMPUTE
-from ..models.finding import DRIFTED, Finding
+from ..models.finding import Finding, report
 from ..models.kind import CONDITION, REPORT, define_kind
 from ..models.nova import Aggregate, Service
 from ..models.snapshot import TRAITS, Answer, Mirror
@@ -80,15 +80,8 @@ def _find_lacking_traits(index: SnapshotIndex, first: Mirror, again: Mirror) -> 
                 commands += [_build_trait_command(trait, node) for node in sorted(same)]
         if not sentences:
             continue
-        yield Finding(
-            "trait_mismatch",
-            DRIFTED,
-            uuid,
-            sentences[0].extend(*sentences[1:]),
-            providers=tuple(sorted(providers)),
-            evidence=tuple(evidence),
-            commands=tuple(commands),
-        )
+        reason, found = sentences[0].extend(*sentences[1:]), tuple(sorted(providers))
+        yield report(KIND, uuid, reason, *evidence, providers=found, commands=tuple(commands))
 
 
 def _describe_lacking_trait(
@@ -100,12 +93,12 @@ def _describe_lacking_trait(
         f"trait {trait}, but without that trait in Placement, so the scheduler does not find "
         "capacity there for servers that require it.",
     )
-    if not trait.startswith(_CUSTOM):
-        return reason.extend(
-            f"{COMPUTE} reports this trait itself: find out why it does not, or remove the host "
-            "from the aggregate."
-        )
-    return reason
+    if trait.startswith(_CUSTOM):
+        return reason
+    return reason.extend(
+        f"{COMPUTE} reports this trait itself: find out why it does not, or remove the host from "
+        "the aggregate."
+    )
 
 
 def _build_trait_command(trait: str, node: str, present: bool = True) -> str:
@@ -115,11 +108,8 @@ def _build_trait_command(trait: str, node: str, present: bool = True) -> str:
     fails. The names of traits have no characters that mean anything to a shell.
     """
     provider = shlex.quote(node)
-    reading = f"{_TRAIT} list -f value -c name {provider}"
-    added = f" --trait {trait}"
-    if not present:
-        reading += f" | grep -vx {trait}"
-        added = ""
+    kept, added = ("", f" --trait {trait}") if present else (f" | grep -vx {trait}", "")
+    reading = f"{_TRAIT} list -f value -c name {provider}{kept}"
     setting = f"{_TRAIT} set $(echo \"$traits\" | sed 's/^/--trait /'){added} {provider}"
     return f"traits=$({reading}) && {setting}"
 
@@ -130,14 +120,13 @@ def _find_wrong_statuses(index: SnapshotIndex, first: Mirror, again: Mirror) -> 
     for node, service in sorted(find_status_mismatches(index, first).items()):
         if node not in statuses_again:
             continue
-        yield Finding(
-            "trait_mismatch",
-            DRIFTED,
+        yield report(
+            KIND,
             node,
             _describe_wrong_status(service),
+            *(index.snapshot.services_after, again.disabled),
             service=service,
             providers=(node,),
-            evidence=(index.snapshot.services_after, again.disabled),
             # The trait itself, and not the status: to switch that would let servers in for a
             # moment, and nova-compute compares with its own memory of the traits
             # (nova/scheduler/client/report.py, set_traits_for_provider).

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import collections
 import dataclasses as d
+import itertools
 import shlex
 import typing as t
 from collections.abc import Iterator, Mapping, Sequence
@@ -15,7 +16,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from ..._common.errors import Reason
 from ..facts.groups import map_comparable_nodes
 from ..facts.index import SnapshotIndex
-from ..models.finding import DRIFTED, Finding
+from ..models.finding import Finding, report
 from ..models.kind import CONDITION, REPORT, define_kind
 from ..models.placement import Inventory
 from ..models.snapshot import INVENTORIES
@@ -81,15 +82,9 @@ def check(index: SnapshotIndex, policy: Policy) -> Iterator[Finding]:
     if scope.is_narrow:
         return
     for node, oddities in sorted(_find_oddities(index).items()):
-        yield Finding(
-            "uneven_capacity",
-            DRIFTED,
-            node,
-            _describe_oddities(index.get_name(node), oddities),
-            providers=(node,),
-            evidence=(index.snapshot.hypervisors,),
-            commands=_build_ratio_commands(node, oddities),
-        )
+        reason = _describe_oddities(index.get_name(node), oddities)
+        commands, hypervisors = _build_ratio_commands(node, oddities), index.snapshot.hypervisors
+        yield report(KIND, node, reason, hypervisors, providers=(node,), commands=commands)
 
 
 def _find_oddities(index: SnapshotIndex) -> dict[str, list[_Oddity]]:
@@ -107,14 +102,12 @@ def _find_oddities(index: SnapshotIndex) -> dict[str, list[_Oddity]]:
             for field in _FIELDS:
                 values = {uuid: getattr(inventories[uuid][cls], field) for uuid in inventories}
                 odd = _find_odd_one(values)
-                if odd is None and len(set(values.values())) == 1:
-                    usual |= {(uuid, cls, field) for uuid in values}
-                elif odd is not None:
+                if odd is not None:
                     node, common = odd
-                    found = _Oddity(
-                        cls, field, values[node], common, len(values) - 1, aggregate.name
-                    )
-                    oddities.setdefault((node, cls, field), found)
+                    what = values[node], common, len(values) - 1, aggregate.name
+                    oddities.setdefault((node, cls, field), _Oddity(cls, field, *what))
+                elif len(set(values.values())) == 1:
+                    usual |= {(uuid, cls, field) for uuid in values}
     by_node: dict[str, list[_Oddity]] = {}
     for key, oddity in oddities.items():
         if key not in usual:
@@ -126,13 +119,9 @@ def _get_all_inventories(
     index: SnapshotIndex, members: Sequence[str]
 ) -> dict[str, Mapping[str, Inventory]]:
     """Return the inventories of compute nodes; nothing if one of them was not read."""
-    inventories = {}
-    for uuid in members:
-        details = index.snapshot.details.get(uuid)
-        if details is None or not details.inventories:
-            return {}
-        inventories[uuid] = details.inventories
-    return inventories
+    details = index.snapshot.details
+    read = {uuid: details[uuid].inventories for uuid in members if uuid in details}
+    return read if len(read) == len(members) and all(read.values()) else {}
 
 
 def _find_odd_one(values: Mapping[str, float]) -> tuple[str, float] | None:
@@ -148,19 +137,13 @@ def _find_odd_one(values: Mapping[str, float]) -> tuple[str, float] | None:
 
 
 def _describe_oddities(name: str, oddities: Sequence[_Oddity]) -> Reason:
-    parts = []
-    advice = []
-    for oddity in oddities:
-        parts.append(
-            f"the {oddity.field} of {oddity.cls} is {oddity.value}, but {oddity.usual} on the "
-            f"{oddity.neighbors} other hosts of aggregate {oddity.aggregate}"
-        )
-        sentence = _advise(oddity)
-        if sentence not in advice:
-            advice.append(sentence)
-    return Reason(
-        "inventory_unlike_neighbors", f"On {name}, {'; '.join(parts)}. {' '.join(advice)}"
+    parts = "; ".join(
+        f"the {oddity.field} of {oddity.cls} is {oddity.value}, but {oddity.usual} on the "
+        f"{oddity.neighbors} other hosts of aggregate {oddity.aggregate}"
+        for oddity in oddities
     )
+    advice = " ".join(dict.fromkeys(map(_advise, oddities)))
+    return Reason("inventory_unlike_neighbors", f"On {name}, {parts}. {advice}")
 
 
 def _advise(oddity: _Oddity) -> str:
@@ -182,11 +165,9 @@ def _advise(oddity: _Oddity) -> str:
 
 def _build_ratio_commands(node: str, oddities: Sequence[_Oddity]) -> tuple[str, ...]:
     """Return the command that gives a provider the allocation ratios of its neighbors."""
-    words = ["openstack", "resource", "provider", "inventory", "set", "--amend"]
-    ratios = []
-    for oddity in oddities:
-        if oddity.field == "allocation_ratio":
-            ratios += ["--resource", f"{oddity.cls}:allocation_ratio={oddity.usual}"]
-    if not ratios:
+    odd = [oddity for oddity in oddities if oddity.field == "allocation_ratio"]
+    if not odd:
         return ()
-    return (shlex.join([*words, *ratios, node]),)
+    ratios = (("--resource", f"{one.cls}:allocation_ratio={one.usual}") for one in odd)
+    words = ("openstack", "resource", "provider", "inventory", "set", "--amend")
+    return (shlex.join([*words, *itertools.chain.from_iterable(ratios), node]),)

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 
 from ..._common.errors import Reason
 from ..facts.index import SnapshotIndex, list_migrations_in_scope
-from ..models.finding import DRIFTED, Finding
+from ..models.finding import Finding, report
 from ..models.kind import CONDITION, REPORT, define_kind
 from ..models.nova import Migration, Server
 from ..models.snapshot import EVACUATED
@@ -54,14 +54,8 @@ def check(index: SnapshotIndex, policy: Policy) -> Iterator[Finding]:
             f"{server.host} destroys the server and removes its allocation. Do not restart it. "
             f"Move the server to another host first. {_advise_on_return(migration, server)}",
         )
-        yield Finding(
-            "unfinished_evacuation",
-            DRIFTED,
-            migration.uuid,
-            reason,
-            server=server,
-            migration=migration,
-            evidence=(listing, lookup),
+        yield report(
+            KIND, migration.uuid, reason, listing, lookup, server=server, migration=migration
         )
 
 

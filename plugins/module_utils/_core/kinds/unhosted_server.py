@@ -75,12 +75,10 @@ def prove(view: ConsumerView, policy: Policy) -> Decision | None:
             "server_fields_missing", "Nova's answers leave out its task, its host or its migrations"
         )
     if doubt:
-        return undecided(
-            doubt.reword(
-                f"Server {server.uuid} is {server.status} and seems to have no host, but {doubt}."
-            ),
-            *evidence,
+        reason = doubt.reword(
+            f"Server {server.uuid} is {server.status} and seems to have no host, but {doubt}."
         )
+        return undecided(reason, *evidence)
     reason = Reason(
         "server_without_host",
         f"Server {server.uuid} is {server.status} and has no host, and every action that could "
@@ -114,7 +112,7 @@ def _explain_possible_placement(view: ConsumerView) -> Reason | None:
     allocated_hosts = set(view.index.list_hosts_of(view.allocation.resources))
     shelving = next((action for action in actions if action.shelving_hosts), None)
     if shelving is None:
-        doubt = _explain_possible_unfinished_placement(view, actions, allocated_hosts)
+        doubt = _explain_possible_unfinished_placement(actions, allocated_hosts)
         newest_actions = actions
     else:
         position = actions.index(shelving)
@@ -144,7 +142,7 @@ def _list_placing_actions(actions: Sequence[Action]) -> list[Action]:
 
 
 def _explain_possible_unfinished_placement(
-    view: ConsumerView, actions: Sequence[Action], allocated_hosts: Collection[str | None]
+    actions: Sequence[Action], allocated_hosts: Collection[str | None]
 ) -> Reason | None:
     """Return which action may still give a host to a server that was not shelved, or None.
 

@@ -62,8 +62,7 @@ def prove(view: ConsumerView, policy: Policy) -> Decision | None:
         *view.server_answers,
         *view.subject.rows[:1],
     )
-    unnamed = _list_unnamed_hosts(view, gone)
-    if unnamed:
+    if unnamed := _list_unnamed_hosts(view, gone):
         reason = Reason(
             "host_to_be_named",
             "Nova has no record of the consumer, and its allocation is on "

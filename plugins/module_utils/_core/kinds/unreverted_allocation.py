@@ -64,8 +64,7 @@ def prove(view: ConsumerView, policy: Policy) -> Decision | None:
         *(view.index.snapshot.evidence[uuid].allocation for uuid in allocations),
     )
     uuid, allocation = next(iter(allocations.items()))
-    ambiguity = _explain_ambiguity(view, allocations, own)
-    if ambiguity:
+    if ambiguity := _explain_ambiguity(view, allocations, own):
         reason = ambiguity.reword(
             f"Server {view.consumer} is settled on {view.node_name} but has no allocation there, "
             f"and {ambiguity}, so it is not certain what the server needs."
@@ -73,15 +72,11 @@ def prove(view: ConsumerView, policy: Policy) -> Decision | None:
         return undecided(reason, *evidence)
     migration = next(move for move in view.server_migrations if move.uuid == uuid)
     # The migration's allocation changes too, so its own protections hold as well.
-    protection = _find_protection(view, allocation, migration, policy)
-    if protection:
-        return protected(
-            protection.reword(
-                f"Migration {uuid} has the allocation that server {view.consumer} needs. "
-                f"{protection}"
-            ),
-            *evidence,
+    if protection := _find_protection(view, allocation, migration, policy):
+        reason = protection.reword(
+            f"Migration {uuid} has the allocation that server {view.consumer} needs. {protection}"
         )
+        return protected(reason, *evidence)
     # The server has left this host and come back since, perhaps with another flavor.
     if migration.status in SUCCESSFUL_MIGRATION_STATUSES:
         reason = Reason(
@@ -96,11 +91,11 @@ def prove(view: ConsumerView, policy: Policy) -> Decision | None:
 
 def _list_migration_allocations_of(view: ConsumerView, root: str) -> dict[str, Allocation]:
     """Return the allocations of the server's ended migrations on the tree `root`, by migration."""
-    allocations = {}
-    for uuid, allocation in view.migration_allocations.items():
-        if root in group_by_tree(allocation.resources, view.index):
-            allocations[uuid] = allocation
-    return allocations
+    return {
+        uuid: allocation
+        for uuid, allocation in view.migration_allocations.items()
+        if root in group_by_tree(allocation.resources, view.index)
+    }
 
 
 def _explain_ambiguity(
@@ -136,11 +131,9 @@ def _find_protection(
 ) -> Reason | None:
     """Return why the allocation of a `migration` must not be changed, as for any other consumer."""
     migration_view = d.replace(view, allocation=allocation, migration=migration)
-    for protect in (protect_excluded, protect_foreign_type, protect_too_young):
-        reason = protect(migration_view, policy)
-        if reason:
-            return reason
-    return None
+    protections = (protect_excluded, protect_foreign_type, protect_too_young)
+    reasons = (protect(migration_view, policy) for protect in protections)
+    return next(filter(None, reasons), None)
 
 
 def _decide_unreverted(
@@ -167,8 +160,7 @@ def _decide_unreverted(
         )
         return drifted(doubt.reword(f"{reason} {doubt}"), *evidence, migration=migration)
     evidence = (*evidence, *view.subject.last_actions)
-    unproven = _explain_uncertain_guest_location(view, own, migration)
-    if unproven:
+    if unproven := _explain_uncertain_guest_location(view, own, migration):
         return undecided(reason.but(unproven), *evidence)
     change = build_change(
         view.allocation,
@@ -189,10 +181,8 @@ def _explain_uncertain_guest_location(
             "migration_left_other_host",
             f"that migration did not leave {view.node_name} but {migration.source_compute}",
         )
-    failed = view.explain_failed_move_to(view.other_trees)
-    if failed:
-        return failed
-    unshelved = explain_possible_guest_of_unshelve(view, view.other_trees)
-    if unshelved:
-        return unshelved
-    return find_source_doubt(view, migration)
+    return (
+        view.explain_failed_move_to(view.other_trees)
+        or explain_possible_guest_of_unshelve(view, view.other_trees)
+        or find_source_doubt(view, migration)
+    )

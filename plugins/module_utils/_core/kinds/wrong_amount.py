@@ -9,11 +9,7 @@ from __future__ import annotations
 import dataclasses as d
 
 from ..._common.errors import Reason
-from ..expected.amounts import (
-    compare_amounts,
-    fits_all_that_is_known,
-    get_host_tree,
-)
+from ..expected.amounts import compare_amounts, fits_all_that_is_known, get_host_tree
 from ..expected.corrections import (
     IMAGE_CLASSES,
     VOLUME_MAY_HAVE_CHANGED,
@@ -26,11 +22,7 @@ from ..expected.corrections import (
 )
 from ..expected.inputs import list_image_classes
 from ..expected.placing import Expectation
-from ..facts.consumer import (
-    ConsumerView,
-    has_wrong_owner,
-    is_settled_and_healthy,
-)
+from ..facts.consumer import ConsumerView, has_wrong_owner, is_settled_and_healthy
 from ..models.finding import Decision, undecided
 from ..models.kind import DRIFT, EVERY, OPT_IN, define_kind
 from ..models.nova import Migration
@@ -72,8 +64,7 @@ def prove(view: ConsumerView, policy: Policy) -> Decision | None:
         return None
     if expectation.matches is None:
         return _decide_unknown_amounts(view, policy, expectation)
-    doubt = _find_volume_doubt(view, expectation)
-    if doubt:
+    if doubt := _find_volume_doubt(view, expectation):
         return _decide_unknown_amounts(view, policy, d.replace(expectation, why=doubt))
     difference = "which Nova would not allocate for it"
     if expectation.rules:
@@ -82,8 +73,7 @@ def prove(view: ConsumerView, policy: Policy) -> Decision | None:
         "amounts_differ",
         f"Server {view.consumer} has {format_allocations(present, view)} allocated, {difference}.",
     )
-    failed = _find_failed_resize_of_guest(view)
-    if failed:
+    if failed := _find_failed_resize_of_guest(view):
         why = Reason(
             "resize_failed_at_host",
             f"resize {failed.uuid} to {failed.dest_compute} failed after the server had reached "
@@ -113,18 +103,10 @@ def _find_volume_doubt(view: ConsumerView, expectation: Expectation) -> Reason |
     expected = sum_amounts({rule.resource_class: rule.amount} for rule in expectation.rules)
     differing = {cls for cls in IMAGE_CLASSES if (cls in expected) != (cls in present)}
     # A mask or a policy of the image also decides how many of the CPUs are dedicated.
-    for cls in IMAGE_CLASSES & _list_image_classes(view):
-        if expected.get(cls) != present.get(cls):
-            differing.add(cls)
-    if not differing:
-        return None
-    return VOLUME_MAY_HAVE_CHANGED
-
-
-def _list_image_classes(view: ConsumerView) -> frozenset[str]:
     flavor = view.server.flavor if view.server else None
-    specs = flavor.extra_specs if flavor else None
-    return list_image_classes(specs or {})
+    by_image = IMAGE_CLASSES & list_image_classes((flavor.extra_specs if flavor else None) or {})
+    differing |= {cls for cls in by_image if expected.get(cls) != present.get(cls)}
+    return VOLUME_MAY_HAVE_CHANGED if differing else None
 
 
 def _decide_unknown_amounts(

@@ -9,10 +9,7 @@ the server.
 from __future__ import annotations
 
 from ..._common.errors import Reason
-from ..facts.consumer import (
-    ConsumerView,
-    has_wrong_owner,
-)
+from ..facts.consumer import ConsumerView, has_wrong_owner
 from ..models.change import build_change
 from ..models.finding import Decision, drifted
 from ..models.kind import DRIFT, OPT_IN, define_kind

@@ -13,7 +13,7 @@ from ..._common.errors import Reason
 from ..facts.groups import map_comparable_nodes
 from ..facts.index import SnapshotIndex
 from ..facts.services import COMPUTE
-from ..models.finding import DRIFTED, Finding
+from ..models.finding import Finding, report
 from ..models.kind import CONDITION, REPORT, define_kind
 from ..models.nova import Aggregate, Server
 from ..options.policy import Policy
@@ -55,26 +55,17 @@ def _find_hosts_in_two_zones(index: SnapshotIndex) -> Iterator[Finding]:
         zones = {aggregate.zone for aggregate in aggregates}
         if host not in nodes or len(zones) < 2:
             continue
-        named = []
-        for aggregate in sorted(aggregates, key=_get_zone_key):
-            named.append(f"zone {aggregate.zone} by aggregate {aggregate.name} ({aggregate.id})")
+        named = [
+            f"zone {aggregate.zone} by aggregate {aggregate.name} ({aggregate.id})"
+            for aggregate in sorted(aggregates, key=lambda one: (one.zone or "", one.uuid))
+        ]
         reason = Reason(
             "host_in_two_zones",
             f"Host {host} is in {len(zones)} availability zones: {', '.join(named)}. Nova takes "
             "any one of them for the zone of its servers. Remove it from the aggregates of all "
             "zones but one (openstack aggregate remove host AGGREGATE HOST).",
         )
-        yield Finding(
-            "zone_mismatch",
-            DRIFTED,
-            host,
-            reason,
-            providers=(nodes[host],),
-        )
-
-
-def _get_zone_key(aggregate: Aggregate) -> tuple[str, str]:
-    return (aggregate.zone or "", aggregate.uuid)
+        yield report(KIND, host, reason, providers=(nodes[host],))
 
 
 def _find_servers_outside_their_zone(index: SnapshotIndex) -> Iterator[Finding]:
@@ -93,33 +84,25 @@ def _find_servers_outside_their_zone(index: SnapshotIndex) -> Iterator[Finding]:
             f"{server.host} is in zone {zone}. Nova moves it only to hosts of zone "
             f"{server.pinned_zone}, and fails if these have no room: move it there while it can.",
         )
-        yield Finding(
-            "zone_mismatch",
-            DRIFTED,
-            uuid,
-            reason,
-            server=server,
-            evidence=(evidence.shape, index.snapshot.services_after),
-            commands=(_build_move_command(server),),
-        )
+        answers, commands = (evidence.shape, index.snapshot.services_after), _build_move(server)
+        yield report(KIND, uuid, reason, *answers, server=server, commands=commands)
 
 
 def _map_zones(index: SnapshotIndex) -> dict[str, str]:
     """Return the zone of each host that both listings of the services show in the same one zone."""
-    zones: list[dict[str, str]] = []
-    for answer in (index.snapshot.services, index.snapshot.services_after):
-        by_host = {}
-        for service in answer.value or ():
+    before, after = (
+        {
+            service.host: service.zone
+            for service in answer.value or ()
             # Nova names several zones of one host with commas between them.
-            if service.binary == COMPUTE and service.zone and "," not in service.zone:
-                by_host[service.host] = service.zone
-        zones.append(by_host)
-    before, after = zones
+            if service.binary == COMPUTE and service.zone and "," not in service.zone
+        }
+        for answer in (index.snapshot.services, index.snapshot.services_after)
+    )
     return {host: zone for host, zone in after.items() if before.get(host) == zone}
 
 
-def _build_move_command(server: Server) -> str:
-    words = ["openstack", "server", "migrate"]
-    if server.status in _RUNNING:
-        words.append("--live-migration")
-    return shlex.join([*words, server.uuid])
+def _build_move(server: Server) -> tuple[str]:
+    """Return the command that moves a server."""
+    live = ["--live-migration"] if server.status in _RUNNING else []
+    return (shlex.join(["openstack", "server", "migrate", *live, server.uuid]),)

@@ -16,6 +16,7 @@ from .snapshot import NOT_ASKED, Answer
 
 if t.TYPE_CHECKING:  # pragma: no cover
     from .change import Amounts, Change, ProviderRemoval
+    from .kind import Kind
 
 ORPHANED = "orphaned"
 DRIFTED = "drifted"
@@ -112,6 +113,16 @@ class Finding:
     def id(self) -> str:
         """The id of the finding in `findings.json`."""
         return f"{self.kind}/{self.subject}"
+
+
+def report(
+    kind: Kind, subject: str, reason: Reason, *evidence: Answer[t.Any], **about: t.Any
+) -> Finding:
+    """Return the finding that something is not as it should be, which nothing here corrects.
+
+    about: more fields of the finding, such as `providers`.
+    """
+    return Finding(kind.name, DRIFTED, subject, reason, evidence=evidence, **about)
 
 
 def _skip_unasked(evidence: tuple[Answer[t.Any], ...]) -> tuple[Answer[t.Any], ...]:

@@ -22,79 +22,69 @@ from .......plugins.module_utils._core.facts.soundness import (
     list_failed_checks,
 )
 from .......plugins.module_utils._core.models.nova import Aggregate, Service
-from .......plugins.module_utils._core.models.snapshot import Snapshot
-from ...world import World, answer
+from ...world import answer
+from ..scene import Scene
 
 HERE, THERE, NEW = "compute-1", "compute-2", "new-cell-1"
 
 
-class Site(World):
+class Site(Scene):
     """Two hosts, with a live server on the first that has an ended migration."""
 
     def __init__(self) -> None:
         super().__init__()
-        self.here, self.there = self.host(HERE), self.host(THERE)
         self.live = self.server(self.here, self.here)
-        self.move = self.migration(self.live, self.there, self.here, "confirmed")
+        self.move = self.comes(self.live, "confirmed")
 
     def services_with(self, *hosts: str) -> t.Any:
-        return answer(
-            "GET /os-services",
-            200,
-            tuple(Service("nova-compute", host, "enabled", "up") for host in hosts),
-        )
+        rows = tuple(Service("nova-compute", host, "enabled", "up") for host in hosts)
+        return answer("GET /os-services", 200, rows)
 
-    def evidence_with(self, uuid: str, **answers: t.Any) -> t.Any:
-        evidence_by_uuid = dict(self.snapshot().evidence)
-        return {**evidence_by_uuid, uuid: d.replace(evidence_by_uuid[uuid], **answers)}
-
-
-def _told(snapshot: Snapshot) -> Reason:
-    (sentence,) = list_disagreements(snapshot)
-    assert list_failed_checks(snapshot) == (sentence,)
-    return sentence
+    def contradiction(self, **changes: t.Any) -> Reason:
+        """Return the only contradiction in a snapshot with some changes."""
+        snapshot = self.snapshot(**changes)
+        (sentence,) = list_disagreements(snapshot)
+        assert list_failed_checks(snapshot) == (sentence,)
+        return sentence
 
 
-def test_complete_answers_agree() -> None:
-    assert list_disagreements(Site().snapshot()) == ()
+@pytest.fixture(name="site")
+def _site() -> Site:
+    return Site()
 
 
-def test_services_that_differ_before_and_after_are_named() -> None:
-    site = Site()
+FOUND = {NEW: answer(f"GET /os-hosts/{NEW}", 200, True)}
 
-    told = _told(site.snapshot(services_after=site.services_with(HERE, THERE, NEW)))
+
+def test_complete_answers_agree(site: Site) -> None:
+    assert list_disagreements(site.snapshot()) == ()
+
+
+def test_services_that_differ_before_and_after_are_named(site: Site) -> None:
+    told = site.contradiction(services_after=site.services_with(HERE, THERE, NEW))
 
     assert told.id == "service_listings_differ" and NEW in told
 
 
-def test_cell_that_goes_down_meanwhile_is_not_a_contradiction() -> None:
-    site = Site()
-    silent = answer(
-        "GET /os-services",
-        200,
-        tuple(d.replace(service, status="UNKNOWN", state=None) for service in site.services),
-    )
+def test_cell_that_goes_down_meanwhile_is_not_a_contradiction(site: Site) -> None:
+    silent = site.silence(HERE)["services_after"]
 
     assert list_disagreements(site.snapshot(services_after=silent)) == ()
 
 
-def test_compute_nodes_without_a_service_are_named() -> None:
+def test_compute_nodes_without_a_service_are_named(site: Site) -> None:
     """One of a worker's two lists of cells is newer than the other."""
-    site = Site()
     services = site.services_with(HERE)
 
-    told = _told(site.snapshot(services=services, services_after=services))
+    told = site.contradiction(services=services, services_after=services)
 
     assert told.id == "nodes_without_service" and THERE in told
 
 
-def test_advice_that_contradictions_share_is_given_once() -> None:
-    site = Site()
+def test_advice_that_contradictions_share_is_given_once(site: Site) -> None:
     services = site.services_with(HERE)
-    lookups = {NEW: answer(f"GET /os-hosts/{NEW}", 200, True)}
-
     told = list_disagreements(
-        site.snapshot(services=services, services_after=site.services_with(), host_lookups=lookups)
+        site.snapshot(services=services, services_after=site.services_with(), host_lookups=FOUND)
     )
 
     assert len(told) == 3
@@ -102,38 +92,33 @@ def test_advice_that_contradictions_share_is_given_once() -> None:
     assert "restart every nova-api" in told[-1]
 
 
-def test_host_found_directly_and_never_listed_is_named() -> None:
-    told = _told(Site().snapshot(host_lookups={NEW: answer(f"GET /os-hosts/{NEW}", 200, True)}))
+def test_host_found_directly_and_never_listed_is_named(site: Site) -> None:
+    told = site.contradiction(host_lookups=FOUND)
 
     assert told.id == "hosts_left_out_of_listings" and NEW in told
     assert "nova-manage cell_v2 delete_host" in told
 
 
 @pytest.mark.parametrize("unread", ["services", "services_after"])
-def test_listing_that_was_not_read_leaves_out_no_host(unread: str) -> None:
+def test_listing_that_was_not_read_leaves_out_no_host(site: Site, unread: str) -> None:
     lookups = {HERE: answer(f"GET /os-hosts/{HERE}", 200, True)}
-    snapshot = Site().snapshot(host_lookups=lookups, **{unread: answer("GET /os-services", 503)})
+    snapshot = site.snapshot(host_lookups=lookups, **{unread: answer("GET /os-services", 503)})
 
     assert list_disagreements(snapshot) == ()
     assert len(list_failed_checks(snapshot)) == 1
 
 
-def test_host_found_directly_and_listed_only_as_a_service_is_named() -> None:
-    site = Site()
+def test_host_found_directly_and_listed_only_as_a_service_is_named(site: Site) -> None:
     services = site.services_with(HERE, THERE, NEW)
-    lookups = {NEW: answer(f"GET /os-hosts/{NEW}", 200, True)}
-
-    assert NEW in _told(
-        site.snapshot(services=services, services_after=services, host_lookups=lookups)
-    )
+    assert NEW in site.contradiction(services=services, services_after=services, host_lookups=FOUND)
 
 
 @pytest.mark.parametrize(("status", "doubtful"), [(404, []), (403, [NEW]), (500, [NEW])])
 def test_failed_lookup_of_an_aggregate_host_closes_proofs_by_absence(
-    status: int, doubtful: list[str]
+    site: Site, status: int, doubtful: list[str]
 ) -> None:
     lookups = {NEW: answer(f"GET /os-hosts/{NEW}", status)}
-    snapshot = Site().snapshot(
+    snapshot = site.snapshot(
         aggregates=(Aggregate("uuid", "racks", None, (HERE, NEW)),), host_lookups=lookups
     )
 
@@ -144,20 +129,17 @@ def test_failed_lookup_of_an_aggregate_host_closes_proofs_by_absence(
 
 
 @pytest.mark.parametrize("status", [404, 403, 500])
-def test_host_that_is_not_found_is_not_a_contradiction(status: int) -> None:
-    assert (
-        list_disagreements(
-            Site().snapshot(host_lookups={NEW: answer(f"GET /os-hosts/{NEW}", status)})
-        )
-        == ()
-    )
+def test_host_that_is_not_found_is_not_a_contradiction(site: Site, status: int) -> None:
+    lookups = {NEW: answer(f"GET /os-hosts/{NEW}", status)}
+    assert list_disagreements(site.snapshot(host_lookups=lookups)) == ()
 
 
 @pytest.mark.parametrize(
     ("status", "agrees"), [(None, False), (403, False), (500, False), (200, False), (404, True)]
 )
-def test_server_on_an_unlisted_host_is_looked_up(status: int | None, agrees: bool) -> None:
-    site = Site()
+def test_server_on_an_unlisted_host_is_looked_up(
+    site: Site, status: int | None, agrees: bool
+) -> None:
     server = site.server(site.here)
     site.servers[server] = d.replace(site.servers[server], host=NEW, node=NEW)
     lookups = {NEW: answer(f"GET /os-hosts/{NEW}", status, status == 200 or None)} if status else {}
@@ -169,45 +151,42 @@ def test_server_on_an_unlisted_host_is_looked_up(status: int | None, agrees: boo
     assert list_hosts_to_look_up(snapshot, snapshot.evidence.values()) == [NEW]
 
 
-def test_marker_known_and_then_unknown_is_a_contradiction() -> None:
-    site = Site()
+def test_marker_known_and_then_unknown_is_a_contradiction(site: Site) -> None:
     forgotten = site.stranger(site.here)
     known, unknown = (
         answer("GET /os-migrations?marker", 200, True),
         answer("GET /os-migrations?marker", 400),
     )
-    evidence_by_uuid = site.evidence_with(forgotten, marker=known, markers=(known, unknown))
+    evidence_by_uuid = site.evidence(forgotten, marker=known, markers=(known, unknown))
 
-    told = _told(site.snapshot(evidence=evidence_by_uuid))
+    told = site.contradiction(evidence=evidence_by_uuid)
 
     assert told.id == "migration_answers_differ" and forgotten in told
 
 
-def test_migration_listed_and_then_missing_is_a_contradiction() -> None:
-    site = Site()
-    evidence_by_uuid = site.evidence_with(
+def test_migration_listed_and_then_missing_is_a_contradiction(site: Site) -> None:
+    evidence_by_uuid = site.evidence(
         site.live, migrations=answer("GET /os-migrations?instance_uuid", 200, ())
     )
 
-    told = _told(site.snapshot(evidence=evidence_by_uuid))
+    told = site.contradiction(evidence=evidence_by_uuid)
 
     assert told.id == "migration_listings_differ" and site.move in told and site.live in told
 
 
-def test_migration_deleted_with_its_server_is_not_a_contradiction() -> None:
-    site = Site()
+def test_migration_deleted_with_its_server_is_not_a_contradiction(site: Site) -> None:
     gone = {
         "server": answer("GET /servers", 404),
         "migrations": answer("GET /os-migrations?instance_uuid", 200, ()),
     }
 
-    assert list_disagreements(site.snapshot(evidence=site.evidence_with(site.live, **gone))) == ()
+    assert list_disagreements(site.snapshot(evidence=site.evidence(site.live, **gone))) == ()
 
 
-def test_unlisted_hosts_of_aggregates_are_looked_up() -> None:
+def test_unlisted_hosts_of_aggregates_are_looked_up(site: Site) -> None:
     aggregates = (Aggregate("uuid", "racks", None, (HERE, NEW)),)
 
-    assert list_hosts_to_look_up(Site().listings(aggregates=aggregates), ()) == [NEW]
+    assert list_hosts_to_look_up(site.listings(aggregates=aggregates), ()) == [NEW]
 
 
 @pytest.mark.parametrize(

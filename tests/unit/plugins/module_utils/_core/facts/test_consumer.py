@@ -5,7 +5,6 @@ And what the server must have itself before that.
 
 from __future__ import annotations
 
-import dataclasses as d
 import typing as t
 
 import hypothesis
@@ -13,16 +12,20 @@ import pytest
 
 from .......plugins.module_utils._core.facts.consumer import build_views
 from .......plugins.module_utils._core.facts.index import SnapshotIndex
-from ...situations import (
-    Cloud,
-    Situation,
-    deleted_server,
-    ended_migration,
-    evacuated_source,
-    extra_host,
-)
+from ...situations import Situation, deleted_server, ended_migration, evacuated_source, extra_host
 from ...world import World, answer
 from ...worlds import worlds
+from ..scene import PooledScene
+
+UNSETTLED = (
+    *("BUILD", "REBUILD", "REBOOT", "SHELVED_OFFLOADED", "DELETED", "MIGRATING", "ERROR"),
+    "",
+)
+
+
+@pytest.fixture(name="cloud")
+def _cloud() -> PooledScene:
+    return PooledScene()
 
 
 @pytest.mark.parametrize(
@@ -33,19 +36,7 @@ from ...worlds import worlds
 @pytest.mark.parametrize(
     "state",
     [
-        *(
-            {"status": status}
-            for status in (
-                "BUILD",
-                "REBUILD",
-                "REBOOT",
-                "SHELVED_OFFLOADED",
-                "DELETED",
-                "MIGRATING",
-                "ERROR",
-                "",
-            )
-        ),
+        *({"status": status} for status in UNSETTLED),
         {"task_known": False},
         {"task_state": "powering-off"},
         {"host": None},
@@ -55,12 +46,11 @@ from ...worlds import worlds
     ids=str,
 )
 def test_unsettled_server_or_unknown_host_keeps_everything(
-    situation: Situation, state: dict[str, t.Any]
+    cloud: PooledScene, situation: Situation, state: dict[str, t.Any]
 ) -> None:
-    cloud = Cloud()
     consumer = situation(cloud)
     server = cloud.migrations[consumer].server if consumer in cloud.migrations else consumer
-    cloud.servers[server] = d.replace(cloud.servers[server], **state)
+    cloud.alter(server, **state)
 
     assert cloud.found(consumer).change is None
 
@@ -80,9 +70,8 @@ def test_unsettled_server_or_unknown_host_keeps_everything(
     ids=str,
 )
 def test_migration_keeps_what_its_server_lacks(
-    servers: tuple[str, ...], migrations: tuple[str, ...], status: str
+    cloud: PooledScene, servers: tuple[str, ...], migrations: tuple[str, ...], status: str
 ) -> None:
-    cloud = Cloud()
     named = {
         "here": cloud.here,
         "there": cloud.there,
@@ -98,47 +87,41 @@ def test_migration_keeps_what_its_server_lacks(
     assert cloud.found(migration).verdict == "undecided"
 
 
-def test_server_on_an_unknown_host_does_not_have_its_own_tree() -> None:
-    cloud = Cloud()
+def test_server_on_an_unknown_host_does_not_have_its_own_tree(cloud: PooledScene) -> None:
     cloud.host("compute-2")
     gone = cloud.provider("gone")
     server = cloud.server(cloud.there, gone)
-    migration = cloud.migration(server, cloud.here, cloud.there, "confirmed", cloud.here)
+    migration = cloud.goes(server, "confirmed", cloud.here)
     del cloud.providers[gone]
 
-    assert cloud.found(migration).verdict == "undecided"
-    assert cloud.found(migration).reason.id == "server_has_less_than_migration"
+    assert cloud.undecided(migration) == "server_has_less_than_migration"
 
 
 @pytest.mark.parametrize("status", ["confirmed", "completed", "done"])
 def test_server_not_where_its_newest_move_ended_is_not_on_the_extra_host(
-    status: str,
+    cloud: PooledScene, status: str
 ) -> None:
-    cloud = Cloud()
     server = extra_host(cloud)
-    cloud.migration(server, cloud.there, cloud.here, status)
+    cloud.comes(server, status)
 
-    assert cloud.found(server).verdict == "undecided"
-    assert cloud.found(server).reason.id == "newest_move_unfinished"
+    assert cloud.undecided(server) == "newest_move_unfinished"
 
 
 @pytest.mark.parametrize("status", ["error", "failed", "cancelled", "reverted"])
-def test_move_that_changed_nothing_does_not_locate_the_server(status: str) -> None:
-    cloud = Cloud()
+def test_move_that_changed_nothing_does_not_locate_the_server(
+    cloud: PooledScene, status: str
+) -> None:
     server = extra_host(cloud)
-    cloud.migration(server, cloud.there, cloud.here, status)
+    cloud.comes(server, status)
 
-    assert (cloud.found(server).verdict, cloud.found(server).freed_providers) == (
-        "orphaned",
-        {cloud.here},
-    )
+    finding = cloud.found(server)
+    assert (finding.verdict, finding.freed_providers) == ("orphaned", {cloud.here})
 
 
-def test_only_the_newest_move_locates_the_server() -> None:
-    cloud = Cloud()
+def test_only_the_newest_move_locates_the_server(cloud: PooledScene) -> None:
     server = extra_host(cloud)
-    cloud.migration(server, cloud.there, cloud.here, "completed")
-    cloud.migration(server, cloud.here, cloud.there, "completed")
+    cloud.comes(server, "completed")
+    cloud.goes(server, "completed")
 
     assert cloud.found(server).verdict == "orphaned"
 
@@ -152,11 +135,10 @@ def test_only_the_newest_move_locates_the_server() -> None:
     ],
 )
 def test_what_contradicts_that_a_server_is_gone(
-    status: str, changes: dict[str, t.Any], reason: str | None
+    cloud: PooledScene, status: str, changes: dict[str, t.Any], reason: str | None
 ) -> None:
-    cloud = Cloud()
     server = deleted_server(cloud)
-    cloud.migration(server, cloud.here, cloud.there, status)
+    cloud.goes(server, status)
     views = build_views(SnapshotIndex(cloud.snapshot(**changes)))
     (view,) = [view for view in views if view.consumer == server]
 

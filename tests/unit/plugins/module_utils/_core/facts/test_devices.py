@@ -19,20 +19,20 @@ from .......plugins.module_utils._core.models.other_services import (
 )
 from .......plugins.module_utils._core.models.snapshot import Snapshot
 from .......plugins.module_utils._core.options.policy import Policy
-from ...judging import NO_MINIMUM_AGE, judge, list_cases
-from ...world import CLAIM, FLAVOR, NOW, World, answer
+from ...judging import NO_MINIMUM_AGE, list_cases
+from ...world import CLAIM, FLAVOR, NOW, answer
+from ..scene import Scene
 
 # Nova answers at 15:00:00 (`world.ASKED_AT`).
 LONG_AGO, SEEN_AT = "2026-11-20T08:00:00Z", "2026-11-20T14:50:00Z"
 PCI, GPU = "0000:84:00.0", "0000:3b:00.0"
 
 
-class DeviceCloud(World):
+class DeviceCloud(Scene):
     """A server with an allocation of a PCI device, which its guest does not use."""
 
     def __init__(self, status: str = "ACTIVE") -> None:
         super().__init__()
-        self.here, self.there = self.host("compute-1"), self.host("compute-2")
         self.pci = self.provider(f"compute-1_{PCI.upper()}", self.here)
         self.gpu = self.provider("compute-1_pci_0000_3b_00_0", self.here)
         self.leaker = self.server(self.here, self.here, status=status, updated=LONG_AGO)
@@ -45,11 +45,7 @@ class DeviceCloud(World):
         seen = self.seen
         if not seen.guests:
             seen = d.replace(seen, guests={self.leaker: self.guest})
-        policy = Policy(min_age=0, unknown_min_age=0, guests=(seen,))
-        for finding in judge(self.snapshot(), policy):
-            if finding.consumer == self.leaker:
-                return finding
-        return None
+        return self.find(self.leaker, d.replace(NO_MINIMUM_AGE, guests=(seen,)))
 
     def sees(self, **fields: t.Any) -> None:
         self.seen = d.replace(self.seen, **fields)
@@ -58,7 +54,7 @@ class DeviceCloud(World):
         self.guest = d.replace(self.guest, **fields)
 
     def changes(self, **fields: t.Any) -> None:
-        self.servers[self.leaker] = d.replace(self.servers[self.leaker], **fields)
+        self.alter(self.leaker, **fields)
 
     def is_in(self, status: str, **guest: t.Any) -> None:
         """Nova shows a status, and the host a guest."""
@@ -76,6 +72,11 @@ class DeviceCloud(World):
         self.did(self.leaker, action, at)
         newest, *older = self.actions[self.leaker]
         self.actions[self.leaker] = (d.replace(newest, start_time=at, **fields), *older)
+
+
+@pytest.fixture(name="devices")
+def _devices() -> DeviceCloud:
+    return DeviceCloud()
 
 
 DeviceSituation = Callable[[DeviceCloud], object]
@@ -105,40 +106,36 @@ UNUSED: dict[str, DeviceSituation] = {
 
 
 @pytest.mark.parametrize("situation", UNUSED.values(), ids=UNUSED)
-def test_unused_child_is_removed_alone(situation: DeviceSituation) -> None:
-    cloud = DeviceCloud()
-    situation(cloud)
-    finding = cloud.finding()
+def test_unused_child_is_removed_alone(devices: DeviceCloud, situation: DeviceSituation) -> None:
+    situation(devices)
+    finding = devices.finding()
 
     assert finding and finding.change and finding.kind == "leaked_child"
     assert finding.change.action == "reduce"
-    assert finding.change.after["allocations"] == {cloud.here: {"resources": dict(CLAIM)}}
+    assert finding.change.after["allocations"] == {devices.here: {"resources": dict(CLAIM)}}
     assert finding.reason.id == "devices_unused"
-    cloud.apply(finding.change)
-    assert cloud.finding() is None
+    devices.apply(finding.change)
+    assert devices.finding() is None
 
 
-def test_only_the_unused_of_two_children_is_removed() -> None:
-    cloud = DeviceCloud()
-    cloud.hold(cloud.leaker, cloud.gpu, amounts={"VGPU": 1})
-    cloud.shows(addresses=frozenset({GPU}))
-    finding = cloud.finding()
+def test_only_the_unused_of_two_children_is_removed(devices: DeviceCloud) -> None:
+    devices.hold(devices.leaker, devices.gpu, amounts={"VGPU": 1})
+    devices.shows(addresses=frozenset({GPU}))
+    finding = devices.finding()
 
     assert finding and finding.change
-    assert set(finding.change.after["allocations"]) == {cloud.here, cloud.gpu}
+    assert set(finding.change.after["allocations"]) == {devices.here, devices.gpu}
 
 
 UNPROVEN: dict[str, dict[str, DeviceSituation]] = {
-    "device_in_use": {
-        "uses a device": lambda cloud: cloud.shows(addresses=frozenset({PCI})),
-    },
+    "device_in_use": {"uses a device": lambda cloud: cloud.shows(addresses=frozenset({PCI}))},
     "unidentified_device": {
         "has a device that is not identified": lambda cloud: cloud.shows(
             unidentified=("interface direct",)
-        ),
+        )
     },
     "no_domain_on_host": {
-        "is not defined there": lambda cloud: cloud.sees(guests={"another": cloud.guest}),
+        "is not defined there": lambda cloud: cloud.sees(guests={"another": cloud.guest})
     },
     "domain_not_defined": {
         "is shut off and not defined": lambda cloud: cloud.is_in(
@@ -160,19 +157,17 @@ UNPROVEN: dict[str, dict[str, DeviceSituation]] = {
         "another host of the same name was read": lambda cloud: cloud.sees(node=cloud.there),
     },
     "host_read_long_ago": {
-        "read too long ago": lambda cloud: cloud.sees(read_at="2026-11-20T13:59:59Z"),
+        "read too long ago": lambda cloud: cloud.sees(read_at="2026-11-20T13:59:59Z")
     },
     "host_clock_ahead": {
-        "read in the future": lambda cloud: cloud.sees(read_at="2026-11-20T15:01:01Z"),
+        "read in the future": lambda cloud: cloud.sees(read_at="2026-11-20T15:01:01Z")
     },
     "changed_since_host_was_read": {
         "allocated since": lambda cloud: cloud.allocated(660),
         "changed since": lambda cloud: cloud.changes(updated="2026-11-20T14:49:00Z"),
         "changed at an unknown time": lambda cloud: cloud.changes(updated=None),
     },
-    "allocation_age_unknown": {
-        "allocated at an unknown time": lambda cloud: cloud.allocated(None),
-    },
+    "allocation_age_unknown": {"allocated at an unknown time": lambda cloud: cloud.allocated(None)},
     "action_since_host_was_read": {
         "action requested since": lambda cloud: cloud.requested(
             "attach_interface", "2026-11-20T14:49:30.000000"
@@ -183,7 +178,7 @@ UNPROVEN: dict[str, dict[str, DeviceSituation]] = {
         # The port that is attached may come with the device.
         "an older attach has not ended": lambda cloud: cloud.requested(
             "attach_interface", "2026-11-20T09:00:00.000000", events=()
-        ),
+        )
     },
     "device_not_named": {
         "a child of another name": lambda cloud: cloud.changes_child(name="compute-1_fpga"),
@@ -191,33 +186,31 @@ UNPROVEN: dict[str, dict[str, DeviceSituation]] = {
             name=f"compute-2_{PCI}"
         ),
     },
-    "not_a_direct_child": {
-        "a grandchild": lambda cloud: cloud.changes_child(parent=cloud.gpu),
-    },
+    "not_a_direct_child": {"a grandchild": lambda cloud: cloud.changes_child(parent=cloud.gpu)},
     "not_a_device": {
         "not only devices": lambda cloud: cloud.hold(
             cloud.leaker, cloud.pci, amounts={"CUSTOM_PCI_8086_1521": 1, "PCPU": 2}
-        ),
+        )
     },
 }
 
 
 @pytest.mark.parametrize(("reason", "situation"), list_cases(UNPROVEN))
-def test_nothing_is_removed_without_the_proof(reason: str, situation: DeviceSituation) -> None:
-    cloud = DeviceCloud()
-    situation(cloud)
-    finding = cloud.finding()
+def test_nothing_is_removed_without_the_proof(
+    devices: DeviceCloud, reason: str, situation: DeviceSituation
+) -> None:
+    situation(devices)
+    finding = devices.finding()
 
     assert finding and (finding.kind, finding.change) == ("leaked_child", None)
     assert finding.reason.id == reason
     assert "is not proven" in finding.reason
 
 
-def test_server_whose_actions_are_not_shown_may_be_moving() -> None:
-    cloud = DeviceCloud()
-    cloud.answers("actions", cloud.leaker, 403)
+def test_server_whose_actions_are_not_shown_may_be_moving(devices: DeviceCloud) -> None:
+    devices.answers("actions", devices.leaker, 403)
 
-    assert cloud.finding() is None
+    assert devices.finding() is None
 
 
 @pytest.mark.parametrize(
@@ -246,12 +239,11 @@ ONE = {EGRESS: 1000, INGRESS: 1000}
 TWO = {EGRESS: 2000, INGRESS: 2000}
 
 
-class PortCloud(World):
+class PortCloud(Scene):
     """A server with the bandwidth of two ports, of which one is gone."""
 
     def __init__(self) -> None:
         super().__init__()
-        self.here, self.there = self.host("compute-1"), self.host("compute-2")
         self.agent = self.provider("compute-1:Open vSwitch agent", self.here)
         self.bridge = self.provider("compute-1:Open vSwitch agent:br-ex", self.agent)
         self.other_bridge = self.provider("compute-1:Open vSwitch agent:br-in", self.agent)
@@ -274,11 +266,15 @@ class PortCloud(World):
         )
         return d.replace(port, **fields)
 
+    def plain_port(self) -> ServerPort:
+        """A port that requests nothing."""
+        return self.port("plain", groups=(), providers={})
+
     def has_ports(self, *ports: ServerPort) -> None:
         self.ports[self.leaker] = ports
 
     def changes(self, **fields: t.Any) -> None:
-        self.servers[self.leaker] = d.replace(self.servers[self.leaker], **fields)
+        self.alter(self.leaker, **fields)
 
     def has_flavor(self, **specs: str) -> None:
         self.changes(flavor=d.replace(FLAVOR, extra_specs=specs))
@@ -314,10 +310,7 @@ class PortCloud(World):
         return self.actions.get(self.leaker, ())[:MAX_PORT_ACTIONS]
 
     def finding(self, policy: Policy = NO_MINIMUM_AGE) -> Finding | None:
-        for finding in judge(self.snapshot(), policy):
-            if finding.consumer == self.leaker:
-                return finding
-        return None
+        return self.find(self.leaker, policy)
 
     def left(self) -> dict[str, dict[str, int]]:
         """Return what the server keeps of its children after the change."""
@@ -335,21 +328,19 @@ class PortCloud(World):
         return kept
 
 
-def test_part_that_no_port_requests_is_removed_alone() -> None:
-    cloud = PortCloud()
-    assert cloud.left() == {cloud.bridge: ONE}
+@pytest.fixture(name="cloud")
+def _cloud() -> PortCloud:
+    return PortCloud()
 
 
-def test_reason_names_what_is_left_over_and_what_stays() -> None:
-    cloud = PortCloud()
+def test_reason_names_what_is_left_over_and_what_stays(cloud: PortCloud) -> None:
     finding = cloud.finding()
 
     assert finding and finding.reason.id == "unrequested_bandwidth"
     assert EGRESS in finding.reason and INGRESS in finding.reason
 
 
-def test_everything_is_removed_from_a_server_without_ports() -> None:
-    cloud = PortCloud()
+def test_everything_is_removed_from_a_server_without_ports(cloud: PortCloud) -> None:
     cloud.has_ports()
     finding = cloud.finding()
 
@@ -357,24 +348,8 @@ def test_everything_is_removed_from_a_server_without_ports() -> None:
     assert cloud.left() == {}
 
 
-def test_ports_without_a_minimum_bandwidth_explain_nothing() -> None:
-    cloud = PortCloud()
-    cloud.has_ports(cloud.port("plain", groups=(), providers={}))
-    assert cloud.left() == {}
-
-
-def test_only_the_provider_of_the_lost_port_loses_anything() -> None:
-    cloud = PortCloud()
-    cloud.hold(cloud.leaker, cloud.other_bridge, amounts=ONE)
-    cloud.has_ports(
-        cloud.port("one"), cloud.port("two"), cloud.port("three", groups=(), providers={})
-    )
-    assert cloud.left() == {cloud.bridge: TWO}
-
-
-def test_ports_that_request_something_are_named() -> None:
-    cloud = PortCloud()
-    cloud.has_ports(cloud.port("one"), cloud.port("plain", groups=(), providers={}))
+def test_ports_that_request_something_are_named(cloud: PortCloud) -> None:
+    cloud.has_ports(cloud.port("one"), cloud.plain_port())
     some = cloud.finding()
     cloud.has_ports()
     none = cloud.finding()
@@ -383,37 +358,56 @@ def test_ports_that_request_something_are_named() -> None:
     assert none and " ports " not in none.reason.partition("of its ports")[2]
 
 
-def test_packet_rates_of_the_agent_are_removed_with_the_bandwidth_of_the_bridge() -> None:
-    cloud = PortCloud()
+PortSituation = Callable[[PortCloud], object]
+
+
+def one_of_two_bridges_lost_a_port(cloud: PortCloud) -> None:
+    cloud.hold(cloud.leaker, cloud.other_bridge, amounts=ONE)
+    cloud.has_ports(cloud.port("one"), cloud.port("two"), cloud.plain_port())
+
+
+def packet_rates_of_the_agent(cloud: PortCloud) -> None:
     cloud.hold(cloud.leaker, cloud.agent, amounts={PACKETS: 30})
     groups = (PortGroup("bandwidth", ONE), PortGroup("packets", {PACKETS: 10}))
     providers = {"bandwidth": cloud.bridge, "packets": cloud.agent}
     cloud.has_ports(cloud.port("kept", groups=groups, providers=providers))
-    assert cloud.left() == {cloud.bridge: ONE, cloud.agent: {PACKETS: 10}}
 
 
-def test_neutron_without_groups_names_one_provider() -> None:
-    cloud = PortCloud()
-    cloud.has_ports(cloud.port("kept", providers={"": cloud.bridge}))
-    assert cloud.left() == {cloud.bridge: ONE}
-
-
-def test_other_resources_of_the_same_provider_stay() -> None:
-    cloud = PortCloud()
+def another_class_on_the_bridge(cloud: PortCloud) -> None:
     cloud.hold(cloud.leaker, cloud.bridge, amounts={**TWO, "CUSTOM_X": 1})
     cloud.has_ports()
-    assert cloud.left() == {cloud.bridge: {"CUSTOM_X": 1}}
 
 
-def test_actions_on_ports_that_have_ended_do_not_matter() -> None:
-    cloud = PortCloud()
+def actions_on_ports_that_have_ended(cloud: PortCloud) -> None:
     cloud.acts("attach_interface", NOW)
     cloud.acts("reboot")
     cloud.acts("detach_interface", NOW)
-    assert cloud.left() == {cloud.bridge: ONE}
 
 
-PortSituation = Callable[[PortCloud], object]
+# Each with what the server keeps of the bridge, or of the agent.
+LEAKS: dict[str, tuple[PortSituation, dict[str, dict[str, int]]]] = {
+    "part that no port requests": (lambda cloud: None, {"bridge": ONE}),
+    "ports without a minimum bandwidth": (lambda cloud: cloud.has_ports(cloud.plain_port()), {}),
+    "one of two bridges lost a port": (one_of_two_bridges_lost_a_port, {"bridge": TWO}),
+    "packet rates": (packet_rates_of_the_agent, {"bridge": ONE, "agent": {PACKETS: 10}}),
+    "Neutron without groups names one provider": (
+        lambda cloud: cloud.has_port(providers={"": cloud.bridge}),
+        {"bridge": ONE},
+    ),
+    "other resources of the same provider": (
+        another_class_on_the_bridge,
+        {"bridge": {"CUSTOM_X": 1}},
+    ),
+    "actions on ports that have ended": (actions_on_ports_that_have_ended, {"bridge": ONE}),
+}
+
+
+@pytest.mark.parametrize("name", LEAKS)
+def test_only_what_no_port_requests_is_removed(cloud: PortCloud, name: str) -> None:
+    situation, kept = LEAKS[name]
+    situation(cloud)
+
+    assert cloud.left() == {getattr(cloud, provider): kept[provider] for provider in kept}
 
 
 def two_providers_with_a_port_each(cloud: PortCloud) -> None:
@@ -454,8 +448,7 @@ NO_LEAKS: dict[str, PortSituation] = {
 
 
 @pytest.mark.parametrize("situation", NO_LEAKS.values(), ids=NO_LEAKS)
-def test_it_is_no_leak(situation: PortSituation) -> None:
-    cloud = PortCloud()
+def test_it_is_no_leak(cloud: PortCloud, situation: PortSituation) -> None:
     situation(cloud)
     finding = cloud.finding()
 
@@ -492,20 +485,16 @@ DOUBTS: dict[str, dict[str, PortSituation]] = {
         "an older detach is open": an_older_detach_has_not_ended,
         "an action is not shown": an_action_is_not_shown,
     },
-    "too_many_port_actions": {
-        "too many actions": too_many_actions_to_read,
-    },
+    "too_many_port_actions": {"too many actions": too_many_actions_to_read},
     "allocation_just_written": {
         # Neutron changes the allocation of a bound port before the port.
-        "written just now": lambda cloud: cloud.written(59),
+        "written just now": lambda cloud: cloud.written(59)
     },
-    "allocation_age_unknown": {
-        "written at an unknown time": lambda cloud: cloud.written(None),
-    },
+    "allocation_age_unknown": {"written at an unknown time": lambda cloud: cloud.written(None)},
     "port_request_not_shown": {
         "the request is left out": lambda cloud: cloud.has_port(
             groups=(), providers={}, shows_request=False
-        ),
+        )
     },
     "port_provider_not_named": {
         "the port names no provider": lambda cloud: cloud.has_port(providers={}),
@@ -513,9 +502,7 @@ DOUBTS: dict[str, dict[str, PortSituation]] = {
             providers={"another": "x"}
         ),
     },
-    "port_has_trunk": {
-        "the port has a trunk": lambda cloud: cloud.has_port(has_trunk=True),
-    },
+    "port_has_trunk": {"the port has a trunk": lambda cloud: cloud.has_port(has_trunk=True)},
     "port_of_other_owner": {
         "the port is a subport": lambda cloud: cloud.has_port(device_owner="trunk:subport"),
         "the port is nobody's": lambda cloud: cloud.has_port(device_owner=""),
@@ -526,7 +513,7 @@ DOUBTS: dict[str, dict[str, PortSituation]] = {
         "the port is not bound": lambda cloud: cloud.has_port(host=None),
     },
     "port_has_device_profile": {
-        "the port has a device": lambda cloud: cloud.has_port(device_profile="nic"),
+        "the port has a device": lambda cloud: cloud.has_port(device_profile="nic")
     },
     "ports_request_more": {
         # Its profile may name the wrong provider, and then the surplus is its own.
@@ -560,8 +547,7 @@ DOUBTS: dict[str, dict[str, PortSituation]] = {
 
 
 @pytest.mark.parametrize(("reason", "situation"), list_cases(DOUBTS))
-def test_leak_is_undecided(reason: str, situation: PortSituation) -> None:
-    cloud = PortCloud()
+def test_leak_is_undecided(cloud: PortCloud, reason: str, situation: PortSituation) -> None:
     situation(cloud)
     finding = cloud.finding()
 
@@ -574,9 +560,8 @@ def test_leak_is_undecided(reason: str, situation: PortSituation) -> None:
     [(59, "undecided", "allocation_just_written"), (60, "drifted", "unrequested_bandwidth")],
 )
 def test_leak_counts_once_neutron_has_had_a_minute_for_the_port(
-    age: int, verdict: str, reason: str
+    cloud: PortCloud, age: int, verdict: str, reason: str
 ) -> None:
-    cloud = PortCloud()
     cloud.written(age)
     finding = cloud.finding()
 
@@ -596,9 +581,8 @@ UNREAD: dict[str, PortSituation] = {
 
 @pytest.mark.parametrize("situation", UNREAD.values(), ids=UNREAD)
 def test_amounts_are_undecided_where_the_ports_could_not_be_read(
-    situation: PortSituation,
+    cloud: PortCloud, situation: PortSituation
 ) -> None:
-    cloud = PortCloud()
     situation(cloud)
     finding = cloud.finding()
 
@@ -606,15 +590,13 @@ def test_amounts_are_undecided_where_the_ports_could_not_be_read(
     assert "port" in finding.reason
 
 
-def test_young_allocation_is_protected() -> None:
-    cloud = PortCloud()
+def test_young_allocation_is_protected(cloud: PortCloud) -> None:
     cloud.written(600)
 
     assert cloud.finding(Policy(min_age=3600)) is None
 
 
-def test_doubt_about_its_ports_does_not_hide_a_wrong_owner() -> None:
-    cloud = PortCloud()
+def test_doubt_about_its_ports_does_not_hide_a_wrong_owner(cloud: PortCloud) -> None:
     cloud.acts("detach_interface")
     cloud.changes(project="another")
     finding = cloud.finding()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses as d
 import typing as t
 
 import pytest
@@ -62,26 +63,26 @@ def test_services_are_selected_by_host_and_binary(
 
 
 def test_failed_listing_is_not_an_empty_one() -> None:
-    with pytest.raises(CloudError, match="Nova answered 500"):
+    with pytest.raises(CloudError):
         get_listed_services(Answer("GET /os-services", "2.90", 500, ""))
 
 
 def test_the_compute_service_of_a_host_is_selected() -> None:
     assert require_service("compute-1", ALL) == ON
     assert require_service("compute-1", (*ALL, SILENT)) == ON
-    with pytest.raises(InvalidInput, match="Nova has no compute service on 'compute-3'"):
+    with pytest.raises(InvalidInput, match="compute-3"):
         require_service("compute-3", ALL)
 
 
 @pytest.mark.parametrize("host", ["compute-9", "compute-3"])
 def test_no_service_is_absent_while_a_cell_is_down(host: str) -> None:
-    with pytest.raises(CloudError, match="Nova returned nothing about compute-9"):
+    with pytest.raises(CloudError, match=r"compute-9"):
         require_service(host, (*ALL, SILENT))
 
 
 def test_host_in_two_cells_is_ambiguous() -> None:
     twin = Service("nova-compute", "compute-1", "enabled", "up", id=TWO)
-    with pytest.raises(InvalidInput, match=f"in different cells .{ONE}, {TWO}"):
+    with pytest.raises(InvalidInput, match=f"{ONE}, {TWO}"):
         require_service("compute-1", (ON, twin))
 
 
@@ -124,11 +125,7 @@ def test_reason_requires_a_disabled_service(enabled: bool | None) -> None:
 def test_change_is_predicted() -> None:
     down = apply_update(OFF, {"status": "enabled", "forced_down": True})
 
-    assert (down.status, down.disabled_reason, down.forced_down, down.state) == (
-        "enabled",
-        None,
-        True,
-        "down",
-    )
+    expected = d.replace(OFF, status="enabled", disabled_reason=None, forced_down=True)
+    assert down == expected and down.state == "down"
     assert apply_update(ON, {"forced_down": True}).state == "down"
     assert apply_update(OFF, {"forced_down": True}).disabled_reason == "rusty"

@@ -21,7 +21,7 @@ from .......plugins.module_utils._core.facts.soundness import (
 from .......plugins.module_utils._core.models.nova import Hypervisor, Migration, Server, Service
 from .......plugins.module_utils._core.models.snapshot import LISTED_BY_SERVERS, Answer, Snapshot
 from .......plugins.module_utils._core.options.policy import Policy
-from ...judging import build_findings
+from ...judging import build_findings, list_cases
 from ...world import OUR_PROJECT, PROJECT, World, answer
 
 UP = Service("nova-compute", "compute-1", "enabled", "up")
@@ -29,19 +29,13 @@ DOWN = Service("nova-compute", "compute-2", "disabled", "down")
 
 
 def _silent(*hosts: str) -> Answer[tuple[Service, ...]]:
-    return answer(
-        "GET /os-services",
-        200,
-        (UP, *(Service("nova-compute", host, "UNKNOWN", None) for host in hosts)),
-    )
+    silent = (Service("nova-compute", host, "UNKNOWN", None) for host in hosts)
+    return answer("GET /os-services", 200, (UP, *silent))
 
 
 def _nodes(*uuids: str, on: str = "") -> Answer[tuple[Hypervisor, ...]]:
-    return answer(
-        "GET /os-hypervisors/detail",
-        200,
-        tuple(Hypervisor(uuid, uuid, on or uuid, "up", "enabled", ()) for uuid in uuids),
-    )
+    nodes = tuple(Hypervisor(uuid, uuid, on or uuid, "up", "enabled", ()) for uuid in uuids)
+    return answer("GET /os-hypervisors/detail", 200, nodes)
 
 
 def _sample(project: str, host: str | None = "compute-1", status: int = 200) -> Answer[Server]:
@@ -57,87 +51,54 @@ def _sound() -> Snapshot:
     return world.snapshot()
 
 
-def test_sound_reading_passes_every_check() -> None:
-    assert list_failed_checks(_sound()) == ()
-
-
 def _hidden_ends() -> Answer[tuple[Migration, ...]]:
     world = World()
     here, there = world.host("compute-1"), world.host("compute-2")
     world.migration(world.server(here), here, there, "error", type="evacuation")
     hidden = {"source_compute": None, "source_node": None, "dest_compute": None, "dest_node": None}
-    return answer(
-        "GET /os-migrations",
-        200,
-        tuple(d.replace(row, **hidden) for row in world.migrations.values()),
-    )
+    rows = tuple(d.replace(row, **hidden) for row in world.migrations.values())
+    return answer("GET /os-migrations", 200, rows)
 
 
-CLOSED = {
-    "services unreadable before": (
-        {"services": answer("", 500)},
-        "services_unread",
-    ),
-    "services unreadable after": (
-        {"services_after": answer("", 503)},
-        "services_unread",
-    ),
-    "hypervisors unreadable": (
-        {"hypervisors": answer("", 500)},
-        "listing_unread",
-    ),
-    "migrations unreadable": (
-        {"migrations": answer("", 500)},
-        "listing_unread",
-    ),
-    "a worker does not know the cell of a page": (
-        {"migrations": answer("", 400)},
-        "listing_not_continued",
-    ),
-    "a proxy sends the request elsewhere": (
-        {"migrations": answer("", 301)},
-        "listing_unread",
-    ),
-    "hosts of migrations hidden": (
-        {"migrations": _hidden_ends()},
-        "migration_hosts_not_shown",
-    ),
-    "none of Nova's hosts is here": (
-        {"hypervisors": _nodes("elsewhere", on="compute-1")},
-        "nodes_not_in_placement",
-    ),
-    "Nova has no hosts": ({"hypervisors": _nodes()}, "nodes_not_in_placement"),
-    "may not look": (
-        {"samples": (_sample(PROJECT, status=404),)},
-        "servers_not_shown",
-    ),
-    "may look but is not shown the host": (
-        {"samples": (_sample(PROJECT, host=None),)},
-        "servers_not_shown",
-    ),
-    "may not see where even its own are": (
-        {"samples": (_sample(OUR_PROJECT, host=None),)},
-        "servers_not_shown",
-    ),
-    "a live server is listed as deleted": (
-        {"control": answer("GET /servers/detail?deleted=True", 200, (_sample(PROJECT),))},
-        "filter_ignored",
-    ),
-    "the deleted cannot be listed": (
-        {"control": answer("GET /servers/detail?deleted=True", 403)},
-        "filter_ignored",
-    ),
-    "may look at its own alone": (
-        {"samples": (_sample(PROJECT, status=403), _sample(OUR_PROJECT))},
-        "servers_not_shown",
-    ),
+CLOSED: dict[str, dict[str, dict[str, t.Any]]] = {
+    "services_unread": {
+        "services unreadable before": {"services": answer("", 500)},
+        "services unreadable after": {"services_after": answer("", 503)},
+    },
+    "listing_unread": {
+        "hypervisors unreadable": {"hypervisors": answer("", 500)},
+        "migrations unreadable": {"migrations": answer("", 500)},
+        "a proxy sends the request elsewhere": {"migrations": answer("", 301)},
+    },
+    "listing_not_continued": {
+        "a worker does not know the cell of a page": {"migrations": answer("", 400)}
+    },
+    "migration_hosts_not_shown": {"hosts of migrations hidden": {"migrations": _hidden_ends()}},
+    "nodes_not_in_placement": {
+        "none of Nova's hosts is here": {"hypervisors": _nodes("elsewhere", on="compute-1")},
+        "Nova has no hosts": {"hypervisors": _nodes()},
+    },
+    "servers_not_shown": {
+        "may not look": {"samples": (_sample(PROJECT, status=404),)},
+        "may look but is not shown the host": {"samples": (_sample(PROJECT, host=None),)},
+        "may not see where even its own are": {"samples": (_sample(OUR_PROJECT, host=None),)},
+        "may look at its own alone": {
+            "samples": (_sample(PROJECT, status=403), _sample(OUR_PROJECT))
+        },
+    },
+    "filter_ignored": {
+        "a live server is listed as deleted": {
+            "control": answer("GET /servers/detail?deleted=True", 200, (_sample(PROJECT),))
+        },
+        "the deleted cannot be listed": {
+            "control": answer("GET /servers/detail?deleted=True", 403)
+        },
+    },
 }
 
 
-@pytest.mark.parametrize("view", CLOSED)
-def test_failed_check_names_its_cause(view: str) -> None:
-    changes, reason = CLOSED[view]
-
+@pytest.mark.parametrize(("reason", "changes"), list_cases(CLOSED))
+def test_failed_check_names_its_cause(reason: str, changes: dict[str, t.Any]) -> None:
     (sentence,) = list_failed_checks(d.replace(_sound(), **changes))
 
     assert sentence.id == reason
@@ -198,44 +159,35 @@ def test_region_check_counts_the_hosts_that_are_known(here: int, sentence: str) 
     assert (find_region_mismatch(nodes, known) or "").startswith(sentence)
 
 
-@pytest.mark.parametrize(
-    "samples",
-    [
-        (_sample(OUR_PROJECT),),
-        (_sample(PROJECT),),
-        (_sample(PROJECT, status=404), _sample(PROJECT)),
-        (_sample(PROJECT), _sample(OUR_PROJECT, status=404)),
-    ],
-    ids=[
-        "only our own servers",
-        "another project's",
-        "one gone meanwhile",
-        "one of our own gone meanwhile",
-    ],
-)
-def test_credentials_that_see_a_server_on_its_host_pass(
-    samples: tuple[Answer[Server], ...],
-) -> None:
-    assert list_failed_checks(d.replace(_sound(), samples=samples)) == ()
+OPEN: dict[str, dict[str, t.Any]] = {
+    "as it is": {},
+    "only our own servers": {"samples": (_sample(OUR_PROJECT),)},
+    "another project's": {"samples": (_sample(PROJECT),)},
+    "one gone meanwhile": {"samples": (_sample(PROJECT, status=404), _sample(PROJECT))},
+    "one of our own gone meanwhile": {
+        "samples": (_sample(PROJECT), _sample(OUR_PROJECT, status=404))
+    },
+    # Its neighbours answer, and the listing says that it is ours.
+    "one of our own without mapping": {
+        "samples": (_sample(OUR_PROJECT, status=404), _sample(OUR_PROJECT)),
+        "sampled_projects": (OUR_PROJECT, OUR_PROJECT),
+    },
+    "a service is down and disabled": dict.fromkeys(
+        ("services", "services_after"), answer("GET /os-services", 200, (UP, DOWN))
+    ),
+    "no live server for the listing of the deleted": {"control": None},
+}
 
 
-def test_one_own_server_without_mapping_does_not_fail_the_credentials() -> None:
-    """Its neighbours answer, and the listing says that it is ours."""
-    samples = (_sample(OUR_PROJECT, status=404), _sample(OUR_PROJECT))
-
-    assert (
-        list_failed_checks(
-            d.replace(_sound(), samples=samples, sampled_projects=(OUR_PROJECT, OUR_PROJECT))
-        )
-        == ()
-    )
+@pytest.mark.parametrize("view", OPEN)
+def test_sound_reading_passes_every_check(view: str) -> None:
+    assert list_failed_checks(d.replace(_sound(), **OPEN[view])) == ()
 
 
 def test_credentials_denied_in_several_projects_fail() -> None:
     samples = (_sample(PROJECT, status=404), _sample(OUR_PROJECT))
-    (sentence,) = list_failed_checks(
-        d.replace(_sound(), samples=samples, sampled_projects=(PROJECT, OUR_PROJECT))
-    )
+    changes = {"samples": samples, "sampled_projects": (PROJECT, OUR_PROJECT)}
+    (sentence,) = list_failed_checks(d.replace(_sound(), **changes))
 
     assert sentence.id == "servers_not_shown"
 
@@ -261,16 +213,6 @@ def test_cloud_without_servers_needs_no_check_of_the_credentials() -> None:
     assert list_failed_checks(world.snapshot()) == ()
 
 
-def test_service_down_or_disabled_fails_no_check() -> None:
-    services = answer("GET /os-services", 200, (UP, DOWN))
-
-    assert list_failed_checks(d.replace(_sound(), services=services, services_after=services)) == ()
-
-
-def test_cloud_without_a_live_server_needs_no_check_of_the_deleted_listing() -> None:
-    assert list_failed_checks(d.replace(_sound(), control=None)) == ()
-
-
 def test_silent_hosts_are_named_once_in_order() -> None:
     assert list_down_cell_hosts(_silent("compute-2", "compute-1", "compute-2")) == [
         "compute-1",
@@ -290,9 +232,8 @@ def test_three_of_many_silent_hosts_are_named_and_the_others_counted(
     count: int, named: str
 ) -> None:
     silent = _silent(*(f"compute-{number}" for number in range(1, count + 1)))
-    (sentence,) = list_failed_absence_checks(
-        d.replace(_sound(), services=silent, services_after=silent)
-    )
+    both = {"services": silent, "services_after": silent}
+    (sentence,) = list_failed_absence_checks(d.replace(_sound(), **both))
 
     assert sentence.endswith(named)
 
@@ -304,9 +245,8 @@ def test_silent_cell_closes_only_proofs_by_absence(when: str) -> None:
 
     assert list_failed_checks(snapshot) == ()
     assert list_unjudged_hosts(snapshot) == ["compute-1"]
-    assert list_failed_absence_checks(snapshot) == (
-        "A cell is not answering: Nova could not say anything about compute-1.",
-    )
+    (failed,) = list_failed_absence_checks(snapshot)
+    assert failed.id == "cell_down" and "compute-1" in failed
 
 
 def test_unreadable_answer_names_no_silent_host() -> None:
@@ -336,9 +276,8 @@ def _found(**versions: tuple[int, int]) -> t.Any:
     world.delete(world.server(here, here))
     world.stranger(here)
     snapshot = world.snapshot()
-    return build_findings(
-        d.replace(snapshot, cloud=d.replace(snapshot.cloud, **versions)), Policy()
-    )
+    cloud = d.replace(snapshot.cloud, **versions)
+    return build_findings(d.replace(snapshot, cloud=cloud), Policy())
 
 
 def _verdicts(found: t.Any) -> dict[str, str]:
@@ -351,11 +290,8 @@ def test_new_enough_services_prove_everything() -> None:
     found = _found()
 
     assert _verdicts(found) == {"deleted_server": "orphaned", "unknown_consumer": "orphaned"}
-    assert (
-        found["summary"]["coverage"]["not_provable"]
-        == found["summary"]["coverage"]["failed_checks"]
-        == []
-    )
+    coverage = found["summary"]["coverage"]
+    assert coverage["not_provable"] == coverage["failed_checks"] == []
 
 
 @pytest.mark.parametrize(
@@ -395,11 +331,8 @@ def test_missing_requirement_of_one_kind_leaves_that_undecided() -> None:
 
     assert _verdicts(found) == {"deleted_server": "orphaned", "unknown_consumer": "undecided"}
     assert found["summary"]["coverage"]["complete"]
-    assert found["summary"]["coverage"]["not_provable"] == [
-        "Placement offers microversions up to 1.37, but 1.38 is needed to see which consumers "
-        "belong to another service: "
-        "unknown_consumer is undecided."
-    ]
+    (sentence,) = found["summary"]["coverage"]["not_provable"]
+    assert all(part in sentence for part in ("Placement", "1.37", "1.38", "unknown_consumer"))
 
 
 @pytest.mark.parametrize(

@@ -4,22 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from ...world import World
+from ..scene import Scene
 
 
-@pytest.fixture(name="world")
-def _world() -> World:
-    world = World()
-    third = world.host("compute-3")
-    world.server(third, third)
-    return world
-
-
-@pytest.fixture(name="here")
-def _here(world: World) -> str:
-    return world.host("compute-1")
-
-
-@pytest.fixture(name="there")
-def _there(world: World) -> str:
-    return world.host("compute-2")
+@pytest.fixture(name="scene")
+def _scene() -> Scene:
+    scene = Scene()
+    third = scene.host("compute-3")
+    scene.server(third, third)
+    return scene

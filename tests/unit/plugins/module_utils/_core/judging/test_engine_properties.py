@@ -23,6 +23,7 @@ from .....examples import count_examples
 from ...judging import NO_MINIMUM_AGE, judge
 from ...world import World, answer
 from ...worlds import AT_REST, OVER, policies, worlds
+from ..scene import Scene
 
 many = hypothesis.settings(max_examples=count_examples(200))
 
@@ -52,9 +53,7 @@ def test_settled_server_keeps_its_own_host_and_foreign_providers(world: World) -
 
 @many
 @hypothesis.given(worlds())
-def test_migration_keeps_what_its_server_lacks_on_its_host(
-    world: World,
-) -> None:
+def test_migration_keeps_what_its_server_lacks_on_its_host(world: World) -> None:
     """This includes a shared pool: the guest may use what only the migration has.
 
     Only a confirmed move shows whose it is.
@@ -149,9 +148,7 @@ def test_consumers_excluded_by_the_policy_are_never_changed(data: st.DataObject)
 
 @many
 @hypothesis.given(worlds())
-def test_change_of_an_orphan_drops_whole_providers_and_keeps_the_others(
-    world: World,
-) -> None:
+def test_change_of_an_orphan_drops_whole_providers_and_keeps_the_others(world: World) -> None:
     for finding in _changing(world):
         assert finding.change is not None
         before, after = finding.change.before["allocations"], finding.change.after["allocations"]
@@ -228,9 +225,7 @@ def test_unrelated_consumers_do_not_matter(world: World, data: st.DataObject) ->
 
 @many
 @hypothesis.given(worlds())
-def test_unreadable_listing_of_migrations_proves_no_migration_deleted(
-    world: World,
-) -> None:
+def test_unreadable_listing_of_migrations_proves_no_migration_deleted(world: World) -> None:
     hypothesis.assume(not any(question == "marker" for question, _uuid in world.statuses))
     snapshot = world.snapshot(migrations=answer("GET /os-migrations", 500))
     assert not {
@@ -240,15 +235,11 @@ def test_unreadable_listing_of_migrations_proves_no_migration_deleted(
 
 def test_unreadable_listing_of_migrations_proves_no_consumer_unknown() -> None:
     """A cell that fails answers 400 to the marker probe, too."""
-    world = World()
-    here, there = world.host("compute-1"), world.host("compute-2")
-    migration = world.migration(world.server(here, there), here, there, "migrating", here)
-    world.answers("marker", migration, 400)
-    snapshot = world.snapshot(migrations=answer("GET /os-migrations", 500))
+    scene = Scene()
+    migration = scene.goes(scene.server(scene.here, scene.there), "migrating", scene.here)
+    scene.answers("marker", migration, 400)
 
-    assert {finding.consumer: finding.verdict for finding in judge(snapshot, NO_MINIMUM_AGE)}[
-        migration
-    ] == "undecided"
+    assert scene.undecided(migration, migrations=answer("GET /os-migrations", 500))
 
 
 def test_consumer_visible_in_the_listing_of_its_host_is_never_unknown() -> None:
@@ -256,41 +247,27 @@ def test_consumer_visible_in_the_listing_of_its_host_is_never_unknown() -> None:
 
     Nova then answers 200 and 400.
     """
-    world = World()
-    here, there = world.host("compute-1"), world.host("compute-2")
-    unconfirmed = world.migration(
-        world.server(there, there, status="VERIFY_RESIZE"), here, there, "finished", here
-    )
-    world.left_out_migrations.add(unconfirmed)
-    world.answers("marker", unconfirmed, 400)
+    scene = Scene()
+    server = scene.server(scene.there, scene.there, status="VERIFY_RESIZE")
+    unconfirmed = scene.goes(server, "finished", scene.here)
+    scene.left_out_migrations.add(unconfirmed)
 
-    assert {
-        finding.consumer: finding.verdict for finding in judge(world.snapshot(), NO_MINIMUM_AGE)
-    }[unconfirmed] == "undecided"
+    assert scene.undecided(scene.answers("marker", unconfirmed, 400))
 
 
 def test_unreadable_listing_of_hosts_proves_no_server_deleted() -> None:
     """That listing is what would contradict a 404 for a live server."""
-    world = World()
-    here = world.host("compute-1")
-    server = world.server(here, here)
-    world.unmapped.add(server)
-    world.deleted[server] = world.servers[server]
-    snapshot = world.snapshot(hypervisors=answer("GET /os-hypervisors/detail", 500))
+    scene = Scene()
+    server = scene.lose_mapping(scene.server(scene.here, scene.here))
+    scene.deleted[server] = scene.servers[server]
 
-    assert {finding.consumer: finding.verdict for finding in judge(snapshot, NO_MINIMUM_AGE)}[
-        server
-    ] == "undecided"
+    assert scene.undecided(server, hypervisors=answer("GET /os-hypervisors/detail", 500))
 
 
 def _changing(world: World, policy: Policy = NO_MINIMUM_AGE) -> list[Finding]:
     """Return the findings that a user who chooses all kinds would change."""
-    found = [finding for finding in judge(world.snapshot(), policy) if finding.consumer]
-    return [
-        finding
-        for finding in found
-        if finding.change or finding.freed_providers or finding.verdict == "orphaned"
-    ]
+    found = [one for one in judge(world.snapshot(), policy) if one.consumer]
+    return [one for one in found if one.change or one.freed_providers or one.verdict == "orphaned"]
 
 
 def _server_of(world: World, consumer: str) -> str:
@@ -332,14 +309,8 @@ def _has_no_host(world: World, server: str) -> bool:
     ):
         return False
     did = world.actions.get(server, ())
-    placed = next(
-        (
-            number
-            for number, action in enumerate(did)
-            if action.action in ("create", "unshelve", "rebuild")
-        ),
-        None,
-    )
+    placing = ("create", "unshelve", "rebuild")
+    placed = next((number for number, one in enumerate(did) if one.action in placing), None)
     shelved = next((number for number, action in enumerate(did) if action.shelving_hosts), None)
     before = len(did) if placed is None else placed
     # Earlier actions than a finished shelve have ended, except the one that placed it; without
@@ -398,13 +369,7 @@ def _told(findings: t.Iterable[Finding]) -> dict[str, t.Any]:
     """
     about = [finding for finding in findings if finding.consumer]
     return {
-        str(finding.consumer): (
-            finding.verdict,
-            finding.kind,
-            finding.change,
-            finding.freed_providers,
-        )
-        for finding in about
+        str(one.consumer): (one.verdict, one.kind, one.change, one.freed_providers) for one in about
     }
 
 

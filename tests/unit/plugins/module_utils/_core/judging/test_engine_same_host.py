@@ -19,8 +19,7 @@ import pytest
 
 from .......plugins.module_utils._core.models.finding import Finding
 from .......plugins.module_utils._core.options.policy import Policy
-from ...judging import judge
-from ...world import World
+from ..scene import Scene
 
 SMALL = {"VCPU": 1, "MEMORY_MB": 512}
 LARGE = {"VCPU": 8, "MEMORY_MB": 16384}
@@ -30,23 +29,20 @@ def _of_a_resize(
     status: str, old: t.Mapping[str, t.Mapping[str, int]], new: t.Mapping[str, t.Mapping[str, int]]
 ) -> Finding:
     """Return the finding about the migration; `old` and `new` are by provider name."""
-    world = World()
-    here = world.host("compute-1")
+    scene = Scene()
+    here = scene.here
     named = {
         "compute-1": here,
-        "gpu-1": world.provider("gpu-1", here),
-        "gpu-2": world.provider("gpu-2", here),
-        "pool": world.provider("pool", sharing=True),
+        "gpu-1": scene.provider("gpu-1", here),
+        "gpu-2": scene.provider("gpu-2", here),
+        "pool": scene.provider("pool", sharing=True),
     }
-    server = world.server(here)
-    migration = world.migration(server, here, here, status, type="resize")
+    server = scene.server(here)
+    migration = scene.migration(server, here, here, status, type="resize")
     for consumer, claim in ((server, new), (migration, old)):
         for name, share in claim.items():
-            world.hold(consumer, named[name], amounts=share)
-    (finding,) = [
-        found for found in judge(world.snapshot(), Policy()) if found.consumer == migration
-    ]
-    return finding
+            scene.hold(consumer, named[name], amounts=share)
+    return scene.found(migration, Policy())
 
 
 @pytest.mark.parametrize(

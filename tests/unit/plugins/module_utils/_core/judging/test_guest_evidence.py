@@ -8,9 +8,8 @@ import pytest
 
 from .......plugins.module_utils._core.models.finding import Finding
 from .......plugins.module_utils._core.models.other_services import HostGuests
-from ...judging import NO_MINIMUM_AGE, judge
+from ...judging import NO_MINIMUM_AGE
 from ...situations import (
-    Cloud,
     Situation,
     deleted_migration,
     deleted_server,
@@ -19,21 +18,22 @@ from ...situations import (
     extra_host,
     unknown_consumer,
 )
+from ..scene import PooledScene
 
 LONG_AGO = "2020-01-01T00:00:00Z"
 
 
-def unhosted_server(cloud: Cloud) -> str:
+def unhosted_server(cloud: PooledScene) -> str:
     return cloud.server(None, cloud.here, status="SHELVED_OFFLOADED")
 
 
-def misplaced_allocation(cloud: Cloud) -> str:
+def misplaced_allocation(cloud: PooledScene) -> str:
     return cloud.server(cloud.there, cloud.here)
 
 
-def unreverted_allocation(cloud: Cloud) -> str:
+def unreverted_allocation(cloud: PooledScene) -> str:
     server = cloud.server(cloud.there, cloud.here)
-    cloud.migration(server, cloud.there, cloud.here, "reverted", cloud.there)
+    cloud.comes(server, "reverted", cloud.there)
     return server
 
 
@@ -52,27 +52,29 @@ SITUATIONS = (
 situations = pytest.mark.parametrize("situation", SITUATIONS, ids=lambda each: each.__name__)
 
 
-def _find(cloud: Cloud, consumer: str, *guests: HostGuests) -> Finding:
-    found = judge(cloud.snapshot(), d.replace(NO_MINIMUM_AGE, guests=guests))
-    return next(finding for finding in found if finding.consumer == consumer)
+def _find(cloud: PooledScene, consumer: str, *guests: HostGuests) -> Finding:
+    return cloud.found(consumer, d.replace(NO_MINIMUM_AGE, guests=guests))
 
 
 def _seen(
-    cloud: Cloud,
+    cloud: PooledScene,
     consumer: str,
     host: str = "compute-1",
     node: str | None = None,
     state: str = "running",
     read_at: str = LONG_AGO,
 ) -> HostGuests:
-    server = cloud.migrations[consumer].server if consumer in cloud.migrations else consumer
-    return HostGuests(host, node, read_at, {}, {server: state})
+    return HostGuests(host, node, read_at, {}, {_server_of(cloud, consumer): state})
+
+
+def _server_of(cloud: PooledScene, consumer: str) -> str:
+    return cloud.migrations[consumer].server if consumer in cloud.migrations else consumer
 
 
 @situations
 @pytest.mark.parametrize("state", ["running", "paused", "shut off"])
 def test_domain_on_another_host_keeps_every_allocation(situation: Situation, state: str) -> None:
-    cloud = Cloud()
+    cloud = PooledScene()
     consumer = situation(cloud)
     assert _find(cloud, consumer).kind == situation.__name__
 
@@ -81,8 +83,7 @@ def test_domain_on_another_host_keeps_every_allocation(situation: Situation, sta
         assert (finding.kind, finding.verdict) == ("guest_elsewhere", "protected")
         assert not finding.change and not finding.freed_providers
         assert "compute-1" in finding.reason and LONG_AGO in finding.reason
-        server = cloud.migrations[consumer].server if consumer in cloud.migrations else consumer
-        known = cloud.servers.get(server)
+        known = cloud.servers.get(_server_of(cloud, consumer))
         host = known and known.host
         assert finding.reason.id == "domain_elsewhere"
         assert f"on {host or 'no host'}:" in finding.reason
@@ -93,7 +94,7 @@ def test_domain_on_another_host_keeps_every_allocation(situation: Situation, sta
 def test_domain_on_a_host_that_is_not_identified_keeps_every_allocation(
     situation: Situation, place: str
 ) -> None:
-    cloud = Cloud()
+    cloud = PooledScene()
     consumer = situation(cloud)
     node = {"unknown node": cloud.uuid(), "another host's node": cloud.host("compute-3")}
     seen = _seen(cloud, consumer, "renamed-since", node.get(place))
@@ -105,7 +106,7 @@ def test_domain_on_a_host_that_is_not_identified_keeps_every_allocation(
 def test_results_without_a_domain_of_the_server_elsewhere_decide_nothing(
     situation: Situation,
 ) -> None:
-    cloud = Cloud()
+    cloud = PooledScene()
     consumer = situation(cloud)
     expected = _find(cloud, consumer)
     others = [HostGuests("compute-1", cloud.here, LONG_AGO, {}, {cloud.uuid(): "running"})]

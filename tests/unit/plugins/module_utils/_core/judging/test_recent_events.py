@@ -10,9 +10,8 @@ import pytest
 
 from .......plugins.module_utils._core.models.nova import Action, ActionEvent
 from .......plugins.module_utils._core.options.policy import Policy
-from ...judging import NO_MINIMUM_AGE, judge
+from ...judging import NO_MINIMUM_AGE
 from ...situations import (
-    Cloud,
     Situation,
     deleted_migration,
     deleted_server,
@@ -20,9 +19,10 @@ from ...situations import (
     evacuated_source,
     extra_host,
 )
-from ...world import ASKED_AT, NOW, OLD, answer
+from ...world import ASKED_AT, OLD, answer
+from ..scene import PooledScene
 
-Change = Callable[[Cloud, str | None], None]
+Change = Callable[[PooledScene, str | None], None]
 
 
 # Half an hour and a day before the answers, and a day after them.
@@ -33,28 +33,25 @@ LATELY, LONG_AGO, LATER = (
 )
 
 
-def unhosted_server(cloud: Cloud) -> str:
+def unhosted_server(cloud: PooledScene) -> str:
     server = cloud.server(None, cloud.here, status="SHELVED_OFFLOADED")
-    cloud.did(server, "create", NOW, host="compute-1")
-    cloud.did(server, "shelve", NOW, host="compute-1")
-    return server
+    return cloud.act(cloud.act(server, "create", cloud.here), "shelve", cloud.here)
 
 
-def server_changed(cloud: Cloud, moment: str | None) -> None:
-    for rows in (cloud.servers, cloud.deleted):
-        for uuid, server in rows.items():
-            rows[uuid] = d.replace(server, updated=moment, terminated_at=None)
+def server_changed(cloud: PooledScene, moment: str | None) -> None:
+    for uuid in (*cloud.servers, *cloud.deleted):
+        cloud.alter(uuid, updated=moment, terminated_at=None)
 
 
-def server_terminated(cloud: Cloud, moment: str | None) -> None:
-    for uuid, server in cloud.deleted.items():
-        cloud.deleted[uuid] = d.replace(server, updated=None, terminated_at=moment)
+def server_terminated(cloud: PooledScene, moment: str | None) -> None:
+    for uuid in cloud.deleted:
+        cloud.alter(uuid, updated=None, terminated_at=moment)
 
 
-def migration_changed(cloud: Cloud, moment: str | None) -> None:
+def migration_changed(cloud: PooledScene, moment: str | None) -> None:
     for uuid, migration in cloud.migrations.items():
         created = migration.created_at if moment else None
-        cloud.migrations[uuid] = d.replace(migration, updated_at=moment, created_at=created)
+        cloud.alter(uuid, updated_at=moment, created_at=created)
 
 
 CASES: list[tuple[Situation, Change]] = [
@@ -69,12 +66,19 @@ CASES: list[tuple[Situation, Change]] = [
 ]
 
 
+@pytest.fixture(name="cloud")
+def _cloud() -> PooledScene:
+    return PooledScene()
+
+
 @pytest.mark.parametrize("moment", [LATELY, LATER, ASKED_AT, None, "soon"])
 @pytest.mark.parametrize(("situation", "change"), CASES)
 def test_recent_or_unknown_event_protects_an_old_allocation(
-    situation: Situation, change: Change, moment: str | None
+    cloud: PooledScene,
+    situation: Situation,
+    change: Change,
+    moment: str | None,
 ) -> None:
-    cloud = Cloud()
     consumer = situation(cloud)
     change(cloud, moment)
 
@@ -83,70 +87,52 @@ def test_recent_or_unknown_event_protects_an_old_allocation(
 
 
 @pytest.mark.parametrize(("situation", "change"), CASES)
-def test_old_event_protects_nothing(situation: Situation, change: Change) -> None:
-    cloud = Cloud()
+def test_old_event_protects_nothing(
+    cloud: PooledScene,
+    situation: Situation,
+    change: Change,
+) -> None:
     consumer = situation(cloud)
     change(cloud, LONG_AGO)
 
     assert _judge(cloud, consumer) == situation.__name__
 
 
-def test_newest_of_all_migrations_counts() -> None:
-    cloud = Cloud()
+def test_newest_of_all_migrations_counts(cloud: PooledScene) -> None:
     consumer = ended_migration(cloud)
     server = cloud.migrations[consumer].server
-    later = cloud.migration(server, cloud.there, cloud.here, "reverted")
-    cloud.migrations[later] = d.replace(cloud.migrations[later], updated_at=LATELY)
+    cloud.alter(cloud.comes(server, "reverted"), updated_at=LATELY)
 
     assert _judge(cloud, consumer) == "too_young"
+
+
+def _delete(at: str, *event: str | None, **fields: t.Any) -> Action:
+    """Return a delete action that began then; event: when its event began and ended."""
+    name, *result = "compute_terminate_instance", "Success" if event[1:] != (None,) else None
+    events = (ActionEvent(name, *event, *result),) if event else ()
+    return Action("delete", "req-1", "user", at, None, events, **fields)
 
 
 @pytest.mark.parametrize(
     ("action", "kind"),
     [
-        (Action("delete", "req-1", "user", LONG_AGO, None), "deleted_server"),
-        (Action("delete", "req-1", "user", LATELY, None), "too_young"),
+        (_delete(LONG_AGO), "deleted_server"),
+        (_delete(LATELY), "too_young"),
         # A guest whose disks were deleted for an hour.
-        (Action("delete", "req-1", "user", LONG_AGO, None, updated_at=LATELY), "too_young"),
-        (
-            Action(
-                "delete",
-                "req-1",
-                "user",
-                LONG_AGO,
-                None,
-                (ActionEvent("compute_terminate_instance", LONG_AGO, LATELY, "Success"),),
-            ),
-            "too_young",
-        ),
-        (
-            Action(
-                "delete",
-                "req-1",
-                "user",
-                LONG_AGO,
-                None,
-                (ActionEvent("compute_terminate_instance", LATELY, None, None),),
-            ),
-            "too_young",
-        ),
+        (_delete(LONG_AGO, updated_at=LATELY), "too_young"),
+        (_delete(LONG_AGO, LONG_AGO, LATELY), "too_young"),
+        (_delete(LONG_AGO, LATELY, None), "too_young"),
     ],
 )
-def test_action_counts_until_its_last_event(action: Action, kind: str) -> None:
-    cloud = Cloud()
+def test_action_counts_until_its_last_event(cloud: PooledScene, action: Action, kind: str) -> None:
     consumer = deleted_server(cloud)
-    snapshot = cloud.snapshot()
-    evidence = snapshot.evidence[consumer]
-    answer = d.replace(evidence.actions, status=200, value=(action,))
-    changed = {**snapshot.evidence, consumer: d.replace(evidence, actions=answer)}
+    actions = answer("GET os-instance-actions", 200, (action,))
 
-    assert _judge(cloud, consumer, evidence=changed) == kind
+    assert _judge(cloud, consumer, evidence=cloud.evidence(consumer, actions=actions)) == kind
 
 
-def test_migration_that_was_deleted_with_its_server_has_no_event() -> None:
+def test_migration_that_was_deleted_with_its_server_has_no_event(cloud: PooledScene) -> None:
     """No live server is left that Nova could put into ERROR."""
-    cloud = Cloud()
-
     assert _judge(cloud, deleted_migration(cloud)) == "deleted_migration"
 
 
@@ -160,13 +146,13 @@ def test_migration_that_was_deleted_with_its_server_has_no_event() -> None:
     ],
 )
 def test_clock_of_nova_that_is_behind_makes_no_event_old(
-    reported_at: str, state: str, kind: str
+    cloud: PooledScene,
+    reported_at: str,
+    state: str,
+    kind: str,
 ) -> None:
-    cloud = Cloud()
     consumer = extra_host(cloud)
-    cloud.servers[consumer] = d.replace(
-        cloud.servers[consumer], updated="2026-11-20T12:19:00.000000"
-    )
+    cloud.alter(consumer, updated="2026-11-20T12:19:00.000000")
     reporting = d.replace(cloud.services[0], host="other", state=state, updated_at=reported_at)
     cloud.services.append(reporting)
 
@@ -182,14 +168,15 @@ def test_clock_of_nova_that_is_behind_makes_no_event_old(
     ],
 )
 def test_only_a_server_that_is_being_built_without_a_host_is_booting(
-    fields: dict[str, t.Any], kind: str
+    cloud: PooledScene,
+    fields: dict[str, t.Any],
+    kind: str,
 ) -> None:
     """Its allocation is old enough, and not so old that it no longer boots."""
-    cloud = Cloud()
     consumer = unhosted_server(cloud)
     cloud.hold(consumer, cloud.there, age=7200)
-    cloud.did(consumer, "shelve", NOW, host="compute-2")
-    cloud.servers[consumer] = d.replace(cloud.servers[consumer], **fields)
+    cloud.act(consumer, "shelve", cloud.there)
+    cloud.alter(consumer, **fields)
 
     assert _judge(cloud, consumer) == kind
 
@@ -207,30 +194,28 @@ def test_only_a_server_that_is_being_built_without_a_host_is_booting(
     ids=str,
 )
 def test_server_without_a_task_boots_no_longer_than_the_age_says(
-    age: int | None, fields: dict[str, t.Any], kind: str
+    cloud: PooledScene,
+    age: int | None,
+    fields: dict[str, t.Any],
+    kind: str,
 ) -> None:
-    cloud = Cloud()
     consumer = cloud.hold(cloud.server(None, status="BUILD", **fields), cloud.here, age=age)
 
     assert _judge(cloud, consumer) == kind
 
 
-def test_brief_listing_of_the_deleted_does_not_say_when() -> None:
+def test_brief_listing_of_the_deleted_does_not_say_when(cloud: PooledScene) -> None:
     """The recorded action does, which was long ago."""
-    cloud = Cloud()
     consumer = deleted_server(cloud)
-    brief = d.replace(cloud.deleted[consumer], status="", updated=None, terminated_at=None)
-    cloud.deleted[consumer] = brief
+    cloud.alter(consumer, status="", updated=None, terminated_at=None)
 
     assert _judge(cloud, consumer) == "deleted_server"
 
 
-def test_clock_is_that_of_the_last_listing_of_services() -> None:
+def test_clock_is_that_of_the_last_listing_of_services(cloud: PooledScene) -> None:
     """The reports in the first one are older."""
-    cloud = Cloud()
     consumer = extra_host(cloud)
-    changed = "2026-11-20T12:19:00.000000"
-    cloud.servers[consumer] = d.replace(cloud.servers[consumer], updated=changed)
+    cloud.alter(consumer, updated="2026-11-20T12:19:00.000000")
     listings = []
     for moment in ("2026-11-20T12:20:00.000000", "2026-11-20T14:59:50.000000"):
         rows = tuple(d.replace(row, updated_at=moment) for row in cloud.services)
@@ -242,10 +227,8 @@ def test_clock_is_that_of_the_last_listing_of_services() -> None:
 
 
 def _judge(
-    cloud: Cloud, consumer: str, policy: Policy | None = None, **changes: t.Any
+    cloud: PooledScene, consumer: str, policy: Policy | None = None, **changes: t.Any
 ) -> str | None:
     """Return the kind of the finding about a consumer, at the default ages."""
-    for finding in judge(cloud.snapshot(**changes), policy or Policy()):
-        if finding.consumer == consumer:
-            return finding.kind
-    return None
+    finding = cloud.find(consumer, policy or Policy(), **changes)
+    return finding.kind if finding else None

@@ -18,6 +18,7 @@ from .......plugins.module_utils._core.models.placement import (
 )
 from .......plugins.module_utils._core.models.snapshot import Answer, BareMetal, Cloud, Surroundings
 from .......plugins.module_utils._core.options.policy import Policy
+from ...judging import list_cases
 from ...world import OLD, World, answer
 
 LONG_AGO, LATELY = "2026-11-01T12:00:00", "2026-11-20T14:59:00"
@@ -28,6 +29,27 @@ STRANGER = "99999999-0000-4000-8000-000000000000"
 def make_details(reserved: int = 0, used: int = 0, total: int = 1) -> ProviderDetails:
     stock = Inventory(total, reserved, 1, 1, 1, 1.0)
     return ProviderDetails(inventories={CLASS: stock}, usages={CLASS: used})
+
+
+FREE_NODE = BareMetalNode(
+    uuid="",
+    provision_state="available",
+    maintenance=False,
+    power_state="power off",
+    instance=None,
+    resource_class="gold",
+    provisioned_at=LONG_AGO,
+    updated_at=LONG_AGO,
+)
+
+
+def allocation_of(
+    consumer: str, *nodes: str, age: int | None = OLD, status: int = 200
+) -> Answer[Allocation]:
+    """Return the answer about a consumer with an allocation of each of the nodes."""
+    held = {node: {CLASS: 1} for node in nodes}
+    found = Allocation(consumer, 1, "p", "u", None, held, age)
+    return answer(f"GET /allocations/{consumer}", status, found if status == 200 else None)
 
 
 class Site(World):
@@ -56,27 +78,13 @@ class Site(World):
         server: dict[str, t.Any] | None = None,
         **node: t.Any,
     ) -> list[Finding]:
-        row = BareMetalNode(
-            **{
-                "uuid": self.node,
-                "provision_state": "available",
-                "maintenance": False,
-                "power_state": "power off",
-                "instance": None,
-                "resource_class": "gold",
-                "provisioned_at": LONG_AGO,
-                "updated_at": LONG_AGO,
-                **node,
-            }
-        )
+        row = d.replace(FREE_NODE, uuid=self.node, **node)
         allocations = dict(others or {})
         if consumer:
             self.hold(consumer, self.node, amounts={CLASS: 1}, age=age)
-            held = {} if moved_on else {self.node: {CLASS: 1}}
-            allocation = Allocation(consumer, 1, "p", "u", None, held, age)
+            held = () if moved_on else (self.node,)
             if status is not None:
-                value = allocation if status == 200 else None
-                allocations[consumer] = answer(f"GET /allocations/{consumer}", status, value)
+                allocations[consumer] = allocation_of(consumer, *held, age=age, status=status)
         servers = {}
         if server is not None:
             guest = d.replace(self.servers[self.guest], **server)
@@ -100,59 +108,48 @@ def _site() -> Site:
     return Site()
 
 
-FOUND: dict[str, tuple[dict[str, t.Any], str]] = {
-    "allocated, and free in Ironic": (
-        {"consumer": STRANGER},
-        "node_has_other_consumer",
-    ),
-    "allocated by another than uses it": (
-        {"consumer": STRANGER, "instance": "an-instance", "provision_state": "active"},
-        "node_has_other_consumer",
-    ),
-    "allocated, and being cleaned": (
-        {"consumer": STRANGER, "provision_state": "cleaning"},
-        "node_has_other_consumer",
-    ),
-    "allocated, and gone": ({"consumer": STRANGER, "lookup": 404}, "node_gone"),
-    "offered, and gone": (
-        {"lookup": 404, "details": make_details()},
-        "node_gone",
-    ),
-    "offered in maintenance": (
-        {"maintenance": True, "details": make_details()},
-        "unusable_node_offered",
-    ),
-    "offered in another state": (
-        {"provision_state": "manageable", "details": make_details()},
-        "unusable_node_offered",
-    ),
-    "offered without power": (
-        {"power_state": None, "details": make_details()},
-        "unusable_node_offered",
-    ),
-    "offered in a state that Ironic does not show": (
-        {"provision_state": None, "details": make_details()},
-        "unusable_node_offered",
-    ),
-    "free, and reserved": (
-        {"details": make_details(reserved=1)},
-        "free_node_not_offered",
-    ),
-    "free, and without inventory": ({"details": ProviderDetails()}, "free_node_not_offered"),
-    "cleaned for days": (
-        {"provision_state": "clean failed", "last_error": "no disk"},
-        "node_cleaning_for_long",
-    ),
-    "waiting for its cleaning": (
-        {"provision_state": "clean wait"},
-        "node_cleaning_for_long",
-    ),
+HELD: dict[str, t.Any] = {"consumer": STRANGER}
+USED: dict[str, t.Any] = {"instance": STRANGER}
+OFFERED = {"details": make_details()}
+RESERVED = {"details": make_details(reserved=1)}
+GONE: dict[str, t.Any] = {"lookup": 404}
+
+
+def in_state(state: str | None, **fields: t.Any) -> dict[str, t.Any]:
+    return {"provision_state": state, **fields}
+
+
+FOUND: dict[str, dict[str, dict[str, t.Any]]] = {
+    "node_has_other_consumer": {
+        "allocated, and free in Ironic": HELD,
+        "allocated by another than uses it": {**HELD, **in_state("active", instance="another")},
+        "allocated, and being cleaned": {**HELD, **in_state("cleaning")},
+    },
+    "node_gone": {
+        "allocated, and gone": {**HELD, **GONE},
+        "offered, and gone": {**GONE, **OFFERED},
+    },
+    "unusable_node_offered": {
+        "offered in maintenance": {"maintenance": True, **OFFERED},
+        "offered in another state": {**in_state("manageable"), **OFFERED},
+        "offered without power": {"power_state": None, **OFFERED},
+        "offered in a state that Ironic does not show": {**in_state(None), **OFFERED},
+    },
+    "free_node_not_offered": {
+        "free, and reserved": RESERVED,
+        "free, and without inventory": {"details": ProviderDetails()},
+    },
+    "node_cleaning_for_long": {
+        "cleaned for days": in_state("clean failed", last_error="no disk"),
+        "waiting for its cleaning": in_state("clean wait"),
+    },
 }
 
 
-@pytest.mark.parametrize("case", FOUND)
-def test_contradiction_is_found_with_what_mends_it(site: Site, case: str) -> None:
-    fields, reason = FOUND[case]
+@pytest.mark.parametrize(("reason", "fields"), list_cases(FOUND))
+def test_contradiction_is_found_with_what_mends_it(
+    site: Site, reason: str, fields: dict[str, t.Any]
+) -> None:
     (finding,) = site.find(**fields)
 
     assert (finding.verdict, finding.subject, finding.change) == ("drifted", site.node, None)
@@ -164,47 +161,27 @@ def test_contradiction_is_found_with_what_mends_it(site: Site, case: str) -> Non
 
 
 HEALTHY: dict[str, dict[str, t.Any]] = {
-    "free and offered": {"details": make_details()},
-    "in maintenance and reserved": {"maintenance": True, "details": make_details(reserved=1)},
-    "Ironic has just freed it": {"consumer": STRANGER, "updated_at": LATELY},
-    "Ironic has just given it to nobody": {"consumer": STRANGER, "provisioned_at": LATELY},
-    "nobody knows when it changed": {
-        "consumer": STRANGER,
-        "updated_at": None,
-        "provisioned_at": None,
-    },
-    "just allocated": {"consumer": STRANGER, "age": 60},
-    "allocated nobody knows when": {"consumer": STRANGER, "age": None},
-    "allocated, and not read": {"consumer": STRANGER, "status": None},
-    "allocated, and not readable": {"consumer": STRANGER, "status": 503},
-    "no longer allocated": {"consumer": STRANGER, "moved_on": True},
-    "no longer allocated, and not yet offered": {
-        "consumer": STRANGER,
-        "moved_on": True,
-        "details": make_details(reserved=1),
-    },
+    "free and offered": OFFERED,
+    "in maintenance and reserved": {"maintenance": True, **RESERVED},
+    "Ironic has just freed it": {**HELD, "updated_at": LATELY},
+    "Ironic has just given it to nobody": {**HELD, "provisioned_at": LATELY},
+    "nobody knows when it changed": {**HELD, "updated_at": None, "provisioned_at": None},
+    "just allocated": {**HELD, "age": 60},
+    "allocated nobody knows when": {**HELD, "age": None},
+    "allocated, and not read": {**HELD, "status": None},
+    "allocated, and not readable": {**HELD, "status": 503},
+    "no longer allocated": {**HELD, "moved_on": True},
+    "no longer allocated, and not yet offered": {**HELD, "moved_on": True, **RESERVED},
     "reserved, and allocated meanwhile": {"details": make_details(reserved=0, used=1)},
-    "being cleaned since nobody knows when": {
-        "provision_state": "clean failed",
-        "provisioned_at": None,
-    },
-    "being cleaned, and in use": {"provision_state": "cleaning", "instance": STRANGER},
-    "being cleaned since lately": {"provision_state": "cleaning", "provisioned_at": LATELY},
-    "in use by something that Nova does not have": {
-        "instance": STRANGER,
-        "provision_state": "active",
-        "details": make_details(reserved=1),
-    },
-    "not listed, and not looked up": {"lookup": None, "consumer": STRANGER},
-    "gone, and nothing is left": {"lookup": 404, "details": make_details(reserved=1)},
-    "gone, and nobody knows what is left": {"lookup": 404},
-    "gone, and offered, but just allocated": {
-        "lookup": 404,
-        "consumer": STRANGER,
-        "age": 60,
-        "details": make_details(),
-    },
-    "deployed": {"provision_state": "deploying", "instance": STRANGER},
+    "being cleaned since nobody knows when": in_state("clean failed", provisioned_at=None),
+    "being cleaned, and in use": {**in_state("cleaning"), **USED},
+    "being cleaned since lately": in_state("cleaning", provisioned_at=LATELY),
+    "in use by something that Nova does not have": {**in_state("active"), **USED, **RESERVED},
+    "not listed, and not looked up": {**HELD, "lookup": None},
+    "gone, and nothing is left": {**GONE, **RESERVED},
+    "gone, and nobody knows what is left": GONE,
+    "gone, and offered, but just allocated": {**GONE, **HELD, "age": 60, **OFFERED},
+    "deployed": {**in_state("deploying"), **USED},
 }
 
 
@@ -214,53 +191,42 @@ def test_node_without_a_contradiction_has_no_finding(site: Site, case: str) -> N
 
 
 def test_node_in_use_by_its_consumer_is_in_order(site: Site) -> None:
-    found = site.find(consumer=site.guest, instance=site.guest, provision_state="active")
-
-    assert found == []
+    assert not site.find(consumer=site.guest, instance=site.guest, provision_state="active")
 
 
-IN_USE = {"provision_state": "active", "details": make_details(reserved=1)}
+IN_USE = {**in_state("active"), **RESERVED}
 
 
-def test_server_without_an_allocation_on_its_node_is_found(site: Site) -> None:
-    (finding,) = site.find(instance=site.guest, server={}, **IN_USE)
-
-    assert f"nova-manage placement heal_allocations --instance {site.guest}" in finding.reason
-    assert "skip_reserve_in_use_ironic_nodes" in finding.reason
-
-
-def test_server_on_a_node_that_is_not_reserved_can_be_healed_at_once(site: Site) -> None:
-    fields = {**IN_USE, "details": make_details()}
+@pytest.mark.parametrize("reserved", [1, 0])
+def test_server_without_an_allocation_can_be_healed_while_its_node_is_not_reserved(
+    site: Site, reserved: int
+) -> None:
+    fields = {**IN_USE, "details": make_details(reserved)}
     (finding,) = site.find(instance=site.guest, server={}, **fields)
 
     assert finding.reason.id == "node_server_without_allocation"
-    assert f"Create it with nova-manage placement heal_allocations --instance {site.guest}." in (
-        finding.reason
-    )
-
-
-@pytest.mark.parametrize("allocated", ["lately", "meanwhile"])
-def test_server_whose_node_has_an_allocation_is_not_reported(site: Site, allocated: str) -> None:
-    fields: dict[str, t.Any] = {**IN_USE, "consumer": STRANGER, "moved_on": True}
-    if allocated == "meanwhile":
-        fields = {**IN_USE, "details": make_details(used=1)}
-
-    assert site.find(instance=site.guest, server={}, **fields) == []
-
-
-def test_server_that_cannot_be_read_is_not_reported(site: Site) -> None:
-    assert site.find(instance=site.guest, server={}, server_status=503, **IN_USE) == []
+    assert f"heal_allocations --instance {site.guest}" in finding.reason
+    assert ("skip_reserve_in_use_ironic_nodes" in finding.reason) is bool(reserved)
 
 
 @pytest.mark.parametrize(
-    "server",
-    [{"task_state": "spawning"}, {"task_known": False}, {"node": "another"}, None],
-    ids=["busy", "unknown task", "elsewhere", "not in Nova"],
+    "fields",
+    [
+        {"server": {"task_state": "spawning"}},
+        {"server": {"task_known": False}},
+        {"server": {"node": "another"}},
+        {"server": None},
+        {"server_status": 503},
+        {"consumer": STRANGER, "moved_on": True},
+        {"details": make_details(used=1)},
+    ],
+    ids=["busy", "unknown task", "elsewhere", "not in Nova", "unread", "lately", "meanwhile"],
 )
 def test_server_that_may_not_need_the_node_is_not_reported(
-    site: Site, server: dict[str, t.Any] | None
+    site: Site, fields: dict[str, t.Any]
 ) -> None:
-    assert site.find(instance=site.guest, server=server, **IN_USE) == []
+    """Or whose node has an allocation."""
+    assert site.find(instance=site.guest, **{**IN_USE, "server": {}, **fields}) == []
 
 
 def test_allocation_of_a_migration_is_not_reported(site: Site) -> None:
@@ -279,15 +245,13 @@ def test_node_that_cannot_be_looked_up_is_undecided(site: Site, status: int) -> 
 
 def test_consumers_that_may_have_left_do_not_hide_one_that_has_the_node(site: Site) -> None:
     names = [f"0000000{number}-0000-4000-8000-000000000000" for number in (1, 2, 3)]
-    others = {}
-    for name, held, age in (
-        (names[0], {site.node: {CLASS: 1}}, None),
-        (names[1], {}, OLD),
-        (names[2], {site.node: {CLASS: 1}}, 60),
-    ):
+    for name in names:
         site.hold(name, site.node, amounts={CLASS: 1})
-        allocation = Allocation(name, 1, "p", "u", None, held, age)
-        others[name] = answer(f"GET /allocations/{name}", 200, allocation)
+    others = {
+        names[0]: allocation_of(names[0], site.node, age=None),
+        names[1]: allocation_of(names[1]),
+        names[2]: allocation_of(names[2], site.node, age=60),
+    }
     (finding,) = site.find(consumer=STRANGER, others=others, lookup=404)
 
     assert finding.reason.id == "node_gone" and STRANGER in finding.reason
@@ -296,18 +260,12 @@ def test_consumers_that_may_have_left_do_not_hide_one_that_has_the_node(site: Si
 @pytest.mark.parametrize(
     ("fields", "reason"),
     [
-        ({"consumer": STRANGER, "age": 3600}, "node_has_other_consumer"),
-        ({"consumer": STRANGER, "age": 3599}, None),
-        (
-            {"consumer": STRANGER, "updated_at": "2026-11-20T14:00:00"},
-            "node_has_other_consumer",
-        ),
-        ({"consumer": STRANGER, "updated_at": "2026-11-20T14:00:01"}, None),
-        (
-            {"provision_state": "cleaning", "provisioned_at": "2026-11-19T15:00:00"},
-            "node_cleaning_for_long",
-        ),
-        ({"provision_state": "cleaning", "provisioned_at": "2026-11-19T15:00:01"}, None),
+        ({**HELD, "age": 3600}, "node_has_other_consumer"),
+        ({**HELD, "age": 3599}, None),
+        ({**HELD, "updated_at": "2026-11-20T14:00:00"}, "node_has_other_consumer"),
+        ({**HELD, "updated_at": "2026-11-20T14:00:01"}, None),
+        (in_state("cleaning", provisioned_at="2026-11-19T15:00:00"), "node_cleaning_for_long"),
+        (in_state("cleaning", provisioned_at="2026-11-19T15:00:01"), None),
     ],
     ids=str,
 )
@@ -322,15 +280,6 @@ def test_ages_are_those_of_the_options(
     assert found == ([reason] if reason else [])
 
 
-@pytest.mark.parametrize(
-    ("state", "named"), [("manageable", "it is manageable,"), (None, "it is unknown,")]
-)
-def test_state_of_a_node_is_named(site: Site, state: str | None, named: str) -> None:
-    (finding,) = site.find(provision_state=state, details=make_details())
-
-    assert named in finding.reason
-
-
 def test_error_of_ironic_is_cut(site: Site) -> None:
     (finding,) = site.find(provision_state="clean failed", last_error="x" * 201)
 
@@ -340,8 +289,7 @@ def test_error_of_ironic_is_cut(site: Site) -> None:
 def test_all_consumers_that_have_the_node_are_named(site: Site) -> None:
     other = "00000001-0000-4000-8000-000000000000"
     site.hold(other, site.node, amounts={CLASS: 1})
-    allocation = Allocation(other, 1, "p", "u", None, {site.node: {CLASS: 1}}, OLD)
-    others = {other: answer(f"GET /allocations/{other}", 200, allocation)}
+    others = {other: allocation_of(other, site.node)}
     (finding,) = site.find(consumer=STRANGER, others=others)
 
     assert finding.reason.id == "node_has_other_consumer"
@@ -362,11 +310,10 @@ def test_provider_without_a_compute_node_may_be_that_of_another_ironic(site: Sit
     site.delete(site.guest)
     site.remove_host(site.node)
     for cloud, count in ((snapshot.cloud, 1), (other, 0)):
-        allocation = Allocation(STRANGER, 1, "p", "u", None, {site.node: {CLASS: 1}}, OLD)
         reading = BareMetal(
             nodes=answer("GET /nodes", 200, ()),
             lookups={site.node: answer(f"GET /nodes/{site.node}", 404)},
-            allocations={STRANGER: answer(f"GET /allocations/{STRANGER}", 200, allocation)},
+            allocations={STRANGER: allocation_of(STRANGER, site.node)},
         )
         site.hold(STRANGER, site.node, amounts={CLASS: 1})
         read = site.snapshot(cloud=cloud, surroundings=Surroundings(bare_metal=reading))

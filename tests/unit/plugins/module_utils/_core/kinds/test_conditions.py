@@ -11,7 +11,6 @@ from .......plugins.module_utils._core.facts.agreement import list_host_names
 from .......plugins.module_utils._core.facts.index import SnapshotIndex
 from .......plugins.module_utils._core.facts.soundness import list_failed_checks
 from .......plugins.module_utils._core.models.change import ProviderRemoval
-from .......plugins.module_utils._core.models.finding import Finding
 from .......plugins.module_utils._core.models.nova import Service
 from .......plugins.module_utils._core.models.placement import Inventory, ProviderDetails
 from .......plugins.module_utils._core.models.snapshot import (
@@ -24,19 +23,22 @@ from .......plugins.module_utils._core.models.snapshot import (
 )
 from .......plugins.module_utils._core.options.policy import Policy
 from ...judging import NO_MINIMUM_AGE, judge
-from ...world import NOW, PLENTY, World, answer
+from ...world import NOW, PLENTY, answer
+from ..scene import Scene
 
 HOST_LIKE = {"VCPU": PLENTY, "MEMORY_MB": PLENTY}
 HOUR = 3600
 LONG_AGO, LATELY = "2026-11-01T12:00:00.000000", "2026-11-20T11:00:00.000000"
 
 
-class Site(World):
+UNKNOWN = Service("nova-compute", "compute-9", "UNKNOWN", None)
+
+
+class Site(Scene):
     """Two hosts and a server on one of them."""
 
     def __init__(self) -> None:
         super().__init__()
-        self.here, self.there = self.host("compute-1"), self.host("compute-2")
         self.guest = self.server(self.here, self.here)
         self.details: dict[str, ProviderDetails] = {}
 
@@ -50,15 +52,36 @@ class Site(World):
         self.details[root] = ProviderDetails(inventories or HOST_LIKE, traits=frozenset(traits))
         return root
 
-    def read(self, **changes: t.Any) -> Snapshot:
-        return self.snapshot(**{"details": self.details, **changes})
+    def arrange(self, kind: str) -> str:
+        """Add an orphaned provider, or one with the name of a compute node that has none."""
+        if kind == "name_conflict":
+            del self.providers[self.here]
+        return self.orphaned("compute-1" if kind == "name_conflict" else "compute-3")
 
-    def findings(self, kind: str, **changes: t.Any) -> list[Finding]:
-        return [
-            finding
-            for finding in judge(self.read(**changes), NO_MINIMUM_AGE)
-            if finding.kind == kind
-        ]
+    def has_service(self, host: str, *state: str | None, **fields: t.Any) -> Service:
+        """Add a service that reported long ago, by default one that is enabled and up."""
+        status = state or ("enabled", "up")
+        self.services.append(
+            Service("nova-compute", host, *status, **{"updated_at": LONG_AGO, **fields})
+        )
+        return self.services[-1]
+
+    def snapshot(self, **changes: t.Any) -> Snapshot:
+        return super().snapshot(**{"details": self.details, **changes})
+
+    def stuck(self, status: str, updated: str | None, **fields: t.Any) -> str:
+        """Add a migration of the server that was changed last then."""
+        return self.alter(self.comes(self.guest, status), updated_at=updated, **fields)
+
+    def look_up(self, *servers: str) -> dict[str, Surroundings]:
+        """Let the direct lookups of servers that were evacuated be read."""
+        lookups = {uuid: answer("GET /servers", 200, self.servers[uuid]) for uuid in servers}
+        return {"surroundings": Surroundings(evacuated=lookups)}
+
+
+def of_cloud(*other_novas: str, allocators: tuple[str, ...] = ()) -> dict[str, Cloud]:
+    """Let other services and other Novas use this Placement."""
+    return {"cloud": Cloud("http://placement", "http://nova", "R", "ours", allocators, other_novas)}
 
 
 @pytest.fixture(name="site")
@@ -69,7 +92,7 @@ def _site() -> Site:
 def test_orphaned_provider_is_a_root_like_a_hosts_without_a_compute_node(site: Site) -> None:
     root = site.orphaned()
     child = site.provider("compute-3_nic", root)
-    (finding,) = site.findings("orphaned_provider")
+    (finding,) = site.find_kind("orphaned_provider")
 
     assert (finding.verdict, finding.subject, finding.consumer) == ("drifted", root, None)
     assert isinstance(finding.change, ProviderRemoval)
@@ -80,7 +103,7 @@ def test_orphaned_provider_is_a_root_like_a_hosts_without_a_compute_node(site: S
 def test_orphaned_provider_with_allocations_is_reported_and_not_deletable(site: Site) -> None:
     holder = site.hold(site.server(site.here), site.orphaned())
     site.delete(holder)
-    (finding,) = site.findings("orphaned_provider")
+    (finding,) = site.find_kind("orphaned_provider")
 
     assert finding.change is None
     assert finding.reason.id == "tree_has_allocations" and holder in finding.reason
@@ -89,7 +112,7 @@ def test_orphaned_provider_with_allocations_is_reported_and_not_deletable(site: 
 def test_few_consumers_of_an_orphaned_provider_are_named(site: Site) -> None:
     root = site.orphaned()
     holders = sorted(site.stranger(root) for _number in range(5))
-    (finding,) = site.findings("orphaned_provider")
+    (finding,) = site.find_kind("orphaned_provider")
 
     assert finding.change is None
     assert finding.reason.id == "tree_has_allocations"
@@ -103,7 +126,7 @@ def test_nova_trait_is_sufficient_for_an_orphaned_provider(
 ) -> None:
     root = site.orphaned(traits=[trait], **inventories)
 
-    assert [finding.subject for finding in site.findings("orphaned_provider")] == [root]
+    assert [finding.subject for finding in site.find_kind("orphaned_provider")] == [root]
 
 
 @pytest.mark.parametrize(
@@ -115,42 +138,19 @@ def test_provider_without_the_nova_trait_is_never_orphaned(
     """A container service creates such providers as well."""
     site.orphaned(traits=["CUSTOM_KUBERNETES"], **inventories)
 
-    assert site.findings("orphaned_provider") == []
+    assert site.find_kind("orphaned_provider") == []
 
 
 def test_provider_with_unread_contents_is_not_orphaned(site: Site) -> None:
     site.provider("compute-3")
 
-    assert site.findings("orphaned_provider") == []
-
-
-def test_undiscovered_host_is_not_orphaned(site: Site) -> None:
-    site.orphaned()
-    site.services.append(Service("nova-compute", "compute-3", "enabled", "up"))
-    (finding,) = site.findings("orphaned_provider")
-
-    assert (finding.verdict, finding.change) == ("undecided", None)
-    assert finding.reason.id == "service_without_node"
-    assert "discover_hosts" in finding.reason
-
-
-def test_host_of_another_nova_is_not_orphaned(site: Site) -> None:
-    site.orphaned()
-    cloud = Cloud("http://placement", "http://nova", "RegionOne", "ours", (), ("RegionTwo",))
-    (finding,) = site.findings("orphaned_provider", cloud=cloud)
-
-    assert (finding.verdict, finding.change) == ("undecided", None)
-    assert "RegionTwo" in finding.reason
+    assert site.find_kind("orphaned_provider") == []
 
 
 @pytest.mark.parametrize(
     "changes",
     [
-        {
-            "services": answer(
-                "GET /os-services", 200, (Service("nova-compute", "compute-9", "UNKNOWN", None),)
-            )
-        },
+        {"services": answer("GET /os-services", 200, (UNKNOWN,))},
         {"hypervisors": answer("GET /os-hypervisors/detail", 500)},
         {"hypervisors": answer("GET /os-hypervisors/detail", 200, ())},
     ],
@@ -158,59 +158,50 @@ def test_host_of_another_nova_is_not_orphaned(site: Site) -> None:
 def test_unsound_reading_finds_no_orphaned_provider(site: Site, changes: dict[str, t.Any]) -> None:
     site.orphaned()
 
-    assert site.findings("orphaned_provider", **changes) == []
+    assert site.find_kind("orphaned_provider", **changes) == []
 
 
-def test_node_listing_derived_from_servers_finds_no_orphaned_provider(
-    site: Site,
-) -> None:
+def test_node_listing_derived_from_servers_finds_no_orphaned_provider(site: Site) -> None:
     """A cell did not answer when the nodes were listed, and did before and after.
 
     No answer has ironic's node without a server.
     """
-    used, empty = (
-        site.host(f"7b1f{number}000-0000-4000-8000-000000000000", service="ironic-1")
-        for number in (1, 2)
-    )
+    names = [f"7b1f{number}000-0000-4000-8000-000000000000" for number in (1, 2)]
+    used, empty = (site.host(name, service="ironic-1") for name in names)
     site.server(used, used)
-    site.details = dict.fromkeys(
-        (used, empty), ProviderDetails(HOST_LIKE, traits=frozenset({"COMPUTE_NODE"}))
-    )
+    details = ProviderDetails(HOST_LIKE, traits=frozenset({"COMPUTE_NODE"}))
+    site.details = dict.fromkeys((used, empty), details)
     nodes = tuple(node for uuid, node in site.nodes.items() if uuid != empty)
-    lookups = {
-        name: answer("GET /os-hosts", 404) for name in list_host_names(site.providers[empty].name)
-    }
-
-    snapshot = site.read(hypervisors=answer(LISTED_BY_SERVERS, 200, nodes), host_lookups=lookups)
+    listed = answer(LISTED_BY_SERVERS, 200, nodes)
+    lookups = dict.fromkeys(list_host_names(names[1]), answer("GET /os-hosts", 404))
+    snapshot = site.snapshot(hypervisors=listed, host_lookups=lookups)
 
     assert not [finding for finding in judge(snapshot, NO_MINIMUM_AGE) if finding.change]
     assert list_failed_checks(snapshot)
 
 
-def test_unlisted_ironic_node_is_not_orphaned_because_no_host_has_its_name(
-    site: Site,
-) -> None:
+def test_unlisted_ironic_node_is_not_orphaned_because_no_host_has_its_name(site: Site) -> None:
     """Its service has another name.
 
     So a 404 for its own name proves nothing where the workers do not know its cell.
     """
     root = site.orphaned("7b1f1000-0000-4000-8000-000000000000", CUSTOM_BAREMETAL=PLENTY)
-    (finding,) = site.findings("orphaned_provider")
+    (finding,) = site.find_kind("orphaned_provider")
 
     assert (finding.subject, finding.verdict, finding.change) == (root, "undecided", None)
     assert finding.reason.id == "name_is_a_uuid"
-    assert not SnapshotIndex(site.read()).is_gone(root)
+    assert not SnapshotIndex(site.snapshot()).is_gone(root)
 
 
 def test_name_held_by_another_provider_is_a_conflict_and_not_orphaned(site: Site) -> None:
     """The new compute node has no provider: Placement refused it."""
-    old = site.orphaned("compute-1")
-    del site.providers[site.here]
-    (finding,) = site.findings("name_conflict")
+    old = site.arrange("name_conflict")
+    (finding,) = site.find_kind("name_conflict")
 
     assert (finding.subject, finding.verdict) == (old, "drifted")
     assert isinstance(finding.change, ProviderRemoval)
-    assert site.findings("orphaned_provider") == []
+    assert finding.reason.id == "node_name_has_other_provider" and site.here in finding.reason
+    assert site.find_kind("orphaned_provider") == []
 
 
 def test_listed_node_has_no_conflict_with_a_second_node_of_its_name(site: Site) -> None:
@@ -218,16 +209,13 @@ def test_listed_node_has_no_conflict_with_a_second_node_of_its_name(site: Site) 
     twin = site.uuid()
     site.nodes[twin] = d.replace(site.nodes[site.here], uuid=twin, host="another")
 
-    assert site.findings("name_conflict") == []
+    assert site.find_kind("name_conflict") == []
 
 
 @pytest.mark.parametrize("kind", ["orphaned_provider", "name_conflict"])
 def test_provider_possibly_of_another_nova_is_not_deletable(site: Site, kind: str) -> None:
-    if kind == "name_conflict":
-        del site.providers[site.here]
-    site.orphaned("compute-1" if kind == "name_conflict" else "compute-3")
-    cloud = Cloud("http://placement", "http://nova", "RegionOne", "ours", (), ("RegionTwo",))
-    (finding,) = site.findings(kind, cloud=cloud)
+    site.arrange(kind)
+    (finding,) = site.find_kind(kind, **of_cloud("RegionTwo"))
 
     assert (finding.verdict, finding.change) == ("undecided", None)
     assert "RegionTwo" in finding.reason
@@ -242,10 +230,7 @@ def test_provider_with_a_host_name_and_without_the_nova_trait_is_not_deletable(
 ) -> None:
     site.orphaned("compute-1", traits=[])
     del site.providers[site.here]
-    (finding,) = site.findings(
-        "name_conflict",
-        cloud=Cloud("http://placement", "http://nova", "RegionOne", "ours", allocators),
-    )
+    (finding,) = site.find_kind("name_conflict", **of_cloud(allocators=allocators))
 
     assert (finding.verdict, finding.change) == ("undecided", None)
     assert finding.reason.id == "not_known_to_be_novas" and told in finding.reason
@@ -254,85 +239,58 @@ def test_provider_with_a_host_name_and_without_the_nova_trait_is_not_deletable(
 @pytest.mark.parametrize("kind", ["orphaned_provider", "name_conflict"])
 @pytest.mark.parametrize("excluded", ["root", "root by name", "child", "child by name"])
 def test_tree_with_an_excluded_provider_is_protected(site: Site, kind: str, excluded: str) -> None:
-    if kind == "name_conflict":
-        del site.providers[site.here]
-    root = site.orphaned("compute-1" if kind == "name_conflict" else "compute-3")
+    root = site.arrange(kind)
     child = site.provider("port", root)
-    name = {
-        "root": root,
-        "root by name": site.providers[root].name,
-        "child": child,
-        "child by name": "port",
-    }[excluded]
-    found = [
-        finding
-        for finding in judge(
-            site.read(), d.replace(NO_MINIMUM_AGE, exclude_providers=frozenset({name}))
-        )
-        if finding.subject == root
-    ]
+    names = {"root": root, "root by name": site.providers[root].name, "child": child}
+    name = names.get(excluded, "port")
+    policy = d.replace(NO_MINIMUM_AGE, exclude_providers=frozenset({name}))
+    (finding,) = (one for one in judge(site.snapshot(), policy) if one.subject == root)
 
-    assert [(finding.kind, finding.verdict, finding.change) for finding in found] == [
-        ("excluded", "protected", None)
-    ]
-    assert found[0].reason.id == "provider_excluded" and name in found[0].reason
+    assert (finding.kind, finding.verdict, finding.change) == ("excluded", "protected", None)
+    assert finding.reason.id == "provider_excluded" and name in finding.reason
 
 
 @pytest.mark.parametrize("kind", ["orphaned_provider", "name_conflict"])
 def test_allocation_on_a_child_keeps_the_whole_tree(site: Site, kind: str) -> None:
-    if kind == "name_conflict":
-        del site.providers[site.here]
-    root = site.orphaned("compute-1" if kind == "name_conflict" else "compute-3")
+    root = site.arrange(kind)
     holder = site.stranger(site.provider("port", root))
-    (finding,) = site.findings(kind)
+    (finding,) = site.find_kind(kind)
 
     assert finding.change is None
     assert finding.reason.id == "tree_has_allocations" and holder in finding.reason
 
 
-def test_conflict_says_what_to_do_on_the_host(site: Site) -> None:
-    site.orphaned("compute-1")
-    del site.providers[site.here]
-    (finding,) = site.findings("name_conflict")
-
-    assert finding.reason.id == "node_name_has_other_provider"
-    assert finding.reason.id == "node_name_has_other_provider" and site.here in finding.reason
-
-
 def test_provider_marked_by_nova_is_not_a_container_host(site: Site) -> None:
     site.orphaned()
-    cloud = Cloud("http://placement", "http://nova", "RegionOne", "ours", ("container",))
-    (finding,) = site.findings("orphaned_provider", cloud=cloud)
+    (finding,) = site.find_kind("orphaned_provider", **of_cloud(allocators=("container",)))
 
     assert finding.verdict == "drifted"
 
 
 def test_service_started_during_the_reading_counts(site: Site) -> None:
     site.orphaned()
-    after = answer(
-        "GET /os-services",
-        200,
-        (*site.services, Service("nova-compute", "compute-3", "enabled", "up")),
-    )
+    before = site.snapshot().services
+    site.has_service("compute-3")
 
-    assert list(site.findings("orphaned_provider", services_after=after)) == []
+    assert site.find_kind("orphaned_provider", services=before) == []
 
 
 @pytest.mark.parametrize(
-    ("host", "verdict", "reason"),
+    ("host", "state", "verdict", "reason"),
     [
-        ("compute-3", "undecided", "service_may_be_of_provider"),
-        ("compute-3.example.org", "undecided", "service_may_be_of_provider"),
-        ("compute-30", "drifted", "provider_without_compute_node"),
+        ("compute-3", "up", "undecided", "service_without_node"),
+        ("compute-3", "down", "undecided", "service_may_be_of_provider"),
+        ("compute-3.example.org", "down", "undecided", "service_may_be_of_provider"),
+        ("compute-30", "down", "drifted", "provider_without_compute_node"),
     ],
 )
-def test_host_down_before_its_discovery_is_not_orphaned(
-    site: Site, host: str, verdict: str, reason: str
+def test_host_that_is_not_discovered_is_not_orphaned(
+    site: Site, host: str, state: str, verdict: str, reason: str
 ) -> None:
     """Its compute node exists, and Nova does not list it."""
     site.orphaned("compute-3")
-    site.services.append(Service("nova-compute", host, "enabled", "down"))
-    (finding,) = site.findings("orphaned_provider")
+    site.has_service(host, "enabled", state)
+    (finding,) = site.find_kind("orphaned_provider")
 
     assert (finding.verdict, bool(finding.change)) == (verdict, verdict == "drifted")
     assert finding.reason.id == reason
@@ -350,18 +308,14 @@ def test_narrow_scope_reports_only_what_it_names(
     site: Site, scope: dict[str, t.Any], told: bool
 ) -> None:
     root = site.orphaned()
-    site.services.append(
-        Service("nova-compute", "compute-3", "disabled", "down", updated_at=LONG_AGO)
-    )
+    site.has_service("compute-3", "disabled", "down")
     move = site.migration(site.guest, root, root, "migrating")
-    site.migrations[move] = d.replace(
-        site.migrations[move], dest_compute="compute-3", updated_at=LONG_AGO
-    )
+    site.alter(move, dest_compute="compute-3", updated_at=LONG_AGO)
     trees = tuple(
         uuid for uuid, provider in site.providers.items() if provider.name in scope.get("hosts", ())
     )
     found = {
-        kind: site.findings(kind, scope=Scope(**scope), trees=trees)
+        kind: site.find_kind(kind, scope=Scope(**scope), trees=trees)
         for kind in ("orphaned_provider", "stale_service", "stuck_migration")
     }
 
@@ -375,16 +329,14 @@ def test_group_reports_the_services_and_migrations_of_its_hosts(
     site: Site, hosts: tuple[str, ...], told: bool
 ) -> None:
     """Also those of a host that has neither a compute node nor a provider."""
-    site.services.append(
-        Service("nova-compute", "compute-3", "disabled", "down", updated_at=LONG_AGO)
-    )
+    site.has_service("compute-3", "disabled", "down")
     scope = Scope(groups=HostGroups(aggregates=("rack",), hosts=hosts))
 
-    assert bool(site.findings("stale_service", scope=scope, trees=())) is told
+    assert bool(site.find_kind("stale_service", scope=scope, trees=())) is told
 
 
 def test_node_with_its_own_provider_has_no_conflict(site: Site) -> None:
-    assert site.findings("name_conflict") == []
+    assert site.find_kind("name_conflict") == []
 
 
 @pytest.mark.parametrize(
@@ -404,14 +356,8 @@ def test_node_with_its_own_provider_has_no_conflict(site: Site) -> None:
 def test_stuck_migration_is_reported(
     site: Site, status: str, updated: str | None, kind: str | None
 ) -> None:
-    move = site.migration(site.guest, site.there, site.here, status)
-    site.migrations[move] = d.replace(site.migrations[move], created_at=updated, updated_at=updated)
-    found = [
-        finding
-        for kinds in ("unconfirmed_resize", "stuck_migration")
-        for finding in site.findings(kinds)
-    ]
-
+    move = site.stuck(status, updated, created_at=updated)
+    found = [*site.find_kind("unconfirmed_resize"), *site.find_kind("stuck_migration")]
     reasons = {
         "unconfirmed_resize": "resize_unconfirmed_for_long",
         "stuck_migration": "migration_unchanged_for_long",
@@ -440,18 +386,15 @@ def test_stuck_migration_is_reported(
 def test_server_on_the_source_of_its_own_evacuation_is_reported(
     site: Site, status: str, source: str, task: str | None, is_found: bool
 ) -> None:
-    move = site.migration(site.guest, site.here, site.there, status)
-    site.migrations[move] = d.replace(
-        site.migrations[move], type="evacuation", source_compute=source, source_node=source
-    )
-    guest = d.replace(site.servers[site.guest], task_state=task)
-    lookup = {site.guest: answer(f"GET /servers/{site.guest}", 200, guest)}
-    found = site.findings("unfinished_evacuation", surroundings=Surroundings(evacuated=lookup))
+    move = site.goes(site.guest, status)
+    site.alter(move, type="evacuation", source_compute=source, source_node=source)
+    lookup = site.look_up(site.alter(site.guest, task_state=task))
+    found = site.find_kind("unfinished_evacuation", **lookup)
 
     assert [finding.subject for finding in found] == ([move] if is_found else [])
     assert all(finding.change is None and site.guest in finding.reason for finding in found)
     # Without the direct lookup it may be on its way.
-    assert site.findings("unfinished_evacuation") == []
+    assert site.find_kind("unfinished_evacuation") == []
 
 
 @pytest.mark.parametrize(
@@ -466,11 +409,8 @@ def test_server_on_the_source_of_its_own_evacuation_is_reported(
 def test_server_is_sent_back_only_where_a_start_completes_its_evacuation(
     site: Site, changes: dict[str, str], is_completed: bool
 ) -> None:
-    move = site.migration(site.guest, site.here, site.there, "done", type="evacuation")
-    site.migrations[move] = d.replace(site.migrations[move], **changes)
-    lookup = {site.guest: answer(f"GET /servers/{site.guest}", 200, site.servers[site.guest])}
-
-    (found,) = site.findings("unfinished_evacuation", surroundings=Surroundings(evacuated=lookup))
+    site.alter(site.goes(site.guest, "done", type="evacuation"), **changes)
+    (found,) = site.find_kind("unfinished_evacuation", **site.look_up(site.guest))
 
     assert ("Do not move it back" in found.reason) is not is_completed
     assert found.reason.id == "on_source_of_evacuation"
@@ -478,38 +418,25 @@ def test_server_is_sent_back_only_where_a_start_completes_its_evacuation(
 
 
 @pytest.mark.parametrize(
-    ("service", "told"),
+    ("host", "state", "fields", "told"),
     [
-        (
-            Service("nova-compute", "compute-2", "disabled", "down", updated_at=LONG_AGO),
-            "is disabled",
-        ),
-        (
-            Service(
-                "nova-compute",
-                "compute-2",
-                "enabled",
-                "down",
-                forced_down=True,
-                updated_at=LONG_AGO,
-            ),
-            "is forced down",
-        ),
-        (
-            Service("nova-compute", "compute-9", "enabled", "down", updated_at=LONG_AGO),
-            "has no compute node",
-        ),
-        (Service("nova-compute", "compute-2", "disabled", "down", updated_at=LATELY), ""),
-        (Service("nova-compute", "compute-2", "disabled", "up", updated_at=LONG_AGO), ""),
-        (Service("nova-compute", "compute-2", "enabled", "down", updated_at=LONG_AGO), ""),
-        (Service("nova-compute", "compute-9", "enabled", "up", updated_at=LONG_AGO), ""),
-        (Service("nova-conductor", "controller", "disabled", "down", updated_at=LONG_AGO), ""),
-        (Service("nova-compute", "compute-2", "disabled", "down"), ""),
+        ("compute-2", "disabled", {}, "is disabled"),
+        ("compute-2", "enabled", {"forced_down": True}, "is forced down"),
+        ("compute-9", "enabled", {}, "has no compute node"),
+        ("compute-2", "disabled", {"updated_at": LATELY}, ""),
+        ("compute-2", "disabled", {"state": "up"}, ""),
+        ("compute-2", "enabled", {}, ""),
+        ("compute-9", "enabled", {"state": "up"}, ""),
+        ("controller", "disabled", {"binary": "nova-conductor"}, ""),
+        ("compute-2", "disabled", {"updated_at": None}, ""),
     ],
 )
-def test_stale_service_is_reported(site: Site, service: Service, told: str) -> None:
+def test_stale_service_is_reported(
+    site: Site, host: str, state: str, fields: dict[str, t.Any], told: str
+) -> None:
+    service = d.replace(site.has_service(host, state, "down"), **fields)
     site.services = [service]
-    found = site.findings("stale_service")
+    found = site.find_kind("stale_service")
 
     assert [finding.service for finding in found] == ([service] if told else [])
     assert all(finding.reason.id == "service_down_for_long" for finding in found)
@@ -518,10 +445,7 @@ def test_stale_service_is_reported(site: Site, service: Service, told: str) -> N
 
 @pytest.mark.parametrize(
     ("kind", "status", "other"),
-    [
-        ("stuck_migration", "migrating", "finished"),
-        ("unconfirmed_resize", "finished", "migrating"),
-    ],
+    [("stuck_migration", "migrating", "finished"), ("unconfirmed_resize", "finished", "migrating")],
 )
 def test_migrations_that_are_right_do_not_hide_a_later_one(
     site: Site, kind: str, status: str, other: str
@@ -532,21 +456,16 @@ def test_migrations_that_are_right_do_not_hide_a_later_one(
         (status, LATELY),
         (status, LONG_AGO),
     ):
-        move = site.migration(site.guest, site.there, site.here, known)
-        site.migrations[move] = d.replace(site.migrations[move], updated_at=updated)
+        move = site.stuck(known, updated)
 
-    assert [finding.subject for finding in site.findings(kind)] == [move]
+    assert [finding.subject for finding in site.find_kind(kind)] == [move]
 
 
 def test_evacuations_that_are_right_do_not_hide_a_later_one(site: Site) -> None:
     busy = site.server(site.here, site.here, task_state="rebuilding")
     hidden = site.server(site.here, site.here, task_known=False)
-    lookups = {
-        busy: answer("GET /servers", 200, site.servers[busy]),
-        hidden: answer("GET /servers", 200, site.servers[hidden]),
-        "gone": answer("GET /servers", 404),
-    }
-    lookups[site.guest] = answer("GET /servers", 200, site.servers[site.guest])
+    known = site.look_up(busy, hidden, site.guest)["surroundings"].evacuated
+    lookups = {**known, "gone": answer("GET /servers", 404)}
     for server, status in (
         ("unknown", "done"),
         ("gone", "done"),
@@ -554,21 +473,21 @@ def test_evacuations_that_are_right_do_not_hide_a_later_one(site: Site) -> None:
         (hidden, "accepted"),
         (site.guest, "done"),
     ):
-        move = site.migration(server, site.here, site.there, status, type="evacuation")
-    found = site.findings("unfinished_evacuation", surroundings=Surroundings(evacuated=lookups))
+        move = site.goes(server, status, type="evacuation")
+    found = site.find_kind("unfinished_evacuation", surroundings=Surroundings(evacuated=lookups))
 
     assert [finding.subject for finding in found] == [move]
 
 
 def test_no_service_is_stale_while_the_compute_nodes_are_not_known(site: Site) -> None:
-    site.services = [Service("nova-compute", "compute-9", "enabled", "down", updated_at=LONG_AGO)]
+    site.services = [site.has_service("compute-9", "enabled", "down")]
     unread = answer("GET /os-hypervisors/detail", 500)
 
-    assert site.findings("stale_service", hypervisors=unread) == []
+    assert site.find_kind("stale_service", hypervisors=unread) == []
 
 
 def test_services_that_are_right_do_not_hide_a_later_one(site: Site) -> None:
-    down = Service("nova-compute", "compute-2", "enabled", "down", updated_at=LONG_AGO)
+    down = site.has_service("compute-2", "enabled", "down")
     site.services = [
         d.replace(down, binary="nova-conductor"),
         d.replace(down, status="disabled", updated_at=LATELY),
@@ -576,7 +495,7 @@ def test_services_that_are_right_do_not_hide_a_later_one(site: Site) -> None:
         d.replace(down, status="disabled"),
     ]
 
-    assert [finding.service for finding in site.findings("stale_service")] == site.services[-1:]
+    assert [finding.service for finding in site.find_kind("stale_service")] == site.services[-1:]
 
 
 @pytest.mark.parametrize(
@@ -594,27 +513,15 @@ def test_age_from_which_on_something_is_reported_is_that_of_the_option(
     """Every answer is of 15:00."""
     updated = f"2026-11-20T14:00:{seconds}"
     status = "finished" if kind == "unconfirmed_resize" else "migrating"
-    move = site.migration(site.guest, site.there, site.here, status)
-    site.migrations[move] = d.replace(site.migrations[move], updated_at=updated)
-    service = Service("nova-compute", "compute-9", "disabled", "down", updated_at=updated)
-    site.services.append(service)
+    site.stuck(status, updated)
+    site.has_service("compute-9", "disabled", "down", updated_at=updated)
 
-    found = [finding.kind for finding in judge(site.read(), policy)]
-
-    assert (kind in found) is is_found
+    assert bool(site.find_kind(kind, policy)) is is_found
 
 
 def test_ages_use_the_clock_of_the_service(site: Site) -> None:
-    move = site.migration(site.guest, site.there, site.here, "migrating")
-    site.migrations[move] = d.replace(site.migrations[move], updated_at=NOW)
-    listing = site.read().migrations
+    site.stuck("migrating", NOW)
+    later = d.replace(site.snapshot().migrations, at="2026-12-20T12:00:00Z")
 
-    assert site.findings("stuck_migration") == []
-    assert (
-        len(
-            site.findings(
-                "stuck_migration", migrations=d.replace(listing, at="2026-12-20T12:00:00Z")
-            )
-        )
-        == 1
-    )
+    assert site.find_kind("stuck_migration") == []
+    assert len(site.find_kind("stuck_migration", migrations=later)) == 1

@@ -18,8 +18,8 @@ from .......plugins.module_utils._core.models.snapshot import (
     Scope,
     Shard,
 )
-from ...judging import NO_MINIMUM_AGE, judge
-from ...world import World, answer
+from ...world import answer
+from ..scene import Scene
 
 RACK, OTHER = "aaaaaaaa-0000-4000-8000-000000000000", "bbbbbbbb-0000-4000-8000-000000000000"
 TRAIT = "CUSTOM_LICENSED"
@@ -30,12 +30,12 @@ def _uuids(*uuids: str) -> Answer[tuple[str, ...]]:
     return answer("GET /resource_providers", 200, uuids)
 
 
-class Site(World):
+class Site(Scene):
     """Three hosts, of which Nova and Placement have the first two in an aggregate."""
 
     def __init__(self) -> None:
         super().__init__()
-        self.one, self.two, self.three = (self.host(f"compute-{number}") for number in (1, 2, 3))
+        self.one, self.two, self.three = self.here, self.there, self.host("compute-3")
         self.server(self.one, self.one)
         self.rack = Aggregate(RACK, "rack", None, ("compute-1", "compute-2"), id=7)
         self.members: tuple[str, ...] = (self.one, self.two)
@@ -59,8 +59,20 @@ class Site(World):
 
     def findings(self, kind: str, again: Mirror | None = None, **changes: t.Any) -> list[Finding]:
         groups = {"mirror": self.groups(), "mirror_again": again or self.groups()}
-        snapshot = self.snapshot(**{**groups, **changes})
-        return [found for found in judge(snapshot, NO_MINIMUM_AGE) if found.kind == kind]
+        return self.find_kind(kind, **{**groups, **changes})
+
+    def gains(self, *members: str) -> None:
+        """Let Placement have more providers in the aggregate."""
+        self.members = (*self.members, *members)
+
+    def names(self, host: str) -> None:
+        """Let Nova have another host in the aggregate."""
+        self.rack = d.replace(self.rack, hosts=(*self.rack.hosts, host))
+
+    def requires(self, *traits: str) -> None:
+        """Let the aggregate require these traits."""
+        metadata = {f"trait:{name}": "required" for name in traits}
+        self.rack = d.replace(self.rack, metadata=metadata)
 
     def disable(self, host: str, state: str = "up") -> None:
         changed = Service("nova-compute", host, "disabled", state)
@@ -121,39 +133,19 @@ def test_host_is_taken_out_of_all_wrong_aggregates_at_once(site: Site) -> None:
         assert "--aggregate" not in shlex.split(finding.commands[0])
 
 
-def _give_sharing_provider(site: Site) -> None:
-    site.members = (*site.members, site.three, site.provider("pool", sharing=True))
-
-
 def _spell_host_otherwise(site: Site) -> None:
-    site.rack = d.replace(site.rack, hosts=(*site.rack.hosts, "Compute-3"))
-    site.members = (*site.members, site.three)
-
-
-def _add_child(site: Site) -> None:
-    site.members = (*site.members, site.provider("child", site.three))
-
-
-def _add_root_without_node(site: Site) -> None:
-    site.members = (*site.members, site.provider("of-another-nova"))
-
-
-def _add_unknown_provider(site: Site) -> None:
-    site.members = (*site.members, OTHER)
-
-
-def _name_unknown_host(site: Site) -> None:
-    site.rack = d.replace(site.rack, hosts=(*site.rack.hosts, "compute-9"))
+    site.names("Compute-3")
+    site.gains(site.three)
 
 
 def _make_bare_metal(site: Site) -> None:
-    site.rack = d.replace(site.rack, hosts=(*site.rack.hosts, "ironic"))
+    site.names("ironic")
     site.host("node-1", "ironic")
-    site.members = (*site.members, site.host("node-2", "ironic"))
+    site.gains(site.host("node-2", "ironic"))
 
 
 def _name_node_by_uuid(site: Site) -> None:
-    site.rack = d.replace(site.rack, hosts=(*site.rack.hosts, "ironic"))
+    site.names("ironic")
     site.host("cccccccc-0000-4000-8000-000000000000", "ironic")
 
 
@@ -165,17 +157,27 @@ def _lose_provider(site: Site) -> None:
 @pytest.mark.parametrize(
     "arrange",
     [
-        _give_sharing_provider,
+        lambda site: site.gains(site.three, site.provider("pool", sharing=True)),
         _spell_host_otherwise,
-        _add_child,
-        _add_root_without_node,
-        _add_unknown_provider,
-        _name_unknown_host,
+        lambda site: site.gains(site.provider("child", site.three)),
+        lambda site: site.gains(site.provider("of-another-nova")),
+        lambda site: site.gains(OTHER),
+        lambda site: site.names("compute-9"),
         _make_bare_metal,
         _name_node_by_uuid,
         _lose_provider,
     ],
-    ids=lambda arrange: arrange.__name__.strip("_"),
+    ids=[
+        "sharing provider",
+        "host in another spelling",
+        "child",
+        "root without a node",
+        "unknown provider",
+        "unknown host",
+        "bare metal",
+        "node named by its UUID",
+        "lost provider",
+    ],
 )
 def test_what_may_be_right_is_no_aggregate_mismatch(
     site: Site, arrange: t.Callable[[Site], None]
@@ -195,7 +197,7 @@ def test_missing_and_surplus_hosts_are_both_told(site: Site) -> None:
 
 def test_each_trait_that_is_required_and_missing_is_told(site: Site) -> None:
     names = ("CUSTOM_A", "CUSTOM_B")
-    site.rack = d.replace(site.rack, metadata={f"trait:{name}": "required" for name in names})
+    site.requires(*names)
     groups = site.groups(lacking={RACK: dict.fromkeys(names, _uuids(site.two))})
     (finding,) = site.findings("trait_mismatch", groups, mirror=groups)
 
@@ -279,7 +281,7 @@ def test_unsound_reading_and_other_hosts_have_no_finding(
     site: Site, kind: str, changes: dict[str, t.Any]
 ) -> None:
     site.members, site.disabled, site.lacking = (site.one,), (site.three,), (site.two,)
-    site.rack = d.replace(site.rack, metadata={f"trait:{TRAIT}": "required"})
+    site.requires(TRAIT)
     assert site.findings(kind)
 
     assert site.findings(kind, **changes) == []
@@ -287,20 +289,13 @@ def test_unsound_reading_and_other_hosts_have_no_finding(
 
 def test_hosts_of_a_silent_cell_have_no_finding(site: Site) -> None:
     site.members, site.disabled, site.lacking = (site.one,), (site.two,), (site.two,)
-    site.rack = d.replace(site.rack, metadata={f"trait:{TRAIT}": "required"})
-    silent = [
-        Service("nova-compute", "compute-2", "UNKNOWN", None)
-        if service.host == "compute-2"
-        else service
-        for service in site.services
-    ]
-    services = answer("GET /os-services", 200, tuple(silent))
+    site.requires(TRAIT)
     for kind in ("aggregate_mismatch", "trait_mismatch"):
-        assert site.findings(kind, services=services, services_after=services) == []
+        assert site.findings(kind, **site.silence("compute-2")) == []
 
 
 def test_trait_that_the_aggregate_requires_is_added_to_those_of_the_host(site: Site) -> None:
-    site.rack = d.replace(site.rack, metadata={f"trait:{TRAIT}": "required"})
+    site.requires(TRAIT)
     # The third has no such requirement, and is only in Placement's aggregate.
     site.lacking = (site.two, site.three)
     (finding,) = site.findings("trait_mismatch")
@@ -331,7 +326,7 @@ def test_trait_that_is_not_required_may_be_missing(site: Site, metadata: dict[st
 
 def test_trait_that_is_there_in_the_end_does_not_hide_a_later_one(site: Site) -> None:
     names = ("CUSTOM_A", "CUSTOM_B")
-    site.rack = d.replace(site.rack, metadata={f"trait:{name}": "required" for name in names})
+    site.requires(*names)
     first, again = (
         site.groups(lacking={RACK: dict(zip(names, map(_uuids, lacking), strict=True))})
         for lacking in ((site.one, site.two), ("", site.two))
@@ -344,7 +339,7 @@ def test_trait_that_is_there_in_the_end_does_not_hide_a_later_one(site: Site) ->
 
 
 def test_aggregate_that_has_its_traits_in_the_end_does_not_hide_a_later_one(site: Site) -> None:
-    site.rack = d.replace(site.rack, metadata={f"trait:{TRAIT}": "required"})
+    site.requires(TRAIT)
     aggregates = (site.rack, d.replace(site.rack, uuid=OTHER, id=8))
     lacking = {TRAIT: _uuids(site.two)}
     members = dict.fromkeys((RACK, OTHER), _uuids(*site.members))
@@ -358,7 +353,7 @@ def test_aggregate_that_has_its_traits_in_the_end_does_not_hide_a_later_one(site
 
 
 def test_trait_of_nova_compute_is_not_to_be_added_by_hand(site: Site) -> None:
-    site.rack = d.replace(site.rack, metadata={"trait:HW_CPU_X86_VMX": "required"})
+    site.requires("HW_CPU_X86_VMX")
     groups = site.groups(lacking={RACK: {"HW_CPU_X86_VMX": _uuids(site.two)}})
     (finding,) = site.findings("trait_mismatch", groups, mirror=groups)
 

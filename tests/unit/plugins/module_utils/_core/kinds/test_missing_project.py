@@ -20,6 +20,7 @@ from .......plugins.module_utils._core.models.snapshot import (
     Surroundings,
 )
 from .......plugins.module_utils._core.options.policy import Policy
+from ...judging import list_cases
 from ...world import OUR_PROJECT, PROJECT, World, answer
 
 OURS = Project(OUR_PROJECT, "ours", "default")
@@ -68,31 +69,33 @@ def test_project_that_keystone_does_not_have_is_found(site: Site, read: dict[str
     assert find_project(PROJECT, site.index(**read).snapshot) == ("", False)
 
 
-UNPROVEN: dict[str, tuple[dict[str, t.Any], str]] = {
-    "the listing is refused": ({"listing": answer("GET /projects", 403)}, "projects_unread"),
-    "the own project is not listed": (
-        {"listing": answer("GET /projects", 200, (SAME_DOMAIN, OTHER_DOMAIN))},
-        "own_project_not_listed",
-    ),
-    "only the own project is listed": (
-        {"listing": answer("GET /projects", 200, (OURS,))},
-        "only_own_project_listed",
-    ),
-    "only one of several domains is listed": (
-        {"listing": ONE_DOMAIN, "domains": answer("GET /domains", 200, ("default", "elsewhere"))},
-        "other_domains_not_listed",
-    ),
-    "the domains are refused": (
-        {"listing": ONE_DOMAIN, "domains": answer("GET /domains", 403)},
-        "other_domains_not_listed",
-    ),
-    "nothing was listed": ({"listing": NOT_ASKED}, "projects_unread"),
+UNPROVEN: dict[str, dict[str, dict[str, t.Any]]] = {
+    "projects_unread": {
+        "the listing is refused": {"listing": answer("GET /projects", 403)},
+        "nothing was listed": {"listing": NOT_ASKED},
+    },
+    "own_project_not_listed": {
+        "the own project is not listed": {
+            "listing": answer("GET /projects", 200, (SAME_DOMAIN, OTHER_DOMAIN))
+        }
+    },
+    "only_own_project_listed": {
+        "only the own project is listed": {"listing": answer("GET /projects", 200, (OURS,))}
+    },
+    "other_domains_not_listed": {
+        "only one of several domains is listed": {
+            "listing": ONE_DOMAIN,
+            "domains": answer("GET /domains", 200, ("default", "elsewhere")),
+        },
+        "the domains are refused": {"listing": ONE_DOMAIN, "domains": answer("GET /domains", 403)},
+    },
 }
 
 
-@pytest.mark.parametrize("case", UNPROVEN)
-def test_project_that_may_only_not_be_shown_is_undecided(site: Site, case: str) -> None:
-    read, reason = UNPROVEN[case]
+@pytest.mark.parametrize(("reason", "read"), list_cases(UNPROVEN))
+def test_project_that_may_only_not_be_shown_is_undecided(
+    site: Site, reason: str, read: dict[str, t.Any]
+) -> None:
     (finding,) = site.find(**read)
 
     assert finding.verdict == "undecided"

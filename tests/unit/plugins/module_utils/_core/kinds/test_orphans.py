@@ -15,7 +15,6 @@ from .......plugins.module_utils._core.models.finding import Finding
 from .......plugins.module_utils._core.options.policy import Policy
 from ...judging import NO_MINIMUM_AGE, judge
 from ...situations import (
-    Cloud,
     Situation,
     deleted_migration,
     deleted_server,
@@ -25,6 +24,10 @@ from ...situations import (
     unknown_consumer,
 )
 from ...world import answer
+from ..scene import PooledScene
+
+NO_ROW, UNREAD = answer("GET /servers?uuid=…", 200, ()), answer("GET /servers?uuid=…", 503)
+NO_MIGRATIONS: t.Any = answer("GET /os-migrations?instance_uuid=…", 200, ())
 
 RESTS_ON = {
     deleted_server: ("server", "migrations", "deleted_listing"),
@@ -42,12 +45,15 @@ RESTS_ON = {
 }
 
 
+@pytest.fixture(name="cloud")
+def _cloud() -> PooledScene:
+    return PooledScene()
+
+
 @pytest.mark.parametrize(
     "situation", [*RESTS_ON, ended_migration], ids=lambda situation: situation.__name__
 )
-def test_complete_evidence_proves_an_orphan(situation: Situation) -> None:
-    cloud = Cloud()
-
+def test_complete_evidence_proves_an_orphan(cloud: PooledScene, situation: Situation) -> None:
     finding = cloud.found(situation(cloud))
 
     assert (finding.verdict, finding.kind) == ("orphaned", situation.__name__)
@@ -62,35 +68,32 @@ def test_complete_evidence_proves_an_orphan(situation: Situation) -> None:
         for question in questions
     ],
 )
-def test_missing_answer_proves_nothing(situation: Situation, question: str, status: int) -> None:
-    cloud = Cloud()
+def test_missing_answer_proves_nothing(
+    cloud: PooledScene, situation: Situation, question: str, status: int
+) -> None:
     consumer = situation(cloud)
     cloud.answers(question, consumer, status)
 
-    assert (cloud.found(consumer).verdict, cloud.found(consumer).change) == ("undecided", None)
     reasons = {"server": "server_lookup_failed", "host_migrations": "migrations_unread"}
-    if question in reasons:
-        assert cloud.found(consumer).reason.id == reasons[question]
+    said = cloud.undecided(consumer)
+    assert said == reasons.get(question, said)
 
 
 @pytest.mark.parametrize(
     ("rows", "said"),
     [
-        ((answer("GET /servers?uuid=…", 200, ()),), "unknown_to_nova"),
-        ((answer("GET /servers?uuid=…", 200, ()), answer("again", 200, ())), "unknown_to_nova"),
-        ((answer("GET /servers?uuid=…", 503),), "cells_not_searched"),
-        (
-            (answer("GET /servers?uuid=…", 200, ()), answer("GET /servers?uuid=…", 503)),
-            "cells_not_searched",
-        ),
+        ((NO_ROW,), "unknown_to_nova"),
+        ((NO_ROW, answer("again", 200, ())), "unknown_to_nova"),
+        ((UNREAD,), "cells_not_searched"),
+        ((NO_ROW, UNREAD), "cells_not_searched"),
         ((answer("GET /servers?uuid=…", 200, ("another",)),), "other_servers_answered"),
     ],
 )
-def test_unknown_consumer_is_searched_in_every_cell(rows: tuple[t.Any, ...], said: str) -> None:
-    cloud = Cloud()
+def test_unknown_consumer_is_searched_in_every_cell(
+    cloud: PooledScene, rows: tuple[t.Any, ...], said: str
+) -> None:
     consumer = unknown_consumer(cloud)
-    evidence = cloud.snapshot().evidence
-    evidence = {**evidence, consumer: d.replace(evidence[consumer], rows=rows)}
+    evidence = cloud.evidence(consumer, rows=rows)
     finding = cloud.found(consumer, evidence=evidence)
 
     assert (finding.verdict == "orphaned") is (said == "unknown_to_nova")
@@ -101,37 +104,30 @@ def test_unknown_consumer_is_searched_in_every_cell(rows: tuple[t.Any, ...], sai
         assert [row for row in rows if row in finding.evidence] == [rows[0]]
 
 
-def test_row_of_the_consumer_in_a_cell_proves_nothing() -> None:
-    cloud = Cloud()
+def test_row_of_the_consumer_in_a_cell_proves_nothing(cloud: PooledScene) -> None:
     consumer = unknown_consumer(cloud)
-    evidence = cloud.snapshot().evidence
     rows = (answer("GET /servers?uuid=…", 200, (consumer,)),)
-    evidence = {**evidence, consumer: d.replace(evidence[consumer], rows=rows)}
-    finding = cloud.found(consumer, evidence=evidence)
 
-    assert (finding.verdict, finding.reason.id) == ("undecided", "row_left_in_cell")
+    reason = cloud.undecided(consumer, evidence=cloud.evidence(consumer, rows=rows))
+    assert reason == "row_left_in_cell"
 
 
-def test_consumer_that_was_searched_neither_on_hosts_nor_in_cells_is_undecided() -> None:
-    cloud = Cloud()
+def test_consumer_that_was_searched_neither_on_hosts_nor_in_cells_is_undecided(
+    cloud: PooledScene,
+) -> None:
     consumer = unknown_consumer(cloud)
-    snapshot = cloud.snapshot()
-    evidence = {
-        **snapshot.evidence,
-        consumer: d.replace(snapshot.evidence[consumer], rows=()),
-    }
-    nodes = tuple(d.replace(node, servers=None) for node in snapshot.hypervisors.value or ())
-    hypervisors = d.replace(snapshot.hypervisors, value=nodes)
+    listed = cloud.snapshot().hypervisors
+    nodes = tuple(d.replace(node, servers=None) for node in listed.value or ())
+    changes: dict[str, t.Any] = {"evidence": cloud.evidence(consumer, rows=())}
 
-    assert cloud.found(consumer, evidence=evidence).verdict == "orphaned"
-    finding = cloud.found(consumer, evidence=evidence, hypervisors=hypervisors)
-    assert (finding.verdict, finding.reason.id) == ("undecided", "search_not_complete")
+    assert cloud.found(consumer, **changes).verdict == "orphaned"
+    changes["hypervisors"] = d.replace(listed, value=nodes)
+    assert cloud.undecided(consumer, **changes) == "search_not_complete"
 
 
 @pytest.mark.parametrize("question", ["deleted_listing", "actions", "marker"])
-def test_reason_names_the_status_of_a_missing_answer(question: str) -> None:
+def test_reason_names_the_status_of_a_missing_answer(cloud: PooledScene, question: str) -> None:
     """Behind a proxy with a dead worker, one of the requests about a consumer may fail."""
-    cloud = Cloud()
     consumer = unknown_consumer(cloud)
     cloud.answers(question, consumer, 503)
 
@@ -141,25 +137,24 @@ def test_reason_names_the_status_of_a_missing_answer(question: str) -> None:
 @pytest.mark.parametrize("status", [403, 500, 503])
 @pytest.mark.parametrize("question", ["server", "migrations"])
 def test_migration_has_not_ended_without_an_answer_about_its_server(
-    question: str, status: int
+    cloud: PooledScene, question: str, status: int
 ) -> None:
-    cloud = Cloud()
     migration = ended_migration(cloud)
     cloud.answers(question, cloud.migrations[migration].server, status)
 
     assert cloud.found(migration).verdict == "undecided"
 
 
-def seen_on_a_host(cloud: Cloud, consumer: str) -> None:
+def seen_on_a_host(cloud: PooledScene, consumer: str) -> None:
     """Let the hypervisor listing show it."""
     cloud.nodes[cloud.here] = d.replace(cloud.nodes[cloud.here], servers=(consumer,))
 
 
-def being_moved(cloud: Cloud, consumer: str) -> None:
+def being_moved(cloud: PooledScene, consumer: str) -> None:
     cloud.migration(consumer, cloud.here, cloud.there, "migrating")
 
 
-def moved_once(cloud: Cloud, consumer: str) -> None:
+def moved_once(cloud: PooledScene, consumer: str) -> None:
     cloud.migration(consumer, cloud.here, cloud.there, "completed")
 
 
@@ -177,145 +172,108 @@ def moved_once(cloud: Cloud, consumer: str) -> None:
     ids=lambda part: getattr(part, "__name__", None),
 )
 def test_contradicted_404_proves_nothing(
-    situation: Situation, sighting: Callable[[Cloud, str], None], reason: str
+    cloud: PooledScene,
+    situation: Situation,
+    sighting: Callable[[PooledScene, str], None],
+    reason: str,
 ) -> None:
-    cloud = Cloud()
     consumer = situation(cloud)
     sighting(cloud, consumer)
 
-    assert cloud.found(consumer).verdict in ("undecided", "protected")
-    assert (cloud.found(consumer).reason.id, cloud.found(consumer).change) == (reason, None)
+    _kind, verdict, said = cloud.told(consumer)
+    assert verdict in ("undecided", "protected") and said == reason
 
 
-def test_migration_of_a_deleted_server_seen_on_a_host_has_not_ended() -> None:
-    cloud = Cloud()
+def test_migration_of_a_deleted_server_seen_on_a_host_has_not_ended(cloud: PooledScene) -> None:
     server = deleted_server(cloud)
-    migration = cloud.migration(server, cloud.here, cloud.there, "error", cloud.here)
+    migration = cloud.goes(server, "error", cloud.here)
     seen_on_a_host(cloud, server)
 
-    assert cloud.found(migration).verdict == "undecided"
-    assert cloud.found(migration).reason.id == "server_not_settled"
+    assert cloud.undecided(migration) == "server_not_settled"
 
 
 @pytest.mark.parametrize("listed", ["everywhere", "for the server"])
-def test_consumer_named_by_a_migration_is_not_unknown(listed: str) -> None:
+def test_consumer_named_by_a_migration_is_not_unknown(cloud: PooledScene, listed: str) -> None:
     """Either of the two listings may have it."""
-    cloud = Cloud()
     consumer = unknown_consumer(cloud)
     migration = cloud.migration(consumer, cloud.here, cloud.there, "completed")
+    evidence = cloud.snapshot().evidence
     if listed == "everywhere":
-        cloud.answers("migrations", consumer, 200)
-        snapshot = cloud.snapshot()
-        evidence = d.replace(
-            snapshot.evidence[consumer],
-            migrations=answer("GET /os-migrations?instance_uuid=…", 200, ()),
-        )
-        changes: dict[str, t.Any] = {"evidence": {**snapshot.evidence, consumer: evidence}}
+        evidence = cloud.evidence(consumer, migrations=NO_MIGRATIONS)
     else:
         cloud.left_out_migrations.add(migration)
-        changes = {}
 
-    assert cloud.found(consumer, **changes).verdict == "undecided"
-    assert cloud.found(consumer, **changes).reason.id == "migrations_left"
+    assert cloud.undecided(consumer, evidence=evidence) == "migrations_left"
 
 
-def test_consumer_on_a_shared_pool_alone_is_not_unknown() -> None:
+def test_consumer_on_a_shared_pool_alone_is_not_unknown(cloud: PooledScene) -> None:
     """The pool belongs to no host, so nothing shows that it is this Nova's."""
-    cloud = Cloud()
-
     assert cloud.found(cloud.stranger(cloud.pool)).verdict == "undecided"
 
 
-def test_consumer_on_a_foreign_provider_too_is_not_unknown() -> None:
-    cloud = Cloud()
+def test_consumer_on_a_foreign_provider_too_is_not_unknown(cloud: PooledScene) -> None:
+    consumer = cloud.stranger(cloud.here, cloud.provider("fpga-farm"))
 
-    assert (
-        cloud.found(cloud.stranger(cloud.here, cloud.provider("fpga-farm"))).verdict == "protected"
-    )
+    assert cloud.found(consumer).verdict == "protected"
 
 
-def test_migration_of_a_server_with_an_unknown_move_has_that_as_a_reason() -> None:
-    cloud = Cloud()
+def test_migration_of_a_server_with_an_unknown_move_has_that_as_a_reason(
+    cloud: PooledScene,
+) -> None:
     migration = ended_migration(cloud)
     server = cloud.migrations[migration].server
-    cloud.migration(server, cloud.here, cloud.there, "completed", type="teleport")
-    finding = cloud.found(migration)
+    cloud.goes(server, "completed", type="teleport")
 
-    assert (finding.kind, finding.verdict) == ("ended_migration", "undecided")
-    assert finding.reason.id == "server_has_unknown_move"
+    assert cloud.told(migration) == ("ended_migration", "undecided", "server_has_unknown_move")
 
 
-def test_migration_that_was_under_way_in_the_listing_is_protected() -> None:
-    cloud = Cloud()
+def test_migration_that_was_under_way_in_the_listing_is_protected(cloud: PooledScene) -> None:
     server = cloud.server(cloud.there, cloud.there)
-    migration = cloud.migration(server, cloud.here, cloud.there, "post-migrating", cloud.here)
-    snapshot = cloud.snapshot()
+    migration = cloud.goes(server, "post-migrating", cloud.here)
     ended = (d.replace(cloud.migrations[migration], status="confirmed"),)
-    evidence = d.replace(
-        snapshot.evidence[server],
-        migrations=answer("GET /os-migrations?instance_uuid=…", 200, ended),
-    )
-    finding = cloud.found(migration, evidence={**snapshot.evidence, server: evidence})
+    evidence = cloud.evidence(server, migrations=d.replace(NO_MIGRATIONS, value=ended))
 
-    assert (finding.kind, finding.verdict) == ("moving", "protected")
-    assert finding.reason.id == "migration_under_way"
+    told = cloud.told(migration, evidence=evidence)
+    assert told == ("moving", "protected", "migration_under_way")
 
 
-def test_migration_that_ends_during_its_lookup_has_not_ended_yet() -> None:
+def test_migration_that_ends_during_its_lookup_has_not_ended_yet(cloud: PooledScene) -> None:
     """The listing had it, the server's own migrations no longer do."""
-    cloud = Cloud()
     migration = ended_migration(cloud)
-    server = cloud.migrations[migration].server
-    snapshot = cloud.snapshot()
-    evidence = d.replace(
-        snapshot.evidence[server], migrations=answer("GET /os-migrations?instance_uuid=…", 200, ())
-    )
+    evidence = cloud.evidence(cloud.migrations[migration].server, migrations=NO_MIGRATIONS)
 
-    assert (
-        cloud.found(migration, evidence={**snapshot.evidence, server: evidence}).verdict
-        == "undecided"
-    )
-    assert (
-        cloud.found(migration, evidence={**snapshot.evidence, server: evidence}).reason.id
-        == "migration_no_longer_listed"
-    )
+    assert cloud.undecided(migration, evidence=evidence) == "migration_no_longer_listed"
 
 
-def test_server_whose_allocation_cannot_be_read_may_need_that_of_its_migration() -> None:
-    cloud = Cloud()
+def test_server_whose_allocation_cannot_be_read_may_need_that_of_its_migration(
+    cloud: PooledScene,
+) -> None:
     migration = ended_migration(cloud)
-    server = cloud.migrations[migration].server
-    evidence = cloud.snapshot().evidence
-    unread = d.replace(evidence[server], allocation=answer("GET /allocations", 503))
-    finding = cloud.found(migration, evidence={**evidence, server: unread})
+    unread = answer("GET /allocations", 503)
+    evidence = cloud.evidence(cloud.migrations[migration].server, allocation=unread)
 
-    assert (finding.verdict, finding.reason.id) == ("undecided", "server_has_less_than_migration")
+    assert cloud.undecided(migration, evidence=evidence) == "server_has_less_than_migration"
 
 
-def test_migration_on_a_provider_that_is_not_listed_is_kept() -> None:
-    cloud = Cloud()
+def test_migration_on_a_provider_that_is_not_listed_is_kept(cloud: PooledScene) -> None:
     migration = ended_migration(cloud)
     cloud.hold(migration, "ffffffff-0000-4000-8000-000000000000")
-    finding = cloud.found(migration)
 
-    assert (finding.verdict, finding.reason.id) == ("undecided", "server_has_less_than_migration")
+    assert cloud.undecided(migration) == "server_has_less_than_migration"
 
 
-def test_deleted_migration_is_proven_by_the_listing_of_its_host() -> None:
-    cloud = Cloud()
+def test_deleted_migration_is_proven_by_the_listing_of_its_host(cloud: PooledScene) -> None:
     migration = deleted_migration(cloud)
     del cloud.allocations[migration]
     cloud.hold(migration, cloud.pool)
 
-    assert cloud.found(migration).verdict == "undecided"
-    assert cloud.found(migration).reason.id == "deletion_not_proven"
+    assert cloud.undecided(migration) == "deletion_not_proven"
 
 
-def _answer_markers(cloud: Cloud, consumer: str, *statuses: int) -> dict[str, t.Any]:
+def _answer_markers(cloud: PooledScene, consumer: str, *statuses: int) -> dict[str, t.Any]:
     """Return the evidence with an answer about the consumer from each worker that was asked."""
-    evidence = cloud.snapshot().evidence
     markers = tuple(answer("GET /os-migrations?marker", status) for status in statuses)
-    return {**evidence, consumer: d.replace(evidence[consumer], markers=markers)}
+    return cloud.evidence(consumer, markers=markers)
 
 
 @pytest.mark.parametrize(
@@ -324,15 +282,13 @@ def _answer_markers(cloud: Cloud, consumer: str, *statuses: int) -> dict[str, t.
     ids=str,
 )
 def test_consumer_is_unknown_to_every_worker_that_is_asked(
-    statuses: tuple[int, ...], verdict: str, reason: str
+    cloud: PooledScene, statuses: tuple[int, ...], verdict: str, reason: str
 ) -> None:
-    cloud = Cloud()
     consumer = unknown_consumer(cloud)
 
-    finding = cloud.found(consumer, evidence=_answer_markers(cloud, consumer, *statuses))
+    told = cloud.told(consumer, evidence=_answer_markers(cloud, consumer, *statuses))
 
-    assert finding.verdict == verdict
-    assert finding.reason.id == reason
+    assert told == ("unknown_consumer" if verdict == "orphaned" else "unproven", verdict, reason)
 
 
 @pytest.mark.parametrize(
@@ -345,9 +301,8 @@ def test_consumer_is_unknown_to_every_worker_that_is_asked(
     ids=str,
 )
 def test_deleted_migration_is_known_to_every_worker_that_is_asked(
-    statuses: tuple[int, ...], verdict: str, reason: str
+    cloud: PooledScene, statuses: tuple[int, ...], verdict: str, reason: str
 ) -> None:
-    cloud = Cloud()
     migration = deleted_migration(cloud)
     evidence = _answer_markers(cloud, migration, *statuses)
 
@@ -359,8 +314,9 @@ def test_deleted_migration_is_known_to_every_worker_that_is_asked(
         assert finding.reason.id == reason
 
 
-def test_host_that_is_gone_does_not_hide_a_server_that_may_need_the_migration() -> None:
-    cloud = Cloud()
+def test_host_that_is_gone_does_not_hide_a_server_that_may_need_the_migration(
+    cloud: PooledScene,
+) -> None:
     lacking = cloud.server(cloud.there)
     cloud.did(lacking, "migrate", "2026-11-20T12:00:00Z")
     migration = cloud.stranger(cloud.here, cloud.there)
@@ -372,36 +328,34 @@ def test_host_that_is_gone_does_not_hide_a_server_that_may_need_the_migration() 
     assert finding.reason.id == "moved_server_without_allocation" and lacking in finding.reason
 
 
-def test_deleted_migration_may_be_needed_on_a_host_that_came_back_with_another_node() -> None:
-    cloud = Cloud()
+def test_deleted_migration_may_be_needed_on_a_host_that_came_back_with_another_node(
+    cloud: PooledScene,
+) -> None:
     migration = deleted_migration(cloud)
     node = cloud.nodes.pop(cloud.here)
     cloud.were_novas.add(cloud.here)
     new = cloud.provider("compute-1-new")
     cloud.nodes[new] = d.replace(node, uuid=new)
-    finding = cloud.found(migration)
 
-    assert (finding.verdict, finding.reason.id) == ("undecided", "renamed_host_may_need_it")
+    assert cloud.undecided(migration) == "renamed_host_may_need_it"
 
 
-def test_deleted_migration_needs_the_allocations_of_its_host() -> None:
-    cloud = Cloud()
-    finding = cloud.found(deleted_migration(cloud), host_allocations={})
-
-    assert (finding.verdict, finding.reason.id) == ("undecided", "host_allocations_unread")
+def test_deleted_migration_needs_the_allocations_of_its_host(cloud: PooledScene) -> None:
+    reason = cloud.undecided(deleted_migration(cloud), host_allocations={})
+    assert reason == "host_allocations_unread"
 
 
 @pytest.mark.parametrize("beside", [True, False])
-def test_consumer_on_a_provider_that_is_not_listed_is_not_proven(beside: bool) -> None:
-    cloud = Cloud()
+def test_consumer_on_a_provider_that_is_not_listed_is_not_proven(
+    cloud: PooledScene, beside: bool
+) -> None:
     held = (cloud.here, "ffffffff-0000-4000-8000-000000000000")[1 - beside :]
     consumer = cloud.stranger(*held)
 
     assert cloud.found(consumer).reason.id == "of_other_nova"
 
 
-def test_deleted_migration_has_the_answers_about_its_host_as_evidence() -> None:
-    cloud = Cloud()
+def test_deleted_migration_has_the_answers_about_its_host_as_evidence(cloud: PooledScene) -> None:
     finding = cloud.found(deleted_migration(cloud))
     host = cloud.snapshot().host_allocations[cloud.here]
 
@@ -421,11 +375,10 @@ def test_deleted_migration_has_the_answers_about_its_host_as_evidence() -> None:
     ],
 )
 def test_only_a_finished_evacuation_is_an_evacuated_source(
-    type: str, status: str, kind: str, reason: str
+    cloud: PooledScene, type: str, status: str, kind: str, reason: str
 ) -> None:
-    cloud = Cloud()
     server = extra_host(cloud)
-    migration = cloud.migration(server, cloud.here, cloud.there, status, type=type)
+    migration = cloud.goes(server, status, type=type)
     finding = cloud.found(server)
 
     assert finding.kind == kind
@@ -436,46 +389,44 @@ def test_only_a_finished_evacuation_is_an_evacuated_source(
 
 @pytest.mark.parametrize("evacuated", [True, False])
 @pytest.mark.parametrize("move", ["live-migration", "evacuation"])
-def test_host_of_a_failed_move_of_a_running_guest_is_kept(move: str, evacuated: bool) -> None:
-    cloud = Cloud()
+def test_host_of_a_failed_move_of_a_running_guest_is_kept(
+    cloud: PooledScene, move: str, evacuated: bool
+) -> None:
     server = extra_host(cloud)
     if evacuated:
-        cloud.migration(server, cloud.here, cloud.there, "done", type="evacuation")
-    cloud.migration(server, cloud.there, cloud.here, "error", type=move)
+        cloud.goes(server, "done", type="evacuation")
+    cloud.comes(server, "error", type=move)
 
     assert (cloud.found(server).kind, cloud.found(server).verdict) == ("extra_host", "undecided")
 
 
 @pytest.mark.parametrize(("evacuated", "kind"), [(True, "evacuated_source"), (False, "extra_host")])
-def test_several_other_hosts_must_all_have_been_evacuated(evacuated: bool, kind: str) -> None:
-    cloud = Cloud()
+def test_several_other_hosts_must_all_have_been_evacuated(
+    cloud: PooledScene, evacuated: bool, kind: str
+) -> None:
     third = cloud.host("compute-3")
     server = cloud.server(cloud.there, cloud.here, third, cloud.there)
     kind_of_move, status = ("evacuation", "done") if evacuated else ("migration", "confirmed")
     cloud.migration(server, third, cloud.here, status, type=kind_of_move)
-    cloud.migration(server, cloud.here, cloud.there, "done", type="evacuation")
+    cloud.goes(server, "done", type="evacuation")
 
-    assert (cloud.found(server).kind, cloud.found(server).freed_providers) == (
-        kind,
-        {cloud.here, third},
-    )
+    finding = cloud.found(server)
+    assert (finding.kind, finding.freed_providers) == (kind, {cloud.here, third})
 
 
 @pytest.mark.parametrize("evacuations", [0, 1, 2])
-def test_disk_alone_is_no_allocation_on_another_host(evacuations: int) -> None:
+def test_disk_alone_is_no_allocation_on_another_host(cloud: PooledScene, evacuations: int) -> None:
     """The host may share the disk, or may once have shared it.
 
     One such allocation leaves all of them undecided.
     """
-    cloud = Cloud()
     third = cloud.host("compute-3")
     server = cloud.server(cloud.there, third, cloud.there)
     cloud.hold(server, cloud.here, amounts={"DISK_GB": 10})
     for source in (third, cloud.here)[:evacuations]:
         cloud.migration(server, source, cloud.there, "done", type="evacuation")
 
-    assert cloud.found(server).verdict == "undecided"
-    assert cloud.found(server).reason.id == "may_share_resources"
+    assert cloud.undecided(server) == "may_share_resources"
 
 
 @pytest.mark.parametrize(
@@ -487,9 +438,8 @@ def test_disk_alone_is_no_allocation_on_another_host(evacuations: int) -> None:
     ],
 )
 def test_unknown_consumer_must_have_its_own_minimum_age(
-    age: int | None, verdict: str, reason: str
+    cloud: PooledScene, age: int | None, verdict: str, reason: str
 ) -> None:
-    cloud = Cloud()
     stranger = cloud.stranger(cloud.here, age=age)
     (finding,) = judge(cloud.snapshot(), Policy(min_age=0, unknown_min_age=86400))
 
@@ -507,8 +457,9 @@ def test_unknown_consumer_must_have_its_own_minimum_age(
         (None, 0, "orphaned"),
     ],
 )
-def test_orphan_must_have_the_minimum_age(age: int | None, min_age: int, verdict: str) -> None:
-    cloud = Cloud()
+def test_orphan_must_have_the_minimum_age(
+    cloud: PooledScene, age: int | None, min_age: int, verdict: str
+) -> None:
     server = cloud.hold(deleted_server(cloud), cloud.here, age=age)
     (finding,) = judge(cloud.snapshot(), Policy(min_age=min_age))
 
@@ -522,58 +473,43 @@ def _beside(
 
     The user says that some of them allocate nothing.
     """
-    cloud = Cloud()
-    consumer = unknown_consumer(cloud)
-    there = cloud.snapshot(cloud=d.replace(cloud.snapshot().cloud, allocators=allocators))
-    evidence = there.evidence[consumer]
-    assert evidence.allocation.value
-    typed = d.replace(
-        evidence.allocation, value=d.replace(evidence.allocation.value, type=consumer_type)
-    )
-    there = d.replace(
-        there, evidence={**there.evidence, consumer: d.replace(evidence, allocation=typed)}
-    )
-    return next(
-        finding
-        for finding in judge(there, d.replace(NO_MINIMUM_AGE, ignore_allocators=frozenset(ignored)))
-        if finding.consumer == consumer
-    )
+    scene = PooledScene()
+    consumer = scene.stranger(scene.here, type=consumer_type)
+    policy = d.replace(NO_MINIMUM_AGE, ignore_allocators=frozenset(ignored))
+    cloud = d.replace(scene.snapshot().cloud, allocators=allocators)
+    return scene.found(consumer, policy, cloud=cloud)
+
+
+CONTAINER, RESERVATION = ("container",), ("reservation",)
 
 
 @pytest.mark.parametrize(
-    ("allocators", "ignored", "told"),
+    ("allocators", "ignored", "type", "named"),
     [
-        ((), (), "the service catalogue has no container service"),
-        (
-            ("container",),
-            ("container",),
-            ("the service catalogue has container, and ignore_allocators names container"),
-        ),
-        (
-            ("container",),
-            ("container", "reservation"),
-            "ignore_allocators names container",
-        ),
+        ((), (), None, "no container service"),
+        (CONTAINER, CONTAINER, None, "has container, and ignore_allocators names container"),
+        (CONTAINER, (*CONTAINER, *RESERVATION), None, "ignore_allocators names container"),
+        (CONTAINER, (), "INSTANCE", "has container"),
+        (CONTAINER, (), "MIGRATION", "has container"),
     ],
 )
 def test_unknown_consumer_lists_other_possible_owners(
-    allocators: tuple[str, ...], ignored: tuple[str, ...], told: str
+    allocators: tuple[str, ...], ignored: tuple[str, ...], type: str | None, named: str
 ) -> None:
-    finding = _beside(allocators, ignored)
+    """One with a type belongs to no other service."""
+    finding = _beside(allocators, ignored, type)
 
-    assert (finding.kind, finding.verdict) == (
-        "unknown_consumer",
-        "orphaned",
-    ) and told in finding.reason
+    assert (finding.kind, finding.verdict) == ("unknown_consumer", "orphaned")
+    assert finding.reason.id == "unknown_to_nova" and named in finding.reason
 
 
 @pytest.mark.parametrize(
     ("allocators", "ignored", "suspect"),
     [
-        (("container",), (), "container"),
-        (("reservation",), ("container",), "reservation"),
+        (CONTAINER, (), "container"),
+        (RESERVATION, CONTAINER, "reservation"),
         (("accelerator",), (), "accelerator"),
-        (("container", "reservation"), ("container",), "reservation"),
+        ((*CONTAINER, *RESERVATION), CONTAINER, "reservation"),
     ],
 )
 def test_unknown_consumer_without_a_type_may_belong_to_another_service(
@@ -581,34 +517,15 @@ def test_unknown_consumer_without_a_type_may_belong_to_another_service(
 ) -> None:
     finding = _beside(allocators, ignored)
 
-    assert (finding.kind, finding.verdict, finding.change) == (
-        "unknown_consumer",
-        "undecided",
-        None,
-    )
-    assert (
-        finding.reason.id == "other_service_may_allocate"
-        and suspect in finding.reason
-        and "orphan_cleanup_ignore_allocators" in finding.reason
-    )
-
-
-@pytest.mark.parametrize("consumer_type", ["INSTANCE", "MIGRATION"])
-def test_unknown_consumer_with_a_type_belongs_to_no_other_service(
-    consumer_type: str,
-) -> None:
-    finding = _beside(("container",), consumer_type=consumer_type)
-
-    assert finding.verdict == "orphaned"
-    assert finding.reason.id == "unknown_to_nova"
+    assert (finding.kind, finding.verdict) == ("unknown_consumer", "undecided")
+    assert finding.reason.id == "other_service_may_allocate"
+    assert suspect in finding.reason and "orphan_cleanup_ignore_allocators" in finding.reason
 
 
 @pytest.mark.parametrize("status", ["ACTIVE", "BUILD", "SHUTOFF"])
 def test_server_that_lost_its_host_is_undecided_until_deleted_or_set_to_error(
-    status: str,
+    cloud: PooledScene, status: str
 ) -> None:
-    cloud = Cloud()
-
     finding = cloud.found(cloud.server(None, cloud.here, status=status))
 
     assert (finding.kind, finding.verdict, finding.change) == ("unhosted_server", "undecided", None)

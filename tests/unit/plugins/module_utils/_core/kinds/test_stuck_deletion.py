@@ -14,11 +14,14 @@ from .......plugins.module_utils._core.models.nova import Action, ActionEvent, S
 from .......plugins.module_utils._core.models.other_services import DeletedServer, Deletion
 from .......plugins.module_utils._core.models.snapshot import Deletions, Surroundings
 from .......plugins.module_utils._core.options.policy import Policy
+from ...judging import list_cases
 from ...world import World, answer
 
 LONG_AGO, LATELY = "2026-11-01T15:00:00.000000", "2026-11-20T14:00:00.000000"
-DELETING = {"task_state": "deleting"}
+DELETING, SOFT = {"task_state": "deleting"}, {"task_state": "soft-deleting"}
+HALFWAY = {"vm_state": "deleted", "status": "DELETED"}
 FAILED = {"status": "ERROR"}
+DOWN = {"service": {"state": "down"}}
 
 
 def make_action(result: str = "Error", start: str = LONG_AGO) -> Action:
@@ -69,67 +72,39 @@ def _site() -> Site:
 
 
 NEWEST = Deletion(make_action(), is_newest=True)
+SUCCEEDED = Deletion(make_action("Success"), is_newest=True)
+UNTIMED = d.replace(make_action(), start_time=None)
 
-STUCK: dict[str, tuple[dict[str, t.Any], str]] = {
-    "deleting, and the host is up": (DELETING, "deletion_to_begin_again"),
-    "deleting, and the host is down": (
-        {**DELETING, "service": {"state": "down"}},
-        "deletion_on_down_host",
-    ),
-    "deleting, and the host is forced down": (
-        {**DELETING, "service": {"state": "up", "forced_down": True}},
-        "deletion_on_down_host",
-    ),
-    "deleting, and the service is gone": (
-        {**DELETING, "service": {"host": ""}},
-        "deletion_without_service",
-    ),
-    "deleting without a host": (
-        {**DELETING, "host": None, "node": None},
-        "deletion_without_host",
-    ),
-    "soft-deleting": (
-        {"task_state": "soft-deleting"},
-        "deletion_task_to_end",
-    ),
-    "soft-deleting on a host that is down": (
-        {"task_state": "soft-deleting", "service": {"state": "down"}},
-        "deletion_on_down_host",
-    ),
-    "half-way": (
-        {"vm_state": "deleted", "status": "DELETED"},
-        "deletion_to_begin_again",
-    ),
-    "failed": (
-        {**FAILED, "deletion": NEWEST, "fault": "Volume is busy."},
-        "deletion_cause_to_mend",
-    ),
-    "failed, and locked": (
-        {**FAILED, "deletion": NEWEST, "locked": True},
-        "deletion_cause_to_mend",
-    ),
-    "half-way, on a host that is down": (
-        {"vm_state": "deleted", "status": "DELETED", "service": {"state": "down"}},
-        "deletion_on_down_host",
-    ),
-    "began nobody knows when, of which Nova shows no action": (
-        {**DELETING, "deletion": Deletion(None, is_newest=True)},
-        "deletion_to_begin_again",
-    ),
-    "began nobody knows when, of which the action has no time": (
-        {**DELETING, "deletion": Deletion(d.replace(make_action(), start_time=None), True)},
-        "deletion_to_begin_again",
-    ),
-    "began long ago although it was changed lately": (
-        {**DELETING, "updated": LATELY, "deletion": Deletion(make_action("Success"), True)},
-        "deletion_to_begin_again",
-    ),
+STUCK: dict[str, dict[str, dict[str, t.Any]]] = {
+    "deletion_to_begin_again": {
+        "deleting, and the host is up": DELETING,
+        "half-way": HALFWAY,
+        "Nova shows no action": {**DELETING, "deletion": Deletion(None, True)},
+        "the action has no time": {**DELETING, "deletion": Deletion(UNTIMED, True)},
+        "changed lately": {**DELETING, "updated": LATELY, "deletion": SUCCEEDED},
+    },
+    "deletion_on_down_host": {
+        "deleting": {**DELETING, **DOWN},
+        "forced down": {**DELETING, "service": {"state": "up", "forced_down": True}},
+        "soft-deleting": {**SOFT, **DOWN},
+        "half-way": {**HALFWAY, **DOWN},
+    },
+    "deletion_without_service": {
+        "deleting, and the service is gone": {**DELETING, "service": {"host": ""}}
+    },
+    "deletion_without_host": {"deleting without a host": {**DELETING, "host": None, "node": None}},
+    "deletion_task_to_end": {"soft-deleting": SOFT},
+    "deletion_cause_to_mend": {
+        "failed": {**FAILED, "deletion": NEWEST, "fault": "Volume is busy."},
+        "failed, and locked": {**FAILED, "deletion": NEWEST, "locked": True},
+    },
 }
 
 
-@pytest.mark.parametrize("case", STUCK)
-def test_deletion_that_does_not_end_is_found_with_its_next_step(site: Site, case: str) -> None:
-    fields, reason = STUCK[case]
+@pytest.mark.parametrize(("reason", "fields"), list_cases(STUCK))
+def test_deletion_that_does_not_end_is_found_with_its_next_step(
+    site: Site, reason: str, fields: dict[str, t.Any]
+) -> None:
     (finding,) = site.find(**fields)
 
     assert (finding.verdict, finding.subject, finding.change) == ("drifted", site.guest, None)
@@ -139,18 +114,13 @@ def test_deletion_that_does_not_end_is_found_with_its_next_step(site: Site, case
 
 @pytest.mark.parametrize(
     ("fields", "deletes_again"),
-    [
-        (DELETING, False),
-        ({"vm_state": "deleted", "status": "DELETED"}, False),
-        ({"task_state": "soft-deleting"}, True),
-        ({**FAILED, "deletion": NEWEST}, True),
-    ],
+    [(DELETING, False), (HALFWAY, False), (SOFT, True), ({**FAILED, "deletion": NEWEST}, True)],
     ids=str,
 )
 def test_only_a_deletion_that_nova_compute_resumes_needs_no_second_one(
     site: Site, fields: dict[str, t.Any], deletes_again: bool
 ) -> None:
-    (finding,) = site.find(**fields, service={"state": "down"})
+    (finding,) = site.find(**fields, **DOWN)
 
     assert finding.reason.count("openstack server delete") == 1 + deletes_again
 
@@ -167,20 +137,14 @@ def test_deletion_is_stuck_from_the_age_of_the_option_on(
 
 NOT_STUCK: dict[str, dict[str, t.Any]] = {
     "it has just begun": {**DELETING, "updated": LATELY},
-    "it has just been asked for": {
-        **DELETING,
-        "deletion": Deletion(make_action(start=LATELY), True),
-    },
+    "just asked for": {**DELETING, "deletion": Deletion(make_action(start=LATELY), True)},
     "nobody knows since when": {**DELETING, "updated": None},
     "it has ended since": {"code": 404},
     "it lives again": {},
     "its error is not that of a deletion": {**FAILED, "deletion": Deletion(None, False)},
     "its actions are not known": FAILED,
-    "something was done after the deletion failed": {
-        **FAILED,
-        "deletion": Deletion(make_action(), is_newest=False),
-    },
-    "the deletion has not failed": {**FAILED, "deletion": Deletion(make_action("Success"), True)},
+    "something was done after it failed": {**FAILED, "deletion": Deletion(make_action(), False)},
+    "the deletion has not failed": {**FAILED, "deletion": SUCCEEDED},
     "an error of a server with another task": {
         **FAILED,
         "task_state": "rebuilding",
@@ -198,11 +162,7 @@ def test_servers_that_are_right_do_not_hide_a_later_one(site: Site) -> None:
     server = site.servers[site.guest]
     deleting = d.replace(server, task_state="deleting")
     lookups = {"a": answer("GET /servers/a", 404)}
-    for uuid, row in (
-        ("b", server),
-        ("c", d.replace(deleting, updated=LATELY)),
-        ("d", deleting),
-    ):
+    for uuid, row in (("b", server), ("c", d.replace(deleting, updated=LATELY)), ("d", deleting)):
         shown = DeletedServer(row, "active", "", locked=False)
         lookups[uuid] = answer(f"GET /servers/{uuid}", 200, shown)
     surroundings = Surroundings(deletions=Deletions(lookups=lookups))

@@ -10,8 +10,8 @@ import pytest
 from .......plugins.module_utils._core.models.finding import Finding
 from .......plugins.module_utils._core.models.nova import Aggregate
 from .......plugins.module_utils._core.models.snapshot import Scope
-from ...judging import NO_MINIMUM_AGE, judge
-from ...world import World, answer
+from ...world import answer
+from ..scene import Scene
 
 RACK, OTHER = "aaaaaaaa-0000-4000-8000-000000000000", "bbbbbbbb-0000-4000-8000-000000000000"
 TWO_ZONES = (
@@ -22,17 +22,15 @@ TWO_ZONES = (
 )
 
 
-class Site(World):
+class Site(Scene):
     """Two hosts, and a server on the first."""
 
     def __init__(self) -> None:
         super().__init__()
-        self.one, self.two = self.host("compute-1"), self.host("compute-2")
-        self.server(self.one, self.one)
+        self.server(self.here, self.here)
 
     def findings(self, **changes: t.Any) -> list[Finding]:
-        found = judge(self.snapshot(**changes), NO_MINIMUM_AGE)
-        return [finding for finding in found if finding.kind == "zone_mismatch"]
+        return self.find_kind("zone_mismatch", **changes)
 
 
 @pytest.fixture(name="site")
@@ -88,7 +86,7 @@ def test_host_in_one_zone_or_none_is_no_finding(site: Site, changes: dict[str, t
 
 
 def test_servers_that_are_right_do_not_hide_a_later_one(site: Site) -> None:
-    servers = [site.server(site.two, site.two, pinned_zone=zone) for zone in (None, "a", "b")]
+    servers = [site.server(site.there, site.there, pinned_zone=zone) for zone in (None, "a", "b")]
     services = answer(
         "GET /os-services", 200, tuple(d.replace(row, zone="a") for row in site.services)
     )
@@ -119,10 +117,9 @@ def test_server_outside_of_its_zone_is_to_be_moved(
     zone_after: str | None,
     command: str | None,
 ) -> None:
-    uuid = site.server(site.two, site.two)
-    evidence = dict(site.snapshot().evidence)
+    uuid = site.server(site.there, site.there)
     shape = answer(f"GET /servers/{uuid}", 200, d.replace(site.servers[uuid], **server))
-    evidence[uuid] = d.replace(evidence[uuid], shape=shape)
+    evidence = site.evidence(uuid, shape=shape)
     services = [
         answer("GET /os-services", 200, tuple(d.replace(row, zone=name) for row in site.services))
         for name in (zone, zone_after)
