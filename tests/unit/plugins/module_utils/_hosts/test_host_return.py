@@ -12,10 +12,9 @@ from pathlib import Path
 import pytest
 
 from ......plugins.module_utils._common.errors import InvalidInput
-from ......plugins.module_utils._hosts import host_return
-from ......plugins.module_utils._hosts.drain import DrainOptions
-from ......plugins.module_utils._hosts.draining import GONE, LEFT, LIVE, MOVED, DrainSettings
-from ......plugins.module_utils._hosts.host_return import HostReturn, build_return
+from ......plugins.module_utils._hosts import drain
+from ......plugins.module_utils._hosts.drain import DrainOptions, HostReturn, build_return
+from ......plugins.module_utils._hosts.draining import GONE, LEFT, MOVED, DrainSettings
 from ......plugins.module_utils._hosts.move_journal import (
     DRAIN,
     MoveHistory,
@@ -118,12 +117,12 @@ def _return(nova: MovingNova, tmp_path: Path, check: bool) -> dict[str, t.Any]:
     journal = MoveJournal(str(tmp_path), endpoint, SOURCE)
     journal.record_service(build_service(SOURCE), {**DISABLED, "forced_down": True})
     for uuid in nova.servers:
-        attempt = Attempt(uuid, uuid, LIVE, SOURCE)
+        attempt = Attempt(uuid, uuid, SOURCE)
         journal.record_request(attempt, DRAIN)
         journal.record_end(attempt, MOVED, "compute-2", "")
     history = read_history(find_move_journals(str(tmp_path)), endpoint, SOURCE)
-    options = DrainOptions(SOURCE, REASON, DrainSettings(), RunLimits(1, 0, 5, 600))
-    returning = HostReturn(session, options, move_back=True)
+    options = DrainOptions(SOURCE, REASON, DrainSettings(), RunLimits(1, 0, 5, 600), move_back=True)
+    returning = HostReturn(session, options)
     if check:
         return returning.predict(journal, history)
     return returning.run(journal, history, str)
@@ -198,16 +197,16 @@ class Return:
         self.updates: list[t.Any] = []
         self.nova.services[SOURCE].update(status="disabled", disabled_reason=REASON)
         run = functools.partial(MoveRun, sleep=self._sleep, clock=lambda: self.now)
-        monkeypatch.setattr(host_return, "MoveRun", run)
+        monkeypatch.setattr(drain, "MoveRun", run)
         writer = types.SimpleNamespace(update_service=self._update)
-        monkeypatch.setattr(host_return, "ServiceWriter", lambda _compute: writer)
+        monkeypatch.setattr(drain, "ServiceWriter", lambda _compute: writer)
         self.journal = self._open_journal()
         self.journal.record_service(build_service(SOURCE), DISABLED)
 
     def boot(self, name: str, status: str = "ACTIVE") -> str:
         """Add a server that was moved away by the drain."""
         server = self.nova.boot(name, status, host="compute-2")
-        attempt = Attempt(server, name, LIVE, SOURCE)
+        attempt = Attempt(server, name, SOURCE)
         self.journal.record_request(attempt, DRAIN)
         self.journal.record_end(attempt, MOVED, "compute-2", "")
         return server
@@ -224,8 +223,9 @@ class Return:
 
     def _make(self) -> HostReturn:
         limits = RunLimits(1, 0, 5, 600)
-        options = DrainOptions(SOURCE, REASON, DrainSettings(), limits, self.excluded)
-        return HostReturn(self.nova.session(), options, self.move_back)
+        settings = DrainSettings()
+        options = DrainOptions(SOURCE, REASON, settings, limits, self.excluded, self.move_back)
+        return HostReturn(self.nova.session(), options)
 
     def _open_journal(self) -> MoveJournal:
         journal = MoveJournal(str(self.folder), self.nova.session().compute.endpoint, SOURCE)
@@ -391,7 +391,7 @@ def test_server_of_a_drain_that_was_killed_is_not_forgotten(
     server = site.nova.boot("web", host="compute-2" if is_away else SOURCE)
     if is_away is None:
         site.nova.delete(server)
-    site.journal.record_request(Attempt(server, "web", LIVE, SOURCE), DRAIN)
+    site.journal.record_request(Attempt(server, "web", SOURCE), DRAIN)
 
     for result in (site.predict(), site.run()):
         left = [(entry["uuid"], entry["outcome"], entry["to"]) for entry in result["outcomes"]]
@@ -410,7 +410,7 @@ def test_nova_that_cannot_move_servers_back_changes_nothing(
     def refuse(_mover: object) -> None:
         raise InvalidInput("Too old.")
 
-    monkeypatch.setattr(host_return.ServerMover, "check_hosts_can_be_named", refuse)
+    monkeypatch.setattr(drain.ServerMover, "check_hosts_can_be_named", refuse)
     site.move_back = move_back
     expected = pytest.raises(InvalidInput) if move_back else contextlib.nullcontext()
 

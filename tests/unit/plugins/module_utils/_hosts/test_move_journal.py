@@ -14,18 +14,17 @@ from ......plugins.module_utils._hosts.draining import FAILED, MOVED
 from ......plugins.module_utils._hosts.move_journal import (
     DRAIN,
     RETURN,
-    Departure,
     MoveHistory,
     MoveJournal,
     find_move_journals,
     read_history,
 )
-from ......plugins.module_utils._hosts.move_progress import Attempt
+from ......plugins.module_utils._hosts.move_progress import Attempt, MoveTask
 from ..drain_world import SOURCE, build_service
 
 NOVA = "http://nova/"
-AWAY = Attempt("s1", "web-1", "live", SOURCE, None, frozenset({"m1"}), "2026-11-20T03:00:00Z")
-BACK = Attempt("s1", "web-1", "live", "compute-2", SOURCE)
+AWAY = Attempt("s1", "web-1", SOURCE, None, "live", frozenset({"m1"}), "2026-11-20T03:00:00Z")
+BACK = Attempt("s1", "web-1", "compute-2", SOURCE)
 
 
 @pytest.fixture
@@ -60,7 +59,7 @@ def test_a_move_that_has_ended_is_a_departure(journal: MoveJournal, tmp_path: Pa
 
     history = read(tmp_path)
     assert history.list_attempts(DRAIN) == []
-    assert history.list_departures() == [Departure("s1", "web-1", SOURCE, "compute-2")]
+    assert history.list_departures() == [MoveTask("s1", "web-1", "compute-2", SOURCE)]
 
 
 def test_only_an_end_that_says_where_a_server_is_makes_a_departure(
@@ -233,7 +232,7 @@ def test_pack_tells_another_job_the_same_without_the_names(
     history = read_history([[packed]], NOVA, SOURCE)
 
     assert "web-1" not in json.dumps(history.records)
-    assert history.list_departures() == [Departure("s1", "s1", SOURCE, "compute-2")]
+    assert history.list_departures() == [MoveTask("s1", "s1", "compute-2", SOURCE)]
     assert history.service == read(tmp_path).service
     assert read_history([packed], NOVA, "compute-2").records == []
     for wrong in (packed[:-1], pack_files({"journal": []}), pack_files({"moves": [{"host": "a"}]})):

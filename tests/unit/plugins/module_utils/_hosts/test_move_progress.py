@@ -207,7 +207,7 @@ def test_progress_of_a_move(name: str) -> None:
     if newest is not None:
         migrations.insert(0, newest)
     known = frozenset({OLD.uuid})
-    attempt = Attempt("uuid-of-web-1", "web-1", how, SOURCE, known=known, is_accepted=True)
+    attempt = Attempt("uuid-of-web-1", "web-1", SOURCE, how=how, known=known, is_accepted=True)
 
     verdict = judge_progress(attempt, Sighting(AT, server, migrations))
 

@@ -20,7 +20,6 @@ from ......plugins.module_utils._hosts.draining import (
     FAILED,
     GONE,
     LEFT,
-    LIVE,
     MOVED,
     SKIPPED,
     UNDER_WAY,
@@ -35,14 +34,14 @@ from ......plugins.module_utils._hosts.move_journal import (
     find_move_journals,
     read_history,
 )
-from ......plugins.module_utils._hosts.move_progress import Attempt
+from ......plugins.module_utils._hosts.move_progress import Attempt, MoveTask
 from ......plugins.module_utils._hosts.move_run import (
     MoveRun,
     RunLimits,
     build_outcome,
     describe_end,
 )
-from ......plugins.module_utils._hosts.server_move import ActiveMove, MoveEnd, Mover, MoveTask
+from ......plugins.module_utils._hosts.server_move import ActiveMove, MoveEnd, Mover
 from ..moving_nova import CHILD, HOSTS, POOL, MovingNova, lose
 
 SOURCE = "compute-1"
@@ -706,7 +705,7 @@ class SlowMover:
         self.now += seconds
 
     def begin(self, task: MoveTask) -> ActiveMove:
-        return ActiveMove(Attempt(task.server, task.name, LIVE, task.source))
+        return ActiveMove(Attempt(task.server, task.name, task.source))
 
     def follow(self, _move: ActiveMove) -> None:
         if self.looks:

@@ -54,7 +54,7 @@ class Site:
         """
         row = self.nova.servers[self.server]
         row["OS-EXT-STS:task_state"] = task
-        attempt = Attempt(self.server, "web", how, SOURCE, requested_at=BEGAN, is_accepted=True)
+        attempt = Attempt(self.server, "web", SOURCE, how=how, requested_at=BEGAN, is_accepted=True)
         migration = None
         if status:
             ends = (SOURCE, SOURCE, changes.pop("dest", DEST), DEST)
@@ -124,7 +124,7 @@ def test_source_may_clean_up_for_a_while_after_the_server_has_arrived(
 
 def test_request_that_was_lost_is_sent_again(site: Site) -> None:
     move = site.build(LIVE, None, state=NOT_BEGUN)
-    move.attempt = Attempt(site.server, "web", LIVE, SOURCE)
+    move.attempt = Attempt(site.server, "web", SOURCE)
     site.journal.record_request(move.attempt, DRAIN)
 
     end = site.give_up(move)
