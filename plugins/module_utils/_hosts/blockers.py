@@ -143,9 +143,7 @@ def _describe_use(agent: Agent) -> str:
 
 
 def _build_move_command(agent: Agent, resource: AgentResource) -> str:
-    noun, option = "router", "--l3"
-    if resource.kind == NETWORK:
-        noun, option = "network", "--dhcp"
+    noun, option = ("network", "--dhcp") if resource.kind == NETWORK else ("router", "--l3")
     return (
         f"openstack network agent remove {noun} {option} {agent.uuid} {resource.uuid} && "
         f"openstack network agent add {noun} {option} OTHER_AGENT {resource.uuid}"

@@ -138,9 +138,7 @@ class HostReader:
 
     def _record_provider(self, provider: dict[str, t.Any]) -> dict[str, t.Any] | None:
         state = self._states.read(provider["uuid"])
-        if state is None:
-            return None
-        return {**provider, **state.as_dict()}
+        return {**provider, **state.as_dict()} if state is not None else None
 
     def _check_known(
         self,
@@ -301,11 +299,8 @@ def list_consumers(host: Host, index: SnapshotIndex, policy: Policy) -> dict[str
     The finding is None for a consumer that is healthy.
     """
     findings = {finding.consumer: finding for finding in judge_consumers(index, policy)}
-    consumers: dict[str, Finding | None] = {}
-    for root in host.roots:
-        for consumer in index.consumers_by_tree.get(root.uuid, ()):
-            consumers[consumer] = findings.get(consumer)
-    return consumers
+    found = (index.consumers_by_tree.get(root.uuid, ()) for root in host.roots)
+    return {consumer: findings.get(consumer) for consumers in found for consumer in consumers}
 
 
 def make_host_reader(context: CloudContext, session: Session) -> HostReader:

@@ -94,9 +94,8 @@ class HostRecords:
             return None
         state = (service["status"], service["disabled_reason"])
         is_in_use = service["status"] == "enabled" and service["state"] == "up"
-        if is_in_use or state != (seen["status"], seen["disabled_reason"]):
-            return None
-        return record
+        is_same = state == (seen["status"], seen["disabled_reason"])
+        return record if is_same and not is_in_use else None
 
 
 def choose_records(
@@ -215,8 +214,6 @@ def read_records(document: t.Any, name: str, cloud: Unchecked) -> HostRecords:
         return HostRecords()
     host = hosts[0]
     seen = host.get("service")
-    if not _has_keys(seen, _SEEN_KEYS):
-        seen = None
     former = _check_record(host.get("former_record"))
     record = _check_record(host.get("record"))
     for entry in (record, former):
@@ -235,7 +232,7 @@ def read_records(document: t.Any, name: str, cloud: Unchecked) -> HostRecords:
         name=host["name"],
         existed=bool(host.get("known")) or record is not None,
         had_agents=bool(host.get("agents")),
-        seen=seen,
+        seen=seen if _has_keys(seen, _SEEN_KEYS) else None,
         names=frozenset(names),
         roots=frozenset(roots),
     )
@@ -343,9 +340,7 @@ def _choose_record(host: Unchecked, service: str | None) -> Unchecked | None:
     # Version 1 wrote only what the host had at its last check.
     if "record" not in host and host["known"]:
         lives = [host]
-    for life in lives:
-        if life is None:
-            continue
+    for life in (life for life in lives if life is not None):
         # A check after the machine was back has recorded what it has now.
         if service is None or (life["service"] or {}).get("id") != service:
             return life

@@ -68,16 +68,12 @@ class RedeployedHost:
     @property
     def service(self) -> Service | None:
         """Its compute service, if it is the only one."""
-        if len(self.services) == 1:
-            return self.services[0]
-        return None
+        return self.services[0] if len(self.services) == 1 else None
 
     @property
     def node(self) -> Hypervisor | None:
         """Its compute node, if it is the only one."""
-        if len(self.nodes) == 1:
-            return self.nodes[0]
-        return None
+        return self.nodes[0] if len(self.nodes) == 1 else None
 
 
 class RedeployedHostReader:
@@ -100,9 +96,7 @@ class RedeployedHostReader:
         provider, node_name = None, name
         if len(nodes) == 1:
             provider, node_name = providers.get(nodes[0].uuid), nodes[0].name
-        state = None
-        if provider is not None:
-            state = self._states.read(provider.uuid)
+        state = self._states.read(provider.uuid) if provider is not None else None
         namesakes = [entry for entry in providers.values() if entry.name == node_name]
         return RedeployedHost(
             name=name,
@@ -135,9 +129,7 @@ class RedeployedHostReader:
         if reply.status == 200:
             return True
         # The mapping is looked up first. Without a compute node the answer is a 404 as well.
-        if reply.status == 404:
-            return _UNMAPPED not in reply.detail
-        return None
+        return _UNMAPPED not in reply.detail if reply.status == 404 else None
 
 
 OK, MISSING, DIFFERS, RESTORED, FAILED = "ok", "missing", "differs", "restored", "failed"

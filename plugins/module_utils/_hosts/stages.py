@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import dataclasses as d
 import typing as t
 from collections.abc import Mapping
 
@@ -112,7 +113,7 @@ def _update_service(context: CloudContext) -> dict[str, t.Any]:
         updated = apply_update(service, body)
     elif body:
         updated = ServiceWriter(session.compute).update_service(service, body)
-    before, after = (describe_services([each])[0] for each in (service, updated))
+    before, after = map(d.asdict, (service, updated))
     return {
         "changed": bool(body),
         "service": after,
