@@ -25,10 +25,9 @@ from .._core.models.change import sort_children_first
 from .._core.models.finding import Finding
 from .._core.models.nova import Aggregate, Service
 from .._core.models.placement import Provider
-from .blockers import explain_refusal, find_agent_blockers, make_port_blocker
 from .emptiness import Blocker, Contents, list_occupants
 from .host_info import HostReader
-from .host_report import HostReport
+from .host_report import HostReport, explain_refusal, find_agent_blockers, make_port_blocker
 from .nova_client import ServiceWriter
 from .parts import Agent, AgentWriter, find_used_ports, make_agent_reader
 

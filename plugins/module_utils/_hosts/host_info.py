@@ -32,7 +32,6 @@ from .._core.models.placement import Provider
 from .._core.models.snapshot import NOT_ASKED, Answer, Scope
 from .._core.options.policy import Policy, parse_policy, warn_ended_exclusions
 from .._core.reading.reading import Collector
-from .blockers import PartPolicy, find_blockers, find_part_blockers
 from .emptiness import DELETE, Blocker, Contents, find_hidden_usages
 from .host import Host, find_host, list_host_providers, list_other_spellings
 from .host_decommission import DeletionOptions
@@ -44,7 +43,7 @@ from .host_record import (
     name_cloud,
     read_records,
 )
-from .host_report import HostReport
+from .host_report import HostReport, PartPolicy, find_blockers, find_part_blockers
 from .parts import PartReader
 
 # How often usages and allocations are read until they agree. Others change them in between.

@@ -22,12 +22,11 @@ from .._core.facts.services import (
     get_listed_services,
     require_service,
 )
-from .blockers import PartPolicy, explain_refusal
 from .deletion import Deleted, HostDeletion
 from .emptiness import DISABLE, DRAINABLE
 from .host_info import make_host_reader
 from .host_record import read_host_file, write_host_file
-from .host_report import HostReport, describe_removal
+from .host_report import HostReport, PartPolicy, describe_removal, explain_refusal
 from .nova_client import ServiceWriter
 
 

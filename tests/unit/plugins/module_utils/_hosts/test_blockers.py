@@ -8,12 +8,12 @@ import typing as t
 import pytest
 
 from ......plugins.module_utils._core.models.codec import convert_to_json
-from ......plugins.module_utils._hosts.blockers import (
+from ......plugins.module_utils._hosts.emptiness import Blocker
+from ......plugins.module_utils._hosts.host_report import (
     PartPolicy,
     explain_refusal,
     find_part_blockers,
 )
-from ......plugins.module_utils._hosts.emptiness import Blocker
 from ......plugins.module_utils._hosts.parts import (
     Agent,
     AgentResource,

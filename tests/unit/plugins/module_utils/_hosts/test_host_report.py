@@ -9,11 +9,10 @@ import pytest
 from ......plugins.module_utils._core.models.nova import Aggregate, Hypervisor, Service
 from ......plugins.module_utils._core.models.other_services import OtherService
 from ......plugins.module_utils._core.models.placement import Provider
-from ......plugins.module_utils._hosts.blockers import PartPolicy
 from ......plugins.module_utils._hosts.emptiness import Contents
 from ......plugins.module_utils._hosts.host import Host
 from ......plugins.module_utils._hosts.host_record import HostRecords
-from ......plugins.module_utils._hosts.host_report import HostReport, describe_removal
+from ......plugins.module_utils._hosts.host_report import HostReport, PartPolicy, describe_removal
 from ......plugins.module_utils._hosts.parts import Agent, HostParts, NetworkParts
 
 SERVICE = Service("nova-compute", "compute-17", "disabled", "down", id="s-1")

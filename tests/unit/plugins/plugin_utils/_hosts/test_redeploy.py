@@ -6,7 +6,7 @@ import typing as t
 
 import pytest
 
-from ......plugins.plugin_utils._hosts.redeploy import RedeployOutcome, determine_redeploy_outcome
+from ......plugins.plugin_utils._hosts.host_results import determine_redeploy_outcome
 
 OLD = "11111111-1111-4111-8111-111111111111"
 SKIPPED = {"skipped": True}
@@ -33,17 +33,15 @@ def _found(
     protected: t.Sequence[t.Any] = (),
 ) -> dict[str, t.Any]:
     verdicts = {
-        "orphaned": 0,
         "drifted": len(findings) + more,
         "undecided": len(undecided),
         "protected": len(protected),
     }
-    summary = {"verdicts": verdicts, "coverage": {"failed_checks": list(failed)}}
     return {
-        "summary": summary,
-        "findings": list(findings),
-        "undecided": list(undecided),
-        "protected": list(protected),
+        "summary": {"verdicts": verdicts, "coverage": {"failed_checks": list(failed)}},
+        "findings": findings,
+        "undecided": undecided,
+        "protected": protected,
     }
 
 
@@ -51,87 +49,69 @@ def _determine(
     found: dict[str, t.Any],
     rewrite: bool = True,
     outcome: str = "ok",
-    discovered: t.Mapping[str, t.Any] | None = None,
-) -> RedeployOutcome:
+    discovered: t.Mapping[str, t.Any] = SKIPPED,
+) -> dict[str, t.Any]:
     checks = [{"name": "service", "outcome": outcome, "detail": "up"}]
     restored = {"checks": checks, "recorded": True, "node": NEW, "former_node": OLD}
-    return determine_redeploy_outcome(restored, found, discovered or SKIPPED, rewrite)
+    return determine_redeploy_outcome(restored, found, discovered, rewrite)
 
 
-def _outcome_of(outcome: RedeployOutcome, subject: str) -> str:
-    (line,) = [line for line in outcome.results if line["subject"] == subject]
-    return line["outcome"]
+def _outcome_of(outcome: dict[str, t.Any], subject: str) -> str:
+    (line,) = [line for line in outcome["results"] if line["subject"] == subject]
+    return str(line["outcome"])
 
 
-@pytest.mark.parametrize("rewrite", [True, False])
-def test_host_without_stranded_servers_is_whole(rewrite: bool) -> None:
-    outcome = _determine(_found([OTHER]), rewrite)
+# What was found: whether the host is complete, what moves, and the outcome of its allocations.
+FOUND: dict[str, tuple[dict[str, t.Any], bool, list[str], str]] = {
+    "nothing stranded": (_found([OTHER]), True, [], "ok"),
+    "proven": (_found([PROVEN, OTHER]), True, [OLD], "moving"),
+    "busy on the host itself": (
+        _found([PROVEN], protected=[BUSY_HERE]),
+        True,
+        [OLD],
+        "moving",
+    ),
+    "one is undecided": (_found([PROVEN], [DOUBTFUL]), False, [], "missing"),
+    "one has no change": (_found([PROVEN, DOUBTFUL]), False, [], "missing"),
+    "not all are shown": (_found([PROVEN], more=1), False, [], "missing"),
+    "unsound": (_found([PROVEN], failed=["No list of services."]), False, [], "failed"),
+    "one is protected": (_found([PROVEN], protected=[BUSY]), False, [], "missing"),
+    "all are protected": (_found(protected=[BUSY]), False, [], "missing"),
+    "detection failed": ({"failed": True, "msg": "No answer."}, False, [], "failed"),
+}
 
-    assert (outcome.complete, outcome.rewriting, outcome.former_roots) == (True, False, [])
-    assert _outcome_of(outcome, "allocations") == "ok"
 
-
-def test_proven_allocations_move_only_when_wanted() -> None:
-    wanted = _determine(_found([PROVEN, OTHER]))
-    unwanted = _determine(_found([PROVEN, OTHER]), rewrite=False)
-
-    assert (wanted.complete, wanted.rewriting, wanted.former_roots) == (True, True, [OLD])
-    assert (unwanted.complete, unwanted.rewriting, unwanted.former_roots) == (False, False, [])
-    assert "host_decommission_restore" in unwanted.results[-1]["reason"]
-
-
-@pytest.mark.parametrize(
-    "found",
-    [
-        _found([PROVEN], [DOUBTFUL]),
-        _found([PROVEN, DOUBTFUL]),
-        _found([PROVEN], more=1),
-        _found([PROVEN], failed=["Nova does not list its services."]),
-        _found([PROVEN], protected=[BUSY]),
-        _found(protected=[BUSY]),
-    ],
-    ids=[
-        "one is undecided",
-        "one has no change",
-        "not all are shown",
-        "unsound",
-        "one is protected",
-        "all are protected",
-    ],
-)
-def test_one_doubt_keeps_all_allocations(found: dict[str, t.Any]) -> None:
+@pytest.mark.parametrize(("found", "complete", "moving", "expected"), FOUND.values(), ids=FOUND)
+def test_one_doubt_keeps_all_allocations(
+    found: dict[str, t.Any], complete: bool, moving: list[str], expected: str
+) -> None:
     outcome = _determine(found)
 
-    assert (outcome.complete, outcome.rewriting, outcome.former_roots) == (False, False, [])
+    assert (outcome["complete"], outcome["rewriting"]) == (complete, bool(moving))
+    assert outcome["former_roots"] == moving
+    assert _outcome_of(outcome, "allocations") == expected
 
 
-def test_protected_server_on_the_host_itself_is_no_doubt() -> None:
-    outcome = _determine(_found([PROVEN], protected=[BUSY_HERE]))
+@pytest.mark.parametrize(("findings", "complete"), [([OTHER], True), ([PROVEN], False)])
+def test_nothing_moves_unless_it_is_wanted(findings: list[t.Any], complete: bool) -> None:
+    outcome = _determine(_found(findings), rewrite=False)
 
-    assert (outcome.complete, outcome.rewriting) == (True, True)
+    assert (outcome["complete"], outcome["rewriting"]) == (complete, False)
+    assert outcome["former_roots"] == []
+    assert ("host_decommission_restore" in outcome["results"][-1]["reason"]) != complete
 
 
-@pytest.mark.parametrize("outcome", ["missing", "failed"])
+@pytest.mark.parametrize("outcome", ["missing", "failed", "ok", "restored", "differs"])
 def test_bad_check_makes_the_host_not_whole(outcome: str) -> None:
-    assert not _determine(_found(), outcome=outcome).complete
+    is_complete = outcome not in ("missing", "failed")
 
-
-@pytest.mark.parametrize("outcome", ["ok", "restored", "differs"])
-def test_other_checks_do_not(outcome: str) -> None:
-    assert _determine(_found(), outcome=outcome).complete
-
-
-def test_failed_detection_is_a_line() -> None:
-    outcome = _determine({"failed": True, "msg": "Nova does not answer."})
-
-    assert not outcome.complete and not outcome.rewriting
-    assert outcome.results[-1]["reason"] == "Nova does not answer."
+    assert _determine(_found(), outcome=outcome)["complete"] == is_complete
 
 
 def test_host_without_a_provider_has_no_line_about_allocations() -> None:
     outcome = _determine(dict(SKIPPED), outcome="missing")
 
-    assert [line["subject"] for line in outcome.results] == ["service"]
+    assert [line["subject"] for line in outcome["results"]] == ["service"]
 
 
 @pytest.mark.parametrize(
@@ -146,17 +126,17 @@ def test_host_without_a_provider_has_no_line_about_allocations() -> None:
 def test_failed_nova_manage_is_a_line(discovered: dict[str, t.Any], reason: str) -> None:
     outcome = _determine(_found(), discovered=discovered)
 
-    assert _outcome_of(outcome, "nova-manage") == "failed" and not outcome.complete
-    assert reason in [line["reason"] for line in outcome.results]
+    assert _outcome_of(outcome, "nova-manage") == "failed" and not outcome["complete"]
+    assert reason in [line["reason"] for line in outcome["results"]]
 
 
 @pytest.mark.parametrize("discovered", [SKIPPED, {"rc": 0}])
 def test_nova_manage_that_succeeded_has_no_line(discovered: dict[str, t.Any]) -> None:
-    assert len(_determine(_found(), discovered=discovered).results) == 2
+    assert len(_determine(_found(), discovered=discovered)["results"]) == 2
 
 
 def test_missing_record_is_a_line_and_no_fault() -> None:
     restored: dict[str, t.Any] = {"checks": [], "recorded": False}
     outcome = determine_redeploy_outcome(restored, _found(), SKIPPED, False)
 
-    assert outcome.complete and _outcome_of(outcome, "record") == "skipped"
+    assert outcome["complete"] and _outcome_of(outcome, "record") == "skipped"
