@@ -48,10 +48,9 @@ def test_empty_host_with_an_excluded_part_is_blocked(name: str) -> None:
 def test_running_service_blocks_only_its_deletion() -> None:
     site = Site()
     site.services[0] = d.replace(site.services[0], state="up")
+    (blocker,) = site.blockers()
 
-    assert [(blocker.kind, blocker.stops) for blocker in site.blockers()] == [
-        ("service_up", "delete")
-    ]
+    assert (blocker.kind, blocker.stops) == ("service_up", "delete")
 
 
 def test_a_refusal_counts_all_blockers_and_has_the_first_reasons() -> None:
@@ -59,7 +58,7 @@ def test_a_refusal_counts_all_blockers_and_has_the_first_reasons() -> None:
 
     assert explain_refusal("compute-1", [], "deleted") == ""
     told = explain_refusal("compute-1", blockers, "deleted", "see /out/host.json")
-    assert told.startswith("compute-1 cannot be deleted (blockers: 12, see /out/host.json). ")
+    assert "(blockers: 12, see /out/host.json)" in told
     assert told.endswith("Reason 9.")
 
 

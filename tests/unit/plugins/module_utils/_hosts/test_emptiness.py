@@ -75,11 +75,9 @@ def test_a_server_that_a_listing_has_counts_once() -> None:
 
 def test_what_no_line_about_a_server_shows_is_described() -> None:
     kinds = ["server", "migration", *["claim"] * 5]
-    occupants = [
-        Blocker(kind, "", "", f"Why {number} blocks.") for number, kind in enumerate(kinds)
-    ]
+    occupants = [Blocker(kind, "", "", f"{number}.") for number, kind in enumerate(kinds)]
 
-    assert describe_others(occupants) == ("Why 1 blocks. Why 2 blocks. Why 3 blocks. And 3 more.")
+    assert describe_others(occupants) == "1. 2. 3. And 3 more."
 
 
 def _kinds(found: list[Blocker]) -> list[str]:
@@ -216,7 +214,7 @@ def test_leftovers_of_unchosen_kinds_block_the_host() -> None:
     (blocker,) = site.occupants(kinds=["extra_host"])
 
     assert blocker.kind == "claim"
-    assert "deleted_server is not in kinds" in blocker.reason
+    assert "not in kinds" in blocker.reason
     assert site.left_over(kinds=["extra_host"]) == []
 
 

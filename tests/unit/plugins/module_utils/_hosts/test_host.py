@@ -39,7 +39,7 @@ def test_nodes_of_one_service_are_decommissioned_together() -> None:
         known.uuid
         for known in find_host("ironic", world.services, nodes, world.providers, ()).roots
     ] == roots
-    with pytest.raises(InvalidInput, match="one of 3 compute nodes of service ironic"):
+    with pytest.raises(InvalidInput, match=r"one of 3 .*ironic"):
         find_host("node-2", world.services, nodes, world.providers, ())
 
 

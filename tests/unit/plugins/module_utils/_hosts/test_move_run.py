@@ -35,8 +35,8 @@ from ......plugins.module_utils._hosts.move_run import (
 )
 from ......plugins.module_utils._hosts.server_move import ActiveMove, MoveEnd
 from ..drain_world import build_service
-from ..moving_host import LATE, SOURCE, MovingHost
 from ..moving_nova import CHILD, HOSTS, POOL, lose
+from .moving_host import LATE, SOURCE, MovingHost
 
 ACTION = "/action$"
 DEST, THIRD = HOSTS[1:]
@@ -168,6 +168,7 @@ def test_the_journal_is_written_before_the_request(site: Site) -> None:
     assert Path(path).stat().st_mode & 0o777 == 0o600
 
 
+ON_ANOTHER = "is on another host"
 HAPPENINGS: dict[str, tuple[t.Callable[[Site, str], None], str]] = {
     "is deleted": (Site.delete, GONE),
     "is resized by its user": (Site.resize_as_user, GONE),
@@ -177,7 +178,7 @@ HAPPENINGS: dict[str, tuple[t.Callable[[Site, str], None], str]] = {
     "is in ERROR": (lambda site, server: site.update(server, status="ERROR"), LEFT),
     "is shown without its task": (lambda site, server: site.set_task(server, ...), LEFT),
     "is on no host": (lambda site, server: site.put(server, None), GONE),
-    "is on another host": (lambda site, server: site.put(server, THIRD), GONE),
+    ON_ANOTHER: (lambda site, server: site.put(server, THIRD), GONE),
 }
 
 
@@ -191,7 +192,7 @@ def test_a_server_that_changes_before_the_request(site: Site, name: str, status:
     site.on_look(server, 1, lambda: happens(site, server))
 
     assert site.run() == {"web": outcome, "other": MOVED}
-    assert (THIRD in site.reason()) == (name == "is on another host")
+    assert (THIRD in site.reason()) == (name == ON_ANOTHER)
     assert [uuid for uuid, _action in site.writes] == [other]
 
 
@@ -527,7 +528,7 @@ def test_a_journal_that_breaks_ends_the_run(
     def break_at(journal: MoveJournal, records: t.Any) -> None:
         (record,) = records
         if event in (record["action"], record["event"], record.get("outcome")):
-            raise JournalError("The disk is full.")
+            raise JournalError("No space.")
         append(journal, [record])
 
     monkeypatch.setattr(MoveJournal, "_append", break_at)
@@ -535,7 +536,7 @@ def test_a_journal_that_breaks_ends_the_run(
     outcomes = site.run(parallel=1, retries=5, max_failures=1)
 
     assert outcomes == {"a": FAILED, "b": SKIPPED, "c": SKIPPED}
-    assert {entry["reason"] for entry in site.outcomes} == {"The disk is full."}
+    assert {entry["reason"] for entry in site.outcomes} == {"No space."}
     assert site.outcomes[0]["how"] == ("cold" if event == "confirm" else "stays")
     assert len(site.writes) == (event != "before")
 
@@ -734,8 +735,11 @@ def test_each_server_has_a_line_when_it_is_done(site: Site, shown: Shown) -> Non
 
     site.run(parallel=1)
 
-    assert shown.lines[0] == "1 of 2  web  compute-1 -> compute-2  N s"
-    assert shown.lines[1] == f"2 of 2  parked  left on compute-1: {site.reason('parked')}"
+    reason = site.reason("parked")
+    assert shown.lines == [
+        f"1 of 2  web  {SOURCE} -> {DEST}  N s",
+        f"2 of 2  parked  left on {SOURCE}: {reason}",
+    ]
 
 
 def test_a_line_of_progress_has_at_most_40_characters_of_a_name(shown: Shown) -> None:
@@ -774,8 +778,8 @@ def test_servers_that_move_are_shown_with_where_they_go(site: Site, shown: Shown
 
     # Nova has chosen no destination yet, and then one.
     assert list(dict.fromkeys(shown.texts)) == [
-        "moves (web compute-1 -> ? N s)",
-        "moves (web compute-1 -> compute-2 N s)",
+        f"moves (web {SOURCE} -> ? N s)",
+        f"moves (web {SOURCE} -> {DEST} N s)",
         "moves",
     ]
     assert list(dict.fromkeys(shown.done)) == [0, 1]
@@ -1090,7 +1094,7 @@ def test_nobody_is_told_to_start_a_fenced_host(site: Site, status: str) -> None:
 
     site.run(is_fenced=True)
 
-    assert "start it, and run again" not in site.reason()
+    assert "start it" not in site.reason()
     assert "by hand" in site.reason()
     assert len(site.writes) == 1
     # Once it is evacuated by hand, nothing is left to be done.

@@ -70,7 +70,7 @@ def test_disabled_service_is_up_and_says_why() -> None:
     disabled = d.replace(SERVICE, status="disabled", disabled_reason="new disks")
     check = list_checks(d.replace(WHOLE, services=(disabled,)))[0]
 
-    assert (check.outcome, check.detail) == (OK, "up, disabled (new disks)")
+    assert check.outcome == OK and "(new disks)" in check.detail
 
 
 LACKING: dict[str, tuple[dict[str, t.Any], str, str]] = {
@@ -230,13 +230,18 @@ def _predict(host: t.Any, *parts: str) -> dict[str, str]:
     return {name: check.outcome for name, check in checks.items()}
 
 
+RESTORED = {
+    "host aggregate ssd",
+    "operator's traits",
+    "Placement aggregates",
+    "allocation ratio of VCPU",
+}
+
+
 def test_check_mode_predicts_what_is_restored() -> None:
     assert _predict(BARE, *RESTORABLE) == {
         "host aggregate gone": "differs",
-        "host aggregate ssd": "restored",
-        "operator's traits": "restored",
-        "Placement aggregates": "restored",
-        "allocation ratio of VCPU": "restored",
+        **dict.fromkeys(RESTORED, "restored"),
     }
 
 
@@ -311,12 +316,7 @@ def test_service_is_compared_if_there_is_one(
 def test_everything_wanted_is_restored_once() -> None:
     checks, calls = _restore(BARE, *RESTORABLE)
 
-    assert {name for name, check in checks.items() if check.outcome == "restored"} == {
-        "host aggregate ssd",
-        "operator's traits",
-        "Placement aggregates",
-        "allocation ratio of VCPU",
-    }
+    assert {name for name, check in checks.items() if check.outcome == "restored"} == RESTORED
     assert calls == [
         ("aggregate", "ssd", HOST),
         ("provider", NODE.uuid, "CUSTOM_SSD"),
@@ -330,11 +330,11 @@ def test_nothing_wanted_sends_nothing() -> None:
 
 
 def test_refusal_is_a_failed_check_and_the_others_go_on() -> None:
-    checks, calls = _restore(BARE, *RESTORABLE, refusal="The host has servers in another zone.")
+    checks, calls = _restore(BARE, *RESTORABLE, refusal="Another zone.")
 
     assert len(calls) == 4
     assert checks["host aggregate ssd"].outcome == "failed"
-    assert checks["host aggregate ssd"].detail.endswith("The host has servers in another zone.")
+    assert checks["host aggregate ssd"].detail.endswith(" Another zone.")
 
 
 @pytest.mark.parametrize(

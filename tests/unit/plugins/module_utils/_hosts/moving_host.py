@@ -6,17 +6,17 @@ import dataclasses as d
 import typing as t
 from pathlib import Path
 
-from .....plugins.module_utils._core.changes.journal import read_journal
-from .....plugins.module_utils._core.models.nova import Service
-from .....plugins.module_utils._hosts.draining import DrainSettings
-from .....plugins.module_utils._hosts.move_journal import (
+from ......plugins.module_utils._core.changes.journal import read_journal
+from ......plugins.module_utils._core.models.nova import Service
+from ......plugins.module_utils._hosts.draining import DrainSettings
+from ......plugins.module_utils._hosts.move_journal import (
     MoveHistory,
     MoveJournal,
     find_move_journals,
     read_history,
 )
-from .....plugins.module_utils._hosts.server_move import Mover
-from .moving_nova import HOSTS, MovingNova
+from ......plugins.module_utils._hosts.server_move import Mover
+from ..moving_nova import HOSTS, MovingNova
 
 SOURCE = HOSTS[0]
 REASON = "drained with osops.placement"
