@@ -74,10 +74,9 @@ class HostDeletion:
 
         is_cleaned, is_stopped: whether what is left over, and nova-compute, block nothing.
         """
+        ignored = "service_up" if is_stopped else ""
         blockers: list[Blocker | Finding] = [
-            blocker
-            for blocker in self._report.blockers
-            if not (is_stopped and blocker.kind == "service_up")
+            blocker for blocker in self._report.blockers if blocker.kind != ignored
         ]
         if not is_cleaned:
             blockers += self._report.contents.leftovers

@@ -129,12 +129,8 @@ def build_drain_plan(reading: HostReading, settings: DrainSettings) -> DrainPlan
     judged = [_judge_server(server, reading, settings) for server in reading.servers]
     # A server that no host can take alone stays, so that it is not even asked for.
     movable = [entry for entry in judged if entry.way.how != STAYS]
-    packing = Packing(
-        collect_free_amounts(reading.candidates.values()),
-        reading.groups,
-        reading.places,
-        reading.host,
-    )
+    free = collect_free_amounts(reading.candidates.values())
+    packing = Packing(free, reading.groups, reading.places, reading.host)
     packing.place_all(movable)
     for entry in movable:
         if entry.uuid not in packing.hosts:

@@ -171,12 +171,10 @@ class DrainReader:
                 names[node.host].add(node.name)
         # Nova moves no server to another cell.
         listed, _moves = list_evacuations(self._nova, host)
-        return {
-            server.uuid: find_returning_hosts(
-                (entry for entry in listed if entry.server == server.uuid), names
-            )
-            for server in servers
+        own = {
+            server.uuid: [one for one in listed if one.server == server.uuid] for server in servers
         }
+        return {uuid: find_returning_hosts(entries, names) for uuid, entries in own.items()}
 
     def _read_places(
         self, groups: Iterable[ServerGroup], servers: Iterable[DrainServer]

@@ -100,15 +100,9 @@ class MoveJournal(Journal):
         self._record(AFTER, _SERVICE, outcome=_RESTORED)
 
     def _record(self, event: str, action: str, **facts: t.Any) -> None:
-        header = {
-            "format": FORMAT,
-            "at": get_utc_now(),
-            "event": event,
-            "action": action,
-            "compute_endpoint": self._compute_endpoint,
-            "host": self._host,
-        }
-        self._append([{**header, **facts}])
+        about = {"compute_endpoint": self._compute_endpoint, "host": self._host}
+        header = {"format": FORMAT, "at": get_utc_now(), "event": event, "action": action}
+        self._append([{**header, **about, **facts}])
 
 
 class MoveHistory:

@@ -51,23 +51,15 @@ class MoveReader:
 
     def list_servers(self, host: str) -> Answer[tuple[DrainServer, ...]]:
         """Return the servers of all projects on one host."""
+        path, filters = "/servers/detail", {"all_tenants": "1", "host": host}
         return self._listings.read(
-            Listing(
-                "/servers/detail",
-                self._listing,
-                "servers",
-                "id",
-                parse_drain_server,
-                {"all_tenants": "1", "host": host},
-            )
+            Listing(path, self._listing, "servers", "id", parse_drain_server, filters)
         )
 
     def get_server(self, uuid: str) -> Answer[DrainServer]:
         """Look up a server directly; a 404 means that no cell has it."""
         return self._api.ask(
-            f"/servers/{uuid}",
-            self._direct,
-            lambda reply: parse_drain_server(reply.body["server"]),
+            f"/servers/{uuid}", self._direct, lambda reply: parse_drain_server(reply.body["server"])
         )
 
     def has_host_answered(self, server: str) -> bool:
@@ -121,15 +113,9 @@ class MoveReader:
     def list_flavors_by_trait(self) -> dict[str, list[str]]:
         """Return the names of the flavors that require a trait, by trait."""
         names: dict[str, list[str]] = {}
+        path, filters = "/flavors/detail", {"is_public": "none"}
         flavors = self._listings.read(
-            Listing(
-                "/flavors/detail",
-                self._flavors,
-                "flavors",
-                "id",
-                _parse_flavor_traits,
-                {"is_public": "none"},
-            )
+            Listing(path, self._flavors, "flavors", "id", _parse_flavor_traits, filters)
         )
         for flavor, traits in flavors.value or ():
             for trait in traits:

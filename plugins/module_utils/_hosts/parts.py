@@ -178,12 +178,8 @@ class AgentReader:
         """
         if ADMIN in self._roles:
             return
-        reply, are_shown = self._api.read(
-            "/v2.0/ports",
-            None,
-            lambda reply: shows_other_projects(reply, self._project),
-            limit=SAMPLE,
-        )
+        shows_others = functools.partial(shows_other_projects, own=self._project)
+        reply, are_shown = self._api.read("/v2.0/ports", None, shows_others, limit=SAMPLE)
         self._api.expect(reply, "for its ports")
         if not are_shown:
             raise CloudError(

@@ -390,14 +390,11 @@ class HostRestoration:
         for former in gone:
             detail = f"Aggregate {former.name} ({former.uuid}) was deleted meanwhile."
             yield Check(f"host aggregate {former.name}", DIFFERS, detail)
+        obstacle = "" if host.nodes else "Nova accepts only a host with a compute node."
         for aggregate in losses.host_aggregates:
-            yield self._restore_part(
-                f"host aggregate {aggregate.name}",
-                AGGREGATES,
-                f"Host {host.name} was in it.",
-                functools.partial(self._aggregates.add_host, aggregate, host.name),
-                "" if host.nodes else "Nova accepts only a host with a compute node.",
-            )
+            name, detail = f"host aggregate {aggregate.name}", f"Host {host.name} was in it."
+            write = functools.partial(self._aggregates.add_host, aggregate, host.name)
+            yield self._restore_part(name, AGGREGATES, detail, write, obstacle)
         if record.aggregates and not gone and not losses.host_aggregates:
             names = summarize_names(sorted(former.name for former in record.aggregates))
             yield Check("host aggregates", OK, f"still in {names}")
@@ -408,43 +405,28 @@ class HostRestoration:
         if provider is None or state is None:
             return
         if losses.traits:
-            yield self._restore_part(
-                "operator's traits",
-                TRAITS,
-                f"The provider had {summarize_names(losses.traits)}.",
-                functools.partial(self._add_to_provider, provider, losses.traits, ()),
-            )
+            detail = f"The provider had {summarize_names(losses.traits)}."
+            write = functools.partial(self._add_to_provider, provider, losses.traits, ())
+            yield self._restore_part("operator's traits", TRAITS, detail, write)
         if losses.aggregates:
-            yield self._restore_part(
-                "Placement aggregates",
-                AGGREGATES,
-                f"The provider was in {summarize_names(losses.aggregates)}.",
-                functools.partial(self._add_to_provider, provider, (), losses.aggregates),
-            )
+            detail = f"The provider was in {summarize_names(losses.aggregates)}."
+            write = functools.partial(self._add_to_provider, provider, (), losses.aggregates)
+            yield self._restore_part("Placement aggregates", AGGREGATES, detail, write)
         for cls, ratio in losses.ratios:
-            yield self._restore_part(
-                f"allocation ratio of {cls}",
-                RATIOS,
-                f"It was {ratio} and is {state.inventories[cls].allocation_ratio}.",
-                functools.partial(self._providers.set_allocation_ratio, provider, cls, ratio),
-            )
+            detail = f"It was {ratio} and is {state.inventories[cls].allocation_ratio}."
+            write = functools.partial(self._providers.set_allocation_ratio, provider, cls, ratio)
+            yield self._restore_part(f"allocation ratio of {cls}", RATIOS, detail, write)
 
     def _add_to_provider(
         self, provider: Provider, traits: Collection[str], aggregates: Collection[str]
     ) -> None:
         lacking, error = self._providers.add_traits_and_aggregates(provider, traits, aggregates)
         if lacking:
-            raise error or CloudError(
-                f"The provider still lacks {summarize_names(sorted(lacking))}."
-            )
+            names = summarize_names(sorted(lacking))
+            raise error or CloudError(f"The provider still lacks {names}.")
 
     def _restore_part(
-        self,
-        name: str,
-        part: str,
-        detail: str,
-        write: Callable[[], object],
-        obstacle: str = "",
+        self, name: str, part: str, detail: str, write: Callable[[], object], obstacle: str = ""
     ) -> Check:
         """Make one write, if its part is wanted, and return what became of it."""
         if part not in self._parts:
@@ -476,9 +458,8 @@ def _compare_service(
     """Yield checks of what only the operator can decide: the zone and the state of the service."""
     if host.service is None:
         return
-    coming_zones = set()
-    if restores_aggregates:
-        coming_zones = {aggregate.zone for aggregate in losses.host_aggregates}
+    coming = losses.host_aggregates if restores_aggregates else ()
+    coming_zones = {aggregate.zone for aggregate in coming}
     # A zone that one of the aggregates brings back is not a difference.
     if record.zone and record.zone != host.service.zone and record.zone not in coming_zones:
         detail = f"It was {record.zone} and is {host.service.zone}: a host aggregate sets it."
@@ -502,12 +483,8 @@ def restore_host(context: CloudContext) -> dict[str, t.Any]:
         service = host.service.id if host.service else None
         record = parse_former_host(document, host.name, service, name_cloud(session.cloud))
     if record is not None:
-        restoration = HostRestoration(
-            AggregateClient(session.compute),
-            ProviderWriter(session.placement),
-            options["restore"],
-            context.check_mode,
-        )
+        writers = AggregateClient(session.compute), ProviderWriter(session.placement)
+        restoration = HostRestoration(*writers, options["restore"], context.check_mode)
         restored = restoration.restore(host, record)
     changed = any(check.outcome == RESTORED for check in restored)
     # What Nova mirrors to Placement has changed with it.

@@ -113,11 +113,7 @@ def _update_service(context: CloudContext) -> dict[str, t.Any]:
     elif body:
         updated = ServiceWriter(session.compute).update_service(service, body)
     before, after = map(d.asdict, (service, updated))
-    return {
-        "changed": bool(body),
-        "service": after,
-        "diff": {"before": before, "after": after},
-    }
+    return {"changed": bool(body), "service": after, "diff": {"before": before, "after": after}}
 
 
 def _delete_host(context: CloudContext) -> dict[str, t.Any]:

@@ -45,6 +45,7 @@ from .._terminal.lines import (
     wrap_text,
 )
 from .._variables.play_hosts import get_started_name
+from .hosts import build_row
 
 ARTIFACT = "host_decommission_drained"
 _DRAIN, _DECOMMISSION = "drain_host", "decommission_host"
@@ -59,24 +60,22 @@ _TONES = {FAILED: ERROR, UNDER_WAY: WARNING, SKIPPED: WARNING, LEFT: WARNING}
 
 _WAYS = {LIVE: "live", COLD: "cold", EVACUATION: "by evacuation"}
 
+_SERVER = (Column("SERVER", least=8, comfort=16), Column("UUID", short=SHORT_UUID))
 _PLAN_COLUMNS = (
     Column("HOW"),
-    Column("SERVER", least=8, comfort=16),
-    Column("UUID", short=SHORT_UUID),
+    *_SERVER,
     Column("STATUS", least=6, comfort=10),
     Column("FLAVOR", least=6, comfort=12),
     Column("TO", least=6, comfort=16),
 )
 _OUTCOME_COLUMNS = (
     Column("OUTCOME"),
-    Column("SERVER", least=8, comfort=16),
-    Column("UUID", short=SHORT_UUID),
+    *_SERVER,
     Column("HOW"),
     Column("IS ON", least=6, comfort=16),
 )
 _DEPARTURE_COLUMNS = (
-    Column("SERVER", least=8, comfort=16),
-    Column("UUID", short=SHORT_UUID),
+    *_SERVER,
     Column("FROM", least=6, comfort=16),
     Column("TO", least=6, comfort=16),
 )
@@ -121,11 +120,7 @@ def _build_plan_row(entry: PredictionDocument) -> Row:
     tone = WARNING if place in (STAYS, _NO_ROOM) else None
     to = _NO_ROOM if place == _NO_ROOM else entry["to"] or ""
     texts = (entry["how"], entry["name"], entry["uuid"], entry["status"], entry["flavor"], to)
-    return _build_row(texts, tone)
-
-
-def _build_row(texts: Iterable[str], tone: str | None = None) -> Row:
-    return Row(tuple(make_printable(text, MAX_NAME) for text in texts), tone)
+    return build_row(texts, tone)
 
 
 def _format_rows(
@@ -186,7 +181,7 @@ def _build_outcome_row(entry: MoveOutcomeDocument) -> Row:
         place = entry["to"] or ""
     outcome = entry["outcome"].replace("_", " ")
     texts = (outcome, entry["name"], entry["uuid"], entry["how"], place)
-    return _build_row(texts, _TONES.get(entry["outcome"]))
+    return build_row(texts, _TONES.get(entry["outcome"]))
 
 
 def _summarize_outcomes(outcomes: Sequence[MoveOutcomeDocument]) -> str:
@@ -211,7 +206,7 @@ def _describe_rest(result: Mapping[str, t.Any]) -> str:
 def format_departures(result: Mapping[str, t.Any], host: str, width: int) -> list[str]:
     """Return which servers would move back to a host or cannot, and how its service would be."""
     rows = [
-        _build_row((entry["name"], entry["server"], entry["to"], entry["source"]))
+        build_row((entry["name"], entry["server"], entry["to"], entry["source"]))
         for entry in result["departures"]
     ]
     table = format_table(_DEPARTURE_COLUMNS, rows, width)
