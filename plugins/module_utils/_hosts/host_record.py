@@ -214,8 +214,7 @@ def read_records(document: t.Any, name: str, cloud: Unchecked) -> HostRecords:
         return HostRecords()
     host = hosts[0]
     seen = host.get("service")
-    former = _check_record(host.get("former_record"))
-    record = _check_record(host.get("record"))
+    former, record = (_check_record(host.get(key)) for key in ("former_record", "record"))
     for entry in (record, former):
         require_same_cloud(entry, cloud)
     # The records keep the names and providers that a host without its service has lost. A former
@@ -246,12 +245,9 @@ def list_names(life: Unchecked) -> set[str]:
 def _check_record(record: t.Any) -> HostRecord | None:
     if record is None:
         return None
-    if not _has_keys(record, _KEYS):
+    if not _has_keys(record, _KEYS) or not _has_keys(record.get("cloud", _NO_CLOUD), _NO_CLOUD):
         raise _refuse()
-    service, cloud = record["service"], record.get("cloud", _NO_CLOUD)
-    if service is not None and not _has_keys(service, {"id", "status", "zone"}):
-        raise _refuse()
-    if not _has_keys(cloud, _NO_CLOUD.keys()):
+    if record["service"] is not None and not _has_keys(record["service"], {"id", "status", "zone"}):
         raise _refuse()
     return t.cast("HostRecord", record)
 
@@ -323,10 +319,11 @@ def _parse_record(record: Unchecked) -> FormerHost:
     node = nodes[0] if len(nodes) == 1 else None
     roots = [one for one in record["providers"] if one["uuid"] == node and "traits" in one]
     groups = [Aggregate(one["uuid"], one["name"], one["zone"], ()) for one in record["aggregates"]]
+    service = record["service"] or {}
     return FormerHost(
         node=node,
-        zone=(record["service"] or {}).get("zone"),
-        disabled_reason=(record["service"] or {}).get("disabled_reason"),
+        zone=service.get("zone"),
+        disabled_reason=service.get("disabled_reason"),
         aggregates=tuple(groups),
         provider=parse_provider_state(roots[0]) if roots else None,
         names_cloud="cloud" in record,
