@@ -11,6 +11,7 @@ the time: if one of them fails, every nova-compute falls silent.
 
 from __future__ import annotations
 
+import dataclasses as d
 from collections.abc import Callable, Collection, Iterable, Sequence
 
 from .._common.errors import InvalidInput
@@ -154,25 +155,25 @@ def _require_silence(
     require_witnesses(host, [entry.host for entry in list_others_up(host, services)], together)
 
 
+@d.dataclass
 class SilenceWatch:
     """Compares listings of the services, each later than the one before, about one host.
 
     Only changes count. The times in them are not compared, because conductors have own clocks.
     """
 
-    def __init__(self, host: str) -> None:
-        self._host = host
-        self._seen: dict[str, set[str | None]] = {}
+    host: str
+    _seen: dict[str, set[str | None]] = d.field(default_factory=dict)
 
     def judge(self, services: Collection[Service]) -> str:
         """Return what the listings so far and this one show."""
         for service in services:
             if service.binary == COMPUTE:
                 self._seen.setdefault(service.host, set()).add(service.updated_at)
-        others = [service.host for service in list_others_up(self._host, services)]
-        if self._count_reports(self._host):
+        others = [service.host for service in list_others_up(self.host, services)]
+        if self._count_reports(self.host):
             return REPORTS
-        own = [entry for entry in services if entry.host == self._host and entry.binary == COMPUTE]
+        own = [entry for entry in services if entry.host == self.host and entry.binary == COMPUTE]
         if not others or any(list_hosts_silent_with(entry, services) for entry in own):
             return UNKNOWN
         if all(self._count_reports(host) >= _REPORTS for host in others):

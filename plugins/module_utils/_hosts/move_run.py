@@ -74,29 +74,24 @@ class _Active:
     hindered_since: float | None = None
 
 
+@d.dataclass
 class MoveRun:
-    """Moves the servers of its tasks, in their order."""
+    """Moves the servers of its tasks, in their order.
 
-    def __init__(
-        self,
-        mover: Mover,
-        limits: RunLimits,
-        stopped: Callable[[], str],
-        sleep: Callable[[float], None] = time.sleep,
-        clock: Callable[[], float] = read_monotonic_clock,
-    ) -> None:
-        self._mover = mover
-        self._limits = limits
-        self._stopped = stopped
-        self._sleep = sleep
-        self._clock = clock
-        self._queue: deque[_Turn] = deque()
-        self._active: list[_Active] = []
-        self._outcomes: list[MoveOutcomeDocument] = []
-        self._total = 0
-        self._failures = 0
-        # Why no other move is begun; empty while there is no reason.
-        self.halted = ""
+    halted: why no other move is begun; empty while there is no reason.
+    """
+
+    mover: Mover
+    limits: RunLimits
+    stopped: Callable[[], str]
+    sleep: Callable[[float], None] = time.sleep
+    clock: Callable[[], float] = read_monotonic_clock
+    halted: str = ""
+    _queue: deque[_Turn] = d.field(default_factory=deque)
+    _active: list[_Active] = d.field(default_factory=list)
+    _outcomes: list[MoveOutcomeDocument] = d.field(default_factory=list)
+    _total: int = 0
+    _failures: int = 0
 
     def run(
         self, tasks: Iterable[MoveTask], begun: Iterable[Attempt] = ()
@@ -106,7 +101,7 @@ class MoveRun:
         begun: moves that Nova may be at since before this run; they are followed to their end.
         """
         self._outcomes = []
-        now = self._clock()
+        now = self.clock()
         for attempt in begun:
             task = MoveTask(attempt.server, attempt.name, attempt.source, attempt.target)
             # Its request was that of another run, and does not count as an attempt of this one.
@@ -120,7 +115,7 @@ class MoveRun:
     def _work(self, stage: Stage) -> None:
         pause = _FIRST_PAUSE
         while self._queue or self._active:
-            why = self._stopped()
+            why = self.stopped()
             if why:
                 self._abandon(why)
                 return
@@ -141,22 +136,22 @@ class MoveRun:
         return len(self._queue), len(self._active), len(self._outcomes)
 
     def _wait(self, seconds: float) -> None:
-        deadline = self._clock() + seconds
-        while self._clock() < deadline and not self._stopped():
-            self._sleep(min(_PIECE, seconds))
+        deadline = self.clock() + seconds
+        while self.clock() < deadline and not self.stopped():
+            self.sleep(min(_PIECE, seconds))
 
     def _begin_next(self) -> None:
-        while self._queue and len(self._active) < self._limits.parallel and not self.halted:
-            if self._stopped():
+        while self._queue and len(self._active) < self.limits.parallel and not self.halted:
+            if self.stopped():
                 return
             self._begin(self._queue.popleft())
 
     def _begin(self, turn: _Turn) -> None:
-        now = self._clock()
+        now = self.clock()
         turn.attempts += 1
         turn.first_began = min(now, turn.first_began)
         try:
-            begun = self._mover.begin(turn.task)
+            begun = self.mover.begin(turn.task)
         except JournalError as error:
             self.halted = str(error)
             begun = MoveEnd(FAILED, str(error))
@@ -169,9 +164,9 @@ class MoveRun:
             self._active.append(_Active(turn, begun, now))
 
     def _follow(self, active: _Active) -> None:
-        elapsed = self._clock() - active.began
+        elapsed = self.clock() - active.began
         try:
-            end = self._mover.follow(active.move)
+            end = self.mover.follow(active.move)
             active.trouble = ""
             if end is None and elapsed > _LOST_AFTER:
                 end = self._give_up(active)
@@ -182,7 +177,7 @@ class MoveRun:
         except JournalError as error:
             self.halted = str(error)
             end = MoveEnd(FAILED, str(error), how=active.move.attempt.how)
-        if end is None and elapsed > self._limits.timeout:
+        if end is None and elapsed > self.limits.timeout:
             end = self._end_late(active)
         if end is not None:
             self._active.remove(active)
@@ -190,26 +185,26 @@ class MoveRun:
 
     def _give_up(self, active: _Active) -> MoveEnd | None:
         """Return the end of a move that Nova has not begun, or may never end; None otherwise."""
-        end = self._mover.give_up(active.move)
+        end = self.mover.give_up(active.move)
         if end is None:
             active.hindered_since = None
         elif end.outcome == UNDER_WAY:
-            active.hindered_since = active.hindered_since or self._clock()
-            if self._clock() - active.hindered_since < _PATIENCE:
+            active.hindered_since = active.hindered_since or self.clock()
+            if self.clock() - active.hindered_since < _PATIENCE:
                 return None
         return end
 
     def _end_late(self, active: _Active) -> MoveEnd:
         waits_for = active.trouble or f"It is waiting for {active.move.waits_for}."
         reason = (
-            f"the move has not ended within {self._limits.timeout} seconds (move_timeout). "
+            f"the move has not ended within {self.limits.timeout} seconds (move_timeout). "
             f"{waits_for} Nova goes on with it; run again to follow it"
         )
         return end_open(UNDER_WAY, active.move, reason)
 
     def _end(self, turn: _Turn, end: MoveEnd) -> None:
         """Record an outcome, or put the server back into the queue for another attempt."""
-        may_retry = end.may_retry and turn.attempts <= self._limits.retries and not self.halted
+        may_retry = end.may_retry and turn.attempts <= self.limits.retries and not self.halted
         if end.outcome == FAILED and may_retry:
             # At the end of the queue: what was in the way may be gone by then.
             self._queue.append(turn)
@@ -218,14 +213,14 @@ class MoveRun:
         PROGRESS.add_line(describe_end(outcome, len(self._outcomes), self._total))
         if end.outcome in (FAILED, UNDER_WAY):
             self._failures += 1
-        if self._failures >= self._limits.max_failures and not self.halted:
+        if self._failures >= self.limits.max_failures and not self.halted:
             self.halted = (
                 f"{self._failures} servers could not be moved before it, and max_failures is "
-                f"{self._limits.max_failures}"
+                f"{self.limits.max_failures}"
             )
 
     def _add_outcome(self, turn: _Turn, end: MoveEnd) -> MoveOutcomeDocument:
-        seconds = 0 if end.outcome == SKIPPED else round(self._clock() - turn.first_began)
+        seconds = 0 if end.outcome == SKIPPED else round(self.clock() - turn.first_began)
         outcome = build_outcome(turn.task, end, turn.attempts, seconds)
         self._outcomes.append(outcome)
         return outcome
@@ -248,7 +243,7 @@ class MoveRun:
         moving = []
         for active in self._active:
             task, migration = active.turn.task, active.move.migration
-            seconds = round(self._clock() - active.turn.first_began)
+            seconds = round(self.clock() - active.turn.first_began)
             target = (migration and migration.dest_compute) or task.target or "?"
             # The name is text of a user, and goes to a terminal.
             name = make_printable(task.name, _MAX_NAME)

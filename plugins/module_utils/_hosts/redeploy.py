@@ -19,6 +19,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator
 from .._common.errors import CloudError, InvalidInput
 from .._common.text import summarize_names
 from .._core.changes.records import find_lost_aggregates, find_lost_traits
+from .._core.clients.api import Api
 from .._core.clients.groups import AggregateClient
 from .._core.clients.nova import NovaReader
 from .._core.clients.placement import PlacementReader
@@ -76,60 +77,58 @@ class RedeployedHost:
         return self.nodes[0] if len(self.nodes) == 1 else None
 
 
-class RedeployedHostReader:
-    """Reads such hosts from one session."""
+def read_redeployed_host(session: Session, name: str) -> RedeployedHost:
+    """Return the host whose compute service has the name `name`, without its evacuations."""
+    nova = NovaReader(session.compute)
+    providers = PlacementReader(session.placement).list_providers()
+    all_services = get_listed_services(nova.list_services())
+    services = [one for one in all_services if one.binary == COMPUTE and one.host == name]
+    listed = require_compute_nodes(nova.list_hypervisors(with_servers=False))
+    nodes = tuple(node for node in listed if node.host == name)
+    # Placement is read first: a provider that is created meanwhile only seems to be missing.
+    provider, node_name = None, name
+    if len(nodes) == 1:
+        provider, node_name = providers.get(nodes[0].uuid), nodes[0].name
+    state = None
+    if provider is not None:
+        state = ProviderStateReader(session.placement).read(provider.uuid)
+    namesakes = [entry for entry in providers.values() if entry.name == node_name]
+    return RedeployedHost(
+        name=name,
+        services=tuple(services),
+        nodes=nodes,
+        mapped=_read_mapping(session.compute, name),
+        provider=provider,
+        state=state,
+        namesake=next((entry for entry in namesakes if entry != provider), None),
+        aggregates=nova.list_aggregates(),
+        evacuations=UnfinishedEvacuations(name),
+    )
 
-    def __init__(self, session: Session) -> None:
-        self._compute = session.compute
-        self._nova = NovaReader(session.compute)
-        self._placement = PlacementReader(session.placement)
-        self._states = ProviderStateReader(session.placement)
 
-    def read(self, name: str) -> RedeployedHost:
-        """Return the host whose compute service has the name `name`, without its evacuations."""
-        providers = self._placement.list_providers()
-        all_services = get_listed_services(self._nova.list_services())
-        services = [one for one in all_services if one.binary == COMPUTE and one.host == name]
-        listed = require_compute_nodes(self._nova.list_hypervisors(with_servers=False))
-        nodes = tuple(node for node in listed if node.host == name)
-        # Placement is read first: a provider that is created meanwhile only seems to be missing.
-        provider, node_name = None, name
-        if len(nodes) == 1:
-            provider, node_name = providers.get(nodes[0].uuid), nodes[0].name
-        state = self._states.read(provider.uuid) if provider is not None else None
-        namesakes = [entry for entry in providers.values() if entry.name == node_name]
-        return RedeployedHost(
-            name=name,
-            services=tuple(services),
-            nodes=nodes,
-            mapped=self._read_mapping(name),
-            provider=provider,
-            state=state,
-            namesake=next((entry for entry in namesakes if entry != provider), None),
-            aggregates=self._nova.list_aggregates(),
-            evacuations=UnfinishedEvacuations(name),
-        )
+def _read_mapping(compute: Api, name: str) -> bool | None:
+    path = f"/os-hosts/{urllib.parse.quote(name, safe='')}"
+    reply = compute.get(path, _HOST_MICROVERSION)
+    if reply.status == 200:
+        return True
+    # The mapping is looked up first. Without a compute node the answer is a 404 as well.
+    return _UNMAPPED not in reply.detail if reply.status == 404 else None
 
-    def add_evacuations(self, host: RedeployedHost, former_names: Iterable[str]) -> RedeployedHost:
-        """Return the host with the evacuations that its nova-compute has not completed.
 
-        former_names: what the host and its compute nodes were called before.
-        """
-        nodes = [node.name for node in host.nodes]
-        names = {host.name, *nodes, *former_names}
-        # The provider of a renamed host keeps the former name.
-        if host.provider is not None:
-            names.add(host.provider.name)
-        found = read_unfinished_evacuations(self._nova, host.name, names, nodes)
-        return d.replace(host, evacuations=found)
+def add_evacuations(
+    session: Session, host: RedeployedHost, former_names: Iterable[str]
+) -> RedeployedHost:
+    """Return the host with the evacuations that its nova-compute has not completed.
 
-    def _read_mapping(self, name: str) -> bool | None:
-        path = f"/os-hosts/{urllib.parse.quote(name, safe='')}"
-        reply = self._compute.get(path, _HOST_MICROVERSION)
-        if reply.status == 200:
-            return True
-        # The mapping is looked up first. Without a compute node the answer is a 404 as well.
-        return _UNMAPPED not in reply.detail if reply.status == 404 else None
+    former_names: what the host and its compute nodes were called before.
+    """
+    nodes = [node.name for node in host.nodes]
+    names = {host.name, *nodes, *former_names}
+    # The provider of a renamed host keeps the former name.
+    if host.provider is not None:
+        names.add(host.provider.name)
+    found = read_unfinished_evacuations(NovaReader(session.compute), host.name, names, nodes)
+    return d.replace(host, evacuations=found)
 
 
 OK, MISSING, DIFFERS, RESTORED, FAILED = "ok", "missing", "differs", "restored", "failed"
@@ -355,23 +354,17 @@ def _find_lost_ratios(then: ProviderState, now: ProviderState) -> tuple[tuple[st
     return tuple(one for one in before if one[1] != now.inventories[one[0]].allocation_ratio)
 
 
+@d.dataclass(frozen=True)
 class HostRestoration:
     """Compares one host with its record, and restores what the user wants.
 
     In check mode it writes nothing, and returns the checks as they would be.
     """
 
-    def __init__(
-        self,
-        aggregates: AggregateClient,
-        providers: ProviderWriter,
-        parts: Collection[str],
-        check_mode: bool,
-    ) -> None:
-        self._aggregates = aggregates
-        self._providers = providers
-        self._parts = parts
-        self._check_mode = check_mode
+    aggregates: AggregateClient
+    providers: ProviderWriter
+    parts: Collection[str]
+    check_mode: bool
 
     def restore(self, host: RedeployedHost, record: FormerHost) -> list[Check]:
         """Put back what `host` lacks, and return a check for each part of its record."""
@@ -379,7 +372,7 @@ class HostRestoration:
         return [
             *self._restore_host_aggregates(host, record, losses),
             *self._restore_provider(host, losses),
-            *_compare_service(host, record, losses, AGGREGATES in self._parts),
+            *_compare_service(host, record, losses, AGGREGATES in self.parts),
         ]
 
     def _restore_host_aggregates(
@@ -393,7 +386,7 @@ class HostRestoration:
         obstacle = "" if host.nodes else "Nova accepts only a host with a compute node."
         for aggregate in losses.host_aggregates:
             name, detail = f"host aggregate {aggregate.name}", f"Host {host.name} was in it."
-            write = functools.partial(self._aggregates.add_host, aggregate, host.name)
+            write = functools.partial(self.aggregates.add_host, aggregate, host.name)
             yield self._restore_part(name, AGGREGATES, detail, write, obstacle)
         if record.aggregates and not gone and not losses.host_aggregates:
             names = summarize_names(sorted(former.name for former in record.aggregates))
@@ -414,13 +407,13 @@ class HostRestoration:
             yield self._restore_part("Placement aggregates", AGGREGATES, detail, write)
         for cls, ratio in losses.ratios:
             detail = f"It was {ratio} and is {state.inventories[cls].allocation_ratio}."
-            write = functools.partial(self._providers.set_allocation_ratio, provider, cls, ratio)
+            write = functools.partial(self.providers.set_allocation_ratio, provider, cls, ratio)
             yield self._restore_part(f"allocation ratio of {cls}", RATIOS, detail, write)
 
     def _add_to_provider(
         self, provider: Provider, traits: Collection[str], aggregates: Collection[str]
     ) -> None:
-        lacking, error = self._providers.add_traits_and_aggregates(provider, traits, aggregates)
+        lacking, error = self.providers.add_traits_and_aggregates(provider, traits, aggregates)
         if lacking:
             names = summarize_names(sorted(lacking))
             raise error or CloudError(f"The provider still lacks {names}.")
@@ -429,12 +422,12 @@ class HostRestoration:
         self, name: str, part: str, detail: str, write: Callable[[], object], obstacle: str = ""
     ) -> Check:
         """Make one write, if its part is wanted, and return what became of it."""
-        if part not in self._parts:
+        if part not in self.parts:
             return Check(name, DIFFERS, f"{detail} {_describe_opt_out(part)}")
         if obstacle:
             return Check(name, MISSING, f"{detail} {obstacle}")
         # Check mode comes last, so that it predicts what the real run would refuse.
-        if self._check_mode:
+        if self.check_mode:
             return Check(name, RESTORED, detail)
         try:
             write()
@@ -476,8 +469,7 @@ def restore_host(context: CloudContext) -> dict[str, t.Any]:
         raise InvalidInput("host must not be empty.")
     document = read_host_file(options["record"])
     session = context.connect()
-    reader = RedeployedHostReader(session)
-    host = reader.read(options["host"])
+    host = read_redeployed_host(session, options["host"])
     record, restored = None, []
     if document is not None:
         service = host.service.id if host.service else None
@@ -489,8 +481,8 @@ def restore_host(context: CloudContext) -> dict[str, t.Any]:
     changed = any(check.outcome == RESTORED for check in restored)
     # What Nova mirrors to Placement has changed with it.
     if changed and not context.check_mode:
-        host = reader.read(options["host"])
-    host = reader.add_evacuations(host, record.names if record else ())
+        host = read_redeployed_host(session, options["host"])
+    host = add_evacuations(session, host, record.names if record else ())
     restarts = host.service is not None and host.service.state == "up"
     restarts = restarts and host.evacuations.restart_completes
     if restarts and context.check_mode and options["assume_restarted"]:
