@@ -84,10 +84,7 @@ class HostMoves:
     """What a drain and a return of one host have in common."""
 
     def __init__(
-        self,
-        session: Session,
-        options: DrainOptions,
-        sleep: Callable[[float], None] = time.sleep,
+        self, session: Session, options: DrainOptions, sleep: Callable[[float], None] = time.sleep
     ) -> None:
         self._session = session
         self._options = options

@@ -39,10 +39,7 @@ def drain_or_return(context: CloudContext) -> dict[str, t.Any]:
         return {**runner.predict(journal, history), "journal": None, "packed": ""}
     # A drain can take hours, so it keeps no run waiting that changes allocations.
     subject = f"{endpoint} (host {options.host})"
-    with (
-        watch_for_stop() as stopped,
-        acquire_lock(subject, given["lock_timeout"], stopped),
-    ):
+    with watch_for_stop() as stopped, acquire_lock(subject, given["lock_timeout"], stopped):
         # Read under the lock: another run may have begun moves meanwhile.
         result = runner.run(journal, _read_history(endpoint, given), stopped)
     path = os.path.abspath(journal.path) if journal.written else None

@@ -54,11 +54,7 @@ class HostReader:
     """Reads hosts from one session, and what blocks the decommissioning of each."""
 
     def __init__(
-        self,
-        session: Session,
-        policy: Policy,
-        kinds: Collection[str],
-        part_policy: PartPolicy,
+        self, session: Session, policy: Policy, kinds: Collection[str], part_policy: PartPolicy
     ) -> None:
         self._reading = Collector(session, policy.pci_aliases)
         self._placement = PlacementReader(session.placement)

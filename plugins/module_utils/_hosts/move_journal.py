@@ -224,10 +224,7 @@ def _read_records(journal: t.Any) -> list[JournalRecord]:
     if packed is None:
         records, name = read_journal(journal)[0], str(journal)
     else:
-        records, name = (
-            check_records(entry for moves in packed[1] for entry in moves),
-            "The pack",
-        )
+        records, name = (check_records(entry for moves in packed[1] for entry in moves), "The pack")
     for record in records:
         _check_record(record, name)
     return records

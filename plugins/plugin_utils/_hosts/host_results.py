@@ -20,12 +20,7 @@ from ...module_utils._core.models.finding import PROTECTED
 _BLOCKED, _GONE = "blocked", "gone"
 
 # The stages that change something, each with the outcome of a run that ends with it.
-_OUTCOMES = {
-    "delete": "deleted",
-    "clean": "cleaned",
-    "drain": "drained",
-    "disable": "disabled",
-}
+_OUTCOMES = {"delete": "deleted", "clean": "cleaned", "drain": "drained", "disable": "disabled"}
 _READING = ("check", "verify")
 # The outcome of a stage that this file knows nothing about.
 _DONE = "done"

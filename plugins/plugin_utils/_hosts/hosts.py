@@ -228,11 +228,7 @@ def _format_table(
 
 
 def format_guests(
-    document: Json,
-    path: str,
-    kinds: Collection[str],
-    terminal_width: int,
-    verbose: bool = False,
+    document: Json, path: str, kinds: Collection[str], terminal_width: int, verbose: bool = False
 ) -> list[str]:
     """Return what hypervisors have of servers that are not there, and what only looks like it.
 
