@@ -84,14 +84,9 @@ class HostDeletion:
         if not refusal:
             return None
         document = self._report.describe()
-        return {
-            "failed": True,
-            "changed": False,
-            "msg": refusal,
-            "blockers": document["blockers"],
-            "left_over": document["left_over"],
-            "deleted": Deleted().describe(),
-        }
+        parts = {name: document[name] for name in ("blockers", "left_over")}
+        failure = {"failed": True, "changed": False, "msg": refusal}
+        return {**failure, **parts, "deleted": Deleted().describe()}
 
     def foretell(self) -> dict[str, t.Any]:
         """Return the result that a deletion would have."""

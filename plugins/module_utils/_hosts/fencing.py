@@ -60,8 +60,7 @@ def require_clear_state(
     services, now = reader.list_services()
     service = require_service(host, services)
     if is_down(service):
-        heard = list_heard_hosts(service, services, now)
-        require_witnesses(host, heard, list_hosts_silent_with(service, services))
+        require_witnesses(service, services, list_heard_hosts(service, services, now))
     # To start nova-compute is the first advice otherwise.
     if is_down(service) and not fenced:
         unfinished = reader.read_unfinished_evacuations(host)
@@ -92,11 +91,14 @@ def explain_contradiction(service: Service) -> str:
     )
 
 
-def require_witnesses(host: str, others: Sequence[str], together: Sequence[str]) -> None:
+def require_witnesses(
+    service: Service, services: Iterable[Service], others: Sequence[object]
+) -> None:
     """Raise InvalidInput if no other host reports: then nothing tells that one is silent.
 
-    together: the hosts that fell silent together with it.
+    others: those that do.
     """
+    host, together = service.host, list_hosts_silent_with(service, services)
     if together:
         raise InvalidInput(
             f"The nova-compute of {host} fell silent together with that of "
@@ -151,8 +153,8 @@ def _require_silence(
         )
     if verdict == REPORTS:
         raise InvalidInput(f"{fenced} reports to Nova: {advice}")
-    together = list_hosts_silent_with(require_service(host, services), services)
-    require_witnesses(host, [entry.host for entry in list_others_up(host, services)], together)
+    witnesses = list_others_up(host, services)
+    require_witnesses(require_service(host, services), services, witnesses)
 
 
 @d.dataclass
