@@ -276,11 +276,8 @@ def describe_amount(cls: str, amount: int) -> str:
     """Return an amount of a resource class as an operator says it."""
     if cls == "MEMORY_MB" and amount % 1024 == 0:
         return f"{amount // 1024} GiB of memory"
-    if cls == "MEMORY_MB":
-        return f"{amount} MiB of memory"
-    if cls == "DISK_GB":
-        return f"{amount} GiB of disk"
-    return f"{amount} {cls}"
+    units = {"MEMORY_MB": "MiB of memory", "DISK_GB": "GiB of disk"}
+    return f"{amount} {units.get(cls, cls)}"
 
 
 def _find_group_warnings(

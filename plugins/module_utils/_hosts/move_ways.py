@@ -278,9 +278,7 @@ def calculate_amounts(server: DrainServer, allocations: Allocations | None) -> R
     # Devices, pinned CPUs and NUMA topologies change the resource classes, not only the amounts.
     if allocations and not server.is_plain:
         return sum_amounts(allocations.values())
-    if flavor is not None:
-        return calculate_resources(flavor, server.is_volume_backed)
-    return {}
+    return calculate_resources(flavor, server.is_volume_backed) if flavor is not None else {}
 
 
 def _list_memberships(
@@ -330,11 +328,9 @@ def allows_group(
     others = [places[member] for member in group.members if member != server and member in places]
     if group.policy == ANTI_AFFINITY:
         return others.count(host) < group.max_per_host
-    if group.policy == AFFINITY:
-        # Nova counts the server itself as a member on its present host, so it may only go where
-        # another member already is.
-        return host in others and host != source
-    return True
+    # Nova counts the server itself as a member on its present host, so it may only go where another
+    # member already is.
+    return group.policy != AFFINITY or (host in others and host != source)
 
 
 def build_candidate_query(need: MoveNeed) -> dict[str, t.Any]:

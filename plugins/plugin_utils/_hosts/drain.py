@@ -99,9 +99,7 @@ def format_drain_plan(plan: DrainPlanDocument, width: int) -> list[str]:
 
 def _find_place(entry: PredictionDocument) -> str:
     """Return how a server would leave, or that there is no room for it."""
-    if entry["how"] != STAYS and entry["to"] is None:
-        return _NO_ROOM
-    return str(entry["how"])
+    return _NO_ROOM if entry["how"] != STAYS and entry["to"] is None else str(entry["how"])
 
 
 def _explain_problem(entry: PredictionDocument) -> str:
@@ -250,9 +248,7 @@ def _suggest_next(result: Mapping[str, t.Any], host: str, check_mode: bool) -> s
     if result["empty"]:
         return _build_command(_DECOMMISSION, host, {}, check=True)
     # A prediction without a change would be followed by the same run again.
-    if not check_mode or result["changed"]:
-        return _build_command(_DRAIN, host, {})
-    return ""
+    return _build_command(_DRAIN, host, {}) if not check_mode or result["changed"] else ""
 
 
 def _build_command(

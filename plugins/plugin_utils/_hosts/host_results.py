@@ -142,9 +142,7 @@ def _describe_deletion(deleted: Mapping[str, t.Any]) -> Iterator[str]:
 
 
 def _join_words(parts: Sequence[str]) -> str:
-    if len(parts) < 3:
-        return " and ".join(parts)
-    return f"{', '.join(parts[:-1])} and {parts[-1]}"
+    return " and ".join(filter(None, (", ".join(parts[:-1]), *parts[-1:])))
 
 
 def _list_failures(tasks: Tasks, stages: Collection[str]) -> Iterator[str]:

@@ -131,7 +131,9 @@ def test_move_from_or_to_the_host_blocks_it(source: str, dest: str, status: str,
     server = site.server(site.new, site.new)
     move = site.migration(server, by_name[source], by_name[dest], status)
 
-    assert [(blocker.kind, blocker.subject) for blocker in site.occupants()] == [(kind, move)]
+    (blocker,) = site.occupants()
+    assert (blocker.kind, blocker.subject) == (kind, move)
+    assert f"has been {status} for " in blocker.reason
 
 
 @pytest.mark.parametrize("state", ["up", "down"])
