@@ -190,9 +190,7 @@ def test_a_record_of_another_cloud_is_refused(field: str, place: str) -> None:
 
 
 @pytest.mark.parametrize("is_now", [True, False])
-def test_a_region_that_is_named_only_once_is_told_by_the_endpoint_of_its_nova(
-    is_now: bool,
-) -> None:
+def test_a_region_that_is_named_only_once_is_told_by_the_endpoint_of_its_nova(is_now: bool) -> None:
     """Several regions can have one Placement."""
     nameless = {**HERE, "region": None}
     clouds = [nameless, HERE] if is_now else [HERE, nameless]

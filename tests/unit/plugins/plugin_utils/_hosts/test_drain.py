@@ -339,9 +339,7 @@ def test_path_of_a_playbook_is_kept(start: t.Callable[..., None]) -> None:
     assert last.startswith(f"Next:    ansible-playbook {ROOT}/playbooks/decommission_host.yml -e ")
 
 
-def test_stage_of_a_decommissioning_is_followed_by_the_others(
-    start: t.Callable[..., None],
-) -> None:
+def test_stage_of_a_decommissioning_is_followed_by_the_others(start: t.Callable[..., None]) -> None:
     start(*STAGE)
 
     assert end(FULL) == ["", f"Journal: {JOURNAL}", f"Undo:    {BACK}"]

@@ -265,12 +265,7 @@ def _outcome_of(outcome: dict[str, t.Any], subject: str) -> str:
 FOUND: dict[str, tuple[dict[str, t.Any], bool, list[str], str]] = {
     "nothing stranded": (_found([OTHERS]), True, [], "ok"),
     "proven": (_found([PROVEN, OTHERS]), True, [OLD], "moving"),
-    "busy on the host itself": (
-        _found([PROVEN], protected=[BUSY_HERE]),
-        True,
-        [OLD],
-        "moving",
-    ),
+    "busy on the host itself": (_found([PROVEN], protected=[BUSY_HERE]), True, [OLD], "moving"),
     "one is undecided": (_found([PROVEN], [DOUBTFUL]), False, [], "missing"),
     "one has no change": (_found([PROVEN, DOUBTFUL]), False, [], "missing"),
     "not all are shown": (_found([PROVEN], more=1), False, [], "missing"),
