@@ -130,7 +130,7 @@ def build_drain_plan(reading: HostReading, settings: DrainSettings) -> DrainPlan
     # A server that no host can take alone stays, so that it is not even asked for.
     movable = [entry for entry in judged if entry.way.how != STAYS]
     free = collect_free_amounts(reading.candidates.values())
-    packing = Packing(free, reading.groups, reading.places, reading.host)
+    packing = Packing(free, reading.groups, dict(reading.places), reading.host)
     packing.place_all(movable)
     for entry in movable:
         if entry.uuid not in packing.hosts:
@@ -360,26 +360,19 @@ def _summarize_reasons(left: Mapping[str, Sequence[str]]) -> str:
     return "; ".join([*parts[:_MAX_REASONS], *([f"and {more} more"] if more else [])])
 
 
+@d.dataclass
 class Packing:
-    """The assignment of servers to hosts, with what is then still free."""
+    """The assignment of servers to hosts, with what is then still free.
 
-    def __init__(
-        self,
-        free: Mapping[str, Resources],
-        groups: Iterable[ServerGroup] = (),
-        places: Mapping[str, str] | None = None,
-        source: str = "",
-    ) -> None:
-        """Begin with nothing placed.
+    free: by provider uuid. places: the hosts of the members of groups, by uuid.
+    source: the host that all servers leave. hosts: those of the servers that are placed.
+    """
 
-        free: by provider uuid. places: the present hosts of the members of groups, by uuid.
-        source: the host that all servers leave.
-        """
-        self._free = {uuid: dict(amounts) for uuid, amounts in free.items()}
-        self._groups = [group for group in groups if group.is_hard]
-        self._places = dict(places or {})
-        self._source = source
-        self.hosts: dict[str, str] = {}
+    free: Mapping[str, dict[str, int]]
+    groups: Sequence[ServerGroup] = ()
+    places: dict[str, str] = d.field(default_factory=dict)
+    source: str = ""
+    hosts: dict[str, str] = d.field(default_factory=dict)
 
     def place_all(self, parcels: Sequence[Parcel]) -> None:
         """Place the servers, the biggest first."""
@@ -398,12 +391,12 @@ class Packing:
     def _fits(self, uuid: str, option: MoveOption) -> bool:
         # Sharing providers count too: several hosts take from what is free there.
         for provider, amounts in option.amounts.items():
-            free = self._free.get(provider, {})
+            free = self.free.get(provider, {})
             if any(amount > free.get(cls, 0) for cls, amount in amounts.items()):
                 return False
         return all(
-            allows_group(group, uuid, option.host, self._places, self._source)
-            for group in self._groups
+            allows_group(group, uuid, option.host, self.places, self.source)
+            for group in self.groups
             if uuid in group.members
         )
 
@@ -412,16 +405,16 @@ class Packing:
         rest = 1.0
         for provider, amounts in option.amounts.items():
             for cls, amount in amounts.items():
-                free = self._free[provider][cls]
+                free = self.free[provider][cls]
                 rest = min(rest, (free - amount) / max(free, 1))
         return rest
 
     def _take(self, uuid: str, option: MoveOption) -> None:
         for provider, amounts in option.amounts.items():
             for cls, amount in amounts.items():
-                self._free[provider][cls] -= amount
+                self.free[provider][cls] -= amount
         # The next member of its group is judged by this place.
-        self._places[uuid] = option.host
+        self.places[uuid] = option.host
         self.hosts[uuid] = option.host
 
 

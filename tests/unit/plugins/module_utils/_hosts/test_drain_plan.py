@@ -58,6 +58,14 @@ def build_parcels(
     ]
 
 
+def pack(
+    parcels: list[Parcel], free: t.Mapping[str, t.Mapping[str, int]], *groups: t.Any
+) -> dict[str, str]:
+    packing = Packing({host: dict(left) for host, left in free.items()}, *groups)
+    packing.place_all(parcels)
+    return packing.hosts
+
+
 def fits(amounts: t.Mapping[str, int], free: t.Mapping[str, int]) -> bool:
     return all(free[cls] >= amount for cls, amount in amounts.items())
 
@@ -82,23 +90,21 @@ def test_what_is_packed_is_possible(
     servers: list[dict[str, int]], free: dict[str, dict[str, int]]
 ) -> None:
     parcels = build_parcels(servers, free)
-    packing = Packing(free)
-    packing.place_all(parcels)
+    hosts = pack(parcels, free)
 
-    assert is_possible(packing.hosts, parcels, free)
+    assert is_possible(hosts, parcels, free)
     for parcel in parcels:
-        if parcel.uuid in packing.hosts:
-            assert packing.hosts[parcel.uuid] in {option.host for option in parcel.options}
+        if parcel.uuid in hosts:
+            assert hosts[parcel.uuid] in {option.host for option in parcel.options}
 
 
 @given(AMOUNTS, FREE)
 def test_a_server_alone_fits_exactly_if_a_host_has_room(
     amounts: dict[str, int], free: dict[str, dict[str, int]]
 ) -> None:
-    packing = Packing(free)
-    packing.place_all(build_parcels([amounts], free))
+    hosts = pack(build_parcels([amounts], free), free)
 
-    assert bool(packing.hosts) == any(fits(amounts, left) for left in free.values())
+    assert bool(hosts) == any(fits(amounts, left) for left in free.values())
 
 
 @given(st.lists(st.sampled_from(["h1", "h2", "h3"]), max_size=3), st.integers(1, 4))
@@ -107,12 +113,12 @@ def test_the_packing_keeps_anti_affinity(taken: list[str], count: int) -> None:
     places = {f"other-{number}": host for number, host in enumerate(taken)}
     group = ServerGroup("g", "g", "anti-affinity", (*members, *places))
     free = dict.fromkeys(("h1", "h2", "h3"), PLENTY)
-    packing = Packing(free, [group], {**places, **dict.fromkeys(members, SOURCE)}, SOURCE)
-    packing.place_all(build_parcels([{"VCPU": 1}] * count, free))
+    places |= dict.fromkeys(members, SOURCE)
+    hosts = pack(build_parcels([{"VCPU": 1}] * count, free), free, [group], places, SOURCE)
 
-    used = [*packing.hosts.values(), *set(taken)]
+    used = [*hosts.values(), *set(taken)]
     assert len(used) == len(set(used))
-    assert len(packing.hosts) == min(count, 3 - len(set(taken)))
+    assert len(hosts) == min(count, 3 - len(set(taken)))
 
 
 def plan(
