@@ -77,33 +77,53 @@ class RedeployedHost:
         return self.nodes[0] if len(self.nodes) == 1 else None
 
 
-def read_redeployed_host(session: Session, name: str) -> RedeployedHost:
-    """Return the host whose compute service has the name `name`, without its evacuations."""
-    nova = NovaReader(session.compute)
-    providers = PlacementReader(session.placement).list_providers()
-    all_services = get_listed_services(nova.list_services())
-    services = [one for one in all_services if one.binary == COMPUTE and one.host == name]
-    listed = require_compute_nodes(nova.list_hypervisors(with_servers=False))
-    nodes = tuple(node for node in listed if node.host == name)
-    # Placement is read first: a provider that is created meanwhile only seems to be missing.
-    provider, node_name = None, name
-    if len(nodes) == 1:
-        provider, node_name = providers.get(nodes[0].uuid), nodes[0].name
-    state = None
-    if provider is not None:
-        state = ProviderStateReader(session.placement).read(provider.uuid)
-    namesakes = [entry for entry in providers.values() if entry.name == node_name]
-    return RedeployedHost(
-        name=name,
-        services=tuple(services),
-        nodes=nodes,
-        mapped=_read_mapping(session.compute, name),
-        provider=provider,
-        state=state,
-        namesake=next((entry for entry in namesakes if entry != provider), None),
-        aggregates=nova.list_aggregates(),
-        evacuations=UnfinishedEvacuations(name),
-    )
+@d.dataclass(frozen=True)
+class RedeployedHostReader:
+    """Reads such hosts from one session."""
+
+    session: Session
+
+    def read(self, name: str) -> RedeployedHost:
+        """Return the host whose compute service has the name `name`, without its evacuations."""
+        nova = NovaReader(self.session.compute)
+        providers = PlacementReader(self.session.placement).list_providers()
+        all_services = get_listed_services(nova.list_services())
+        services = [one for one in all_services if one.binary == COMPUTE and one.host == name]
+        listed = require_compute_nodes(nova.list_hypervisors(with_servers=False))
+        nodes = tuple(node for node in listed if node.host == name)
+        # Placement is read first: a provider that is created meanwhile only seems to be missing.
+        provider, node_name = None, name
+        if len(nodes) == 1:
+            provider, node_name = providers.get(nodes[0].uuid), nodes[0].name
+        state = None
+        if provider is not None:
+            state = ProviderStateReader(self.session.placement).read(provider.uuid)
+        namesakes = [entry for entry in providers.values() if entry.name == node_name]
+        return RedeployedHost(
+            name=name,
+            services=tuple(services),
+            nodes=nodes,
+            mapped=_read_mapping(self.session.compute, name),
+            provider=provider,
+            state=state,
+            namesake=next((entry for entry in namesakes if entry != provider), None),
+            aggregates=nova.list_aggregates(),
+            evacuations=UnfinishedEvacuations(name),
+        )
+
+    def add_evacuations(self, host: RedeployedHost, former_names: Iterable[str]) -> RedeployedHost:
+        """Return the host with the evacuations that its nova-compute has not completed.
+
+        former_names: what the host and its compute nodes were called before.
+        """
+        nodes = [node.name for node in host.nodes]
+        names = {host.name, *nodes, *former_names}
+        # The provider of a renamed host keeps the former name.
+        if host.provider is not None:
+            names.add(host.provider.name)
+        nova = NovaReader(self.session.compute)
+        found = read_unfinished_evacuations(nova, host.name, names, nodes)
+        return d.replace(host, evacuations=found)
 
 
 def _read_mapping(compute: Api, name: str) -> bool | None:
@@ -113,22 +133,6 @@ def _read_mapping(compute: Api, name: str) -> bool | None:
         return True
     # The mapping is looked up first. Without a compute node the answer is a 404 as well.
     return _UNMAPPED not in reply.detail if reply.status == 404 else None
-
-
-def add_evacuations(
-    session: Session, host: RedeployedHost, former_names: Iterable[str]
-) -> RedeployedHost:
-    """Return the host with the evacuations that its nova-compute has not completed.
-
-    former_names: what the host and its compute nodes were called before.
-    """
-    nodes = [node.name for node in host.nodes]
-    names = {host.name, *nodes, *former_names}
-    # The provider of a renamed host keeps the former name.
-    if host.provider is not None:
-        names.add(host.provider.name)
-    found = read_unfinished_evacuations(NovaReader(session.compute), host.name, names, nodes)
-    return d.replace(host, evacuations=found)
 
 
 OK, MISSING, DIFFERS, RESTORED, FAILED = "ok", "missing", "differs", "restored", "failed"
@@ -469,7 +473,8 @@ def restore_host(context: CloudContext) -> dict[str, t.Any]:
         raise InvalidInput("host must not be empty.")
     document = read_host_file(options["record"])
     session = context.connect()
-    host = read_redeployed_host(session, options["host"])
+    reader = RedeployedHostReader(session)
+    host = reader.read(options["host"])
     record, restored = None, []
     if document is not None:
         service = host.service.id if host.service else None
@@ -481,8 +486,8 @@ def restore_host(context: CloudContext) -> dict[str, t.Any]:
     changed = any(check.outcome == RESTORED for check in restored)
     # What Nova mirrors to Placement has changed with it.
     if changed and not context.check_mode:
-        host = read_redeployed_host(session, options["host"])
-    host = add_evacuations(session, host, record.names if record else ())
+        host = reader.read(options["host"])
+    host = reader.add_evacuations(host, record.names if record else ())
     restarts = host.service is not None and host.service.state == "up"
     restarts = restarts and host.evacuations.restart_completes
     if restarts and context.check_mode and options["assume_restarted"]:

@@ -16,10 +16,10 @@ PREFIX = "ansible_collections.osops.placement.plugins."
 # `_common.progress` wherever requests are sent in parallel, because these calls are counted there.
 CEILINGS = {
     "allocation_candidate_info": 27,
-    "compute_host": 119,
-    "compute_host_info": 119,
+    "compute_host": 120,
+    "compute_host_info": 120,
     "compute_host_restore": 54,
-    "host_drain": 132,
+    "host_drain": 134,
     "hypervisor_guest": 13,
     "hypervisor_guest_detect": 80,
     "hypervisor_guest_info": 13,
