@@ -268,3 +268,4 @@ def test_usages_that_no_listed_allocation_explains(
     found = list(find_hidden_usages([ROOT], {ROOT.uuid: used}, allocations))
 
     assert [blocker.kind for blocker in found] == (["hidden_allocation"] if is_hidden else [])
+    assert all("VCPU" in blocker.reason for blocker in found)
