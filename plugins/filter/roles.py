@@ -50,9 +50,9 @@ def host_result(
 
 
 def redeploy_outcome(restored: TaskResult, *tasks: t.Any) -> dict[str, t.Any]:
-    from ..plugin_utils._hosts.redeploy import determine_redeploy_outcome
+    from ..plugin_utils._hosts.host_results import determine_redeploy_outcome
 
-    return d.asdict(determine_redeploy_outcome(restored, *tasks))
+    return determine_redeploy_outcome(restored, *tasks)
 
 
 def guest_results(detected: TaskResult, *tasks: t.Any) -> dict[str, t.Any]:

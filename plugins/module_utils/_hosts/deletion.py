@@ -25,10 +25,9 @@ from .._core.models.change import sort_children_first
 from .._core.models.finding import Finding
 from .._core.models.nova import Aggregate, Service
 from .._core.models.placement import Provider
-from .blockers import explain_refusal, find_agent_blockers, make_port_blocker
 from .emptiness import Blocker, Contents, list_occupants
 from .host_info import HostReader
-from .host_report import HostReport
+from .host_report import HostReport, explain_refusal, find_agent_blockers, make_port_blocker
 from .nova_client import ServiceWriter
 from .parts import Agent, AgentWriter, find_used_ports, make_agent_reader
 
@@ -75,10 +74,9 @@ class HostDeletion:
 
         is_cleaned, is_stopped: whether what is left over, and nova-compute, block nothing.
         """
+        ignored = "service_up" if is_stopped else ""
         blockers: list[Blocker | Finding] = [
-            blocker
-            for blocker in self._report.blockers
-            if not (is_stopped and blocker.kind == "service_up")
+            blocker for blocker in self._report.blockers if blocker.kind != ignored
         ]
         if not is_cleaned:
             blockers += self._report.contents.leftovers
@@ -86,14 +84,9 @@ class HostDeletion:
         if not refusal:
             return None
         document = self._report.describe()
-        return {
-            "failed": True,
-            "changed": False,
-            "msg": refusal,
-            "blockers": document["blockers"],
-            "left_over": document["left_over"],
-            "deleted": Deleted().describe(),
-        }
+        parts = {name: document[name] for name in ("blockers", "left_over")}
+        failure = {"failed": True, "changed": False, "msg": refusal}
+        return {**failure, **parts, "deleted": Deleted().describe()}
 
     def foretell(self) -> dict[str, t.Any]:
         """Return the result that a deletion would have."""

@@ -129,12 +129,8 @@ def build_drain_plan(reading: HostReading, settings: DrainSettings) -> DrainPlan
     judged = [_judge_server(server, reading, settings) for server in reading.servers]
     # A server that no host can take alone stays, so that it is not even asked for.
     movable = [entry for entry in judged if entry.way.how != STAYS]
-    packing = Packing(
-        collect_free_amounts(reading.candidates.values()),
-        reading.groups,
-        reading.places,
-        reading.host,
-    )
+    free = collect_free_amounts(reading.candidates.values())
+    packing = Packing(free, reading.groups, dict(reading.places), reading.host)
     packing.place_all(movable)
     for entry in movable:
         if entry.uuid not in packing.hosts:
@@ -154,19 +150,15 @@ def build_drain_plan(reading: HostReading, settings: DrainSettings) -> DrainPlan
 
 
 def _judge_server(server: DrainServer, reading: HostReading, settings: DrainSettings) -> _Judged:
-    way = decide_way(
-        server,
-        reading.host,
-        is_up(reading.service),
-        settings,
-        reading.migrations.get(server.uuid, ()),
-        reading.ports.get(server.uuid, ()),
-    )
+    migrations = reading.migrations.get(server.uuid, ())
+    ports = reading.ports.get(server.uuid, ())
+    is_host_up = is_up(reading.service)
+    way = decide_way(server, reading.host, is_host_up, settings, migrations, ports)
     if way.how != STAYS:
         way = reading.obstacles.get(server.uuid, way)
-    warnings = list(way.warnings)
-    if way.how != STAYS and reading.returning.get(server.uuid):
-        way = Way(STAYS, *explain_returning(reading.returning[server.uuid]))
+    warnings, returning = list(way.warnings), reading.returning.get(server.uuid)
+    if way.how != STAYS and returning:
+        way = Way(STAYS, *explain_returning(returning))
     need: MoveNeed | None = None
     options: list[MoveOption] = []
     if way.how != STAYS:
@@ -199,10 +191,9 @@ def _find_refusing_group(
     groups: Iterable[ServerGroup], server: DrainServer, host: str, reading: HostReading
 ) -> ServerGroup | None:
     """Return the first group that keeps a server from a host, None if none does."""
-    for group in groups:
-        if not allows_group(group, server.uuid, host, reading.places, reading.host):
-            return group
-    return None
+    places, source = reading.places, reading.host
+    refusing = (one for one in groups if not allows_group(one, server.uuid, host, places, source))
+    return next(refusing, None)
 
 
 def list_offers(need: MoveNeed | None, reading: HostReading) -> list[MoveOption]:
@@ -220,11 +211,8 @@ def _find_host(
     allocations: Allocations, candidates: AllocationCandidates, nodes: Mapping[str, str]
 ) -> str | None:
     """Return the host of a candidate; the other trees in it are those of sharing providers."""
-    for provider in allocations:
-        root = candidates.summaries[provider].root
-        if root in nodes:
-            return nodes[root]
-    return None
+    roots = (candidates.summaries[provider].root for provider in allocations)
+    return next((nodes[root] for root in roots if root in nodes), None)
 
 
 def collect_free_amounts(answers: Iterable[AllocationCandidates]) -> dict[str, dict[str, int]]:
@@ -288,11 +276,8 @@ def describe_amount(cls: str, amount: int) -> str:
     """Return an amount of a resource class as an operator says it."""
     if cls == "MEMORY_MB" and amount % 1024 == 0:
         return f"{amount // 1024} GiB of memory"
-    if cls == "MEMORY_MB":
-        return f"{amount} MiB of memory"
-    if cls == "DISK_GB":
-        return f"{amount} GiB of disk"
-    return f"{amount} {cls}"
+    units = {"MEMORY_MB": "MiB of memory", "DISK_GB": "GiB of disk"}
+    return f"{amount} {units.get(cls, cls)}"
 
 
 def _find_group_warnings(
@@ -370,35 +355,24 @@ def summarize_plan(host: str, predictions: Sequence[PredictionDocument]) -> str:
 
 def _summarize_reasons(left: Mapping[str, Sequence[str]]) -> str:
     """Return the first reasons with their servers, and how many more servers there are."""
-    parts = []
-    for reason, names in list(left.items())[:_MAX_REASONS]:
-        parts.append(f"{summarize_names(names)}: {reason}")
-    more = sum(len(names) for names in list(left.values())[_MAX_REASONS:])
-    if more:
-        parts.append(f"and {more} more")
-    return "; ".join(parts)
+    parts = [f"{summarize_names(names)}: {reason}" for reason, names in left.items()]
+    more = sum(map(len, list(left.values())[_MAX_REASONS:]))
+    return "; ".join([*parts[:_MAX_REASONS], *([f"and {more} more"] if more else [])])
 
 
+@d.dataclass
 class Packing:
-    """The assignment of servers to hosts, with what is then still free."""
+    """The assignment of servers to hosts, with what is then still free.
 
-    def __init__(
-        self,
-        free: Mapping[str, Resources],
-        groups: Iterable[ServerGroup] = (),
-        places: Mapping[str, str] | None = None,
-        source: str = "",
-    ) -> None:
-        """Begin with nothing placed.
+    free: by provider uuid. places: the hosts of the members of groups, by uuid.
+    source: the host that all servers leave. hosts: those of the servers that are placed.
+    """
 
-        free: by provider uuid. places: the present hosts of the members of groups, by uuid.
-        source: the host that all servers leave.
-        """
-        self._free = {uuid: dict(amounts) for uuid, amounts in free.items()}
-        self._groups = [group for group in groups if group.is_hard]
-        self._places = dict(places or {})
-        self._source = source
-        self.hosts: dict[str, str] = {}
+    free: Mapping[str, dict[str, int]]
+    groups: Sequence[ServerGroup] = ()
+    places: dict[str, str] = d.field(default_factory=dict)
+    source: str = ""
+    hosts: dict[str, str] = d.field(default_factory=dict)
 
     def place_all(self, parcels: Sequence[Parcel]) -> None:
         """Place the servers, the biggest first."""
@@ -417,30 +391,30 @@ class Packing:
     def _fits(self, uuid: str, option: MoveOption) -> bool:
         # Sharing providers count too: several hosts take from what is free there.
         for provider, amounts in option.amounts.items():
-            free = self._free.get(provider, {})
+            free = self.free.get(provider, {})
             if any(amount > free.get(cls, 0) for cls, amount in amounts.items()):
                 return False
-        for group in self._groups:
-            is_member = uuid in group.members
-            if is_member and not allows_group(group, uuid, option.host, self._places, self._source):
-                return False
-        return True
+        return all(
+            allows_group(group, uuid, option.host, self.places, self.source)
+            for group in self.groups
+            if uuid in group.members
+        )
 
     def _rate_rest(self, option: MoveOption) -> float:
         """Return how much of what is free would remain, between 0 and 1: the least of any class."""
         rest = 1.0
         for provider, amounts in option.amounts.items():
             for cls, amount in amounts.items():
-                free = self._free[provider][cls]
+                free = self.free[provider][cls]
                 rest = min(rest, (free - amount) / max(free, 1))
         return rest
 
     def _take(self, uuid: str, option: MoveOption) -> None:
         for provider, amounts in option.amounts.items():
             for cls, amount in amounts.items():
-                self._free[provider][cls] -= amount
+                self.free[provider][cls] -= amount
         # The next member of its group is judged by this place.
-        self._places[uuid] = option.host
+        self.places[uuid] = option.host
         self.hosts[uuid] = option.host
 
 
@@ -455,9 +429,7 @@ def sort_biggest_first(parcels: Sequence[Parcel]) -> list[Parcel]:
             largest[cls] = max(largest.get(cls, 1), amount)
 
     def rate(parcel: Parcel) -> tuple[float, int, str]:
-        size = 0.0
-        for cls, amount in parcel.amounts.items():
-            size = max(size, amount / largest[cls])
-        return (-size, len(parcel.options), parcel.uuid)
+        sizes = [amount / largest[cls] for cls, amount in parcel.amounts.items()]
+        return (-max(sizes, default=0.0), len(parcel.options), parcel.uuid)
 
     return sorted(parcels, key=rate)

@@ -23,7 +23,7 @@ from .._core.facts.services import COMPUTE, get_listed_services, require_answer,
 from .._core.facts.trees import require_compute_nodes
 from .._core.models.nova import Hypervisor, Migration, Service
 from .._core.models.other_services import ServerPort
-from .._core.models.placement import AllocationCandidates, Allocations
+from .._core.models.placement import AllocationCandidates
 from .drain_plan import HostReading, is_selectable, list_offers
 from .draining import DrainServer, MoveNeed, ServerGroup, Way
 from .migrations import (
@@ -106,10 +106,10 @@ class DrainReader:
         own_roots = {node.uuid for node in self._nodes if (node.host, node.name) == place}
         allocation = self._placement.get_allocation(server.uuid).value
         held = allocation.resources if allocation else {}
-        held_roots = set()
-        for uuid, provider in self._placement.list_providers_in_trees(held).items():
-            if uuid in held and not provider.sharing:
-                held_roots.add(provider.root)
+        trees = self._placement.list_providers_in_trees(held)
+        held_roots = {
+            trees[uuid].root for uuid in held if uuid in trees and not trees[uuid].sharing
+        }
         way = judge_allocation(server, own_roots, held_roots)
         classes = {cls for amounts in held.values() for cls in amounts}
         if way is None and not classes & {"VCPU", "PCPU", "MEMORY_MB"}:
@@ -134,23 +134,24 @@ class DrainReader:
         migrations: dict[str, list[Migration]] = {}
         for migration in self.list_open_migrations(host)[0]:
             migrations.setdefault(migration.server, []).append(migration)
-        groups = self._list_groups_of(servers)
-        nodes = {node.uuid: node.host for node in self._nodes}
+        uuids = {server.uuid for server in servers}
+        listed = self._moves.list_groups() if servers else ()
+        groups = [group for group in listed if uuids & set(group.members)]
         ways = map_parallel(self.explain_allocation, servers)
+        # One request for each server, so only for those whose flavor does not say all they need.
+        special = self._placement.get_allocations(
+            [server.uuid for server in servers if not server.is_plain]
+        )
         reading = HostReading(
             host=host,
             service=service,
             services=[entry for entry in services if entry.binary == COMPUTE],
             servers=servers,
-            nodes=nodes,
-            allocations=self._read_special_allocations(servers),
+            nodes={node.uuid: node.host for node in self._nodes},
+            allocations={allocation.consumer: allocation.resources for allocation in special},
             ports=self._read_ports(servers),
             migrations=migrations,
-            obstacles={
-                server.uuid: way
-                for server, way in zip(servers, ways, strict=True)
-                if way is not None
-            },
+            obstacles={server.uuid: way for server, way in zip(servers, ways, strict=True) if way},
             groups=groups,
             places=self._read_places(groups, servers),
             aggregates=self._nova.list_aggregates(),
@@ -170,18 +171,10 @@ class DrainReader:
                 names[node.host].add(node.name)
         # Nova moves no server to another cell.
         listed, _moves = list_evacuations(self._nova, host)
-        return {
-            server.uuid: find_returning_hosts(
-                (entry for entry in listed if entry.server == server.uuid), names
-            )
-            for server in servers
+        own = {
+            server.uuid: [one for one in listed if one.server == server.uuid] for server in servers
         }
-
-    def _list_groups_of(self, servers: Iterable[DrainServer]) -> list[ServerGroup]:
-        uuids = {server.uuid for server in servers}
-        if not uuids:
-            return []
-        return [group for group in self._moves.list_groups() if uuids & set(group.members)]
+        return {uuid: find_returning_hosts(entries, names) for uuid, entries in own.items()}
 
     def _read_places(
         self, groups: Iterable[ServerGroup], servers: Iterable[DrainServer]
@@ -196,14 +189,6 @@ class DrainReader:
             if answer.value is not None and answer.value.server.host:
                 places[uuid] = answer.value.server.host
         return places
-
-    def _read_special_allocations(self, servers: Iterable[DrainServer]) -> dict[str, Allocations]:
-        """Return the allocations of the servers whose flavor does not say all that they need."""
-        # One request for each server, so only for those whose flavor is not enough.
-        found = self._placement.get_allocations(
-            [server.uuid for server in servers if not server.is_plain]
-        )
-        return {allocation.consumer: allocation.resources for allocation in found}
 
     def _read_ports(self, servers: Sequence[DrainServer]) -> dict[str, Sequence[ServerPort]]:
         if not self._has_network:
@@ -220,10 +205,8 @@ class DrainReader:
         candidates = dict(zip(needs, answers, strict=True))
         reading = d.replace(reading, candidates=candidates)
         # Only where no host has room is it worth asking what is missing.
-        shortages = {}
-        for need in needs:
-            if not list_offers(need, reading):
-                shortages[need] = self._find_shortages(need, reading)
+        short = [need for need in needs if not list_offers(need, reading)]
+        shortages = {need: self._find_shortages(need, reading) for need in short}
         return d.replace(reading, shortages=shortages, last_traits=self._find_last_traits(reading))
 
     def _ask_for(self, need: MoveNeed) -> AllocationCandidates:
@@ -246,9 +229,9 @@ class DrainReader:
         """Return the traits of the host that flavors require and no other host has."""
         flavors = self._moves.list_flavors_by_trait()
         own_roots = [root for root, host in reading.nodes.items() if host == reading.host]
-        own_traits: set[str] = set()
-        for root in own_roots:
-            own_traits.update(self._placement.get_part(root, "traits") or ())
+        own_traits = {
+            trait for root in own_roots for trait in self._placement.get_part(root, "traits") or ()
+        }
         others = reading.other_hosts
         last = {}
         for trait in sorted(own_traits & flavors.keys()):

@@ -16,10 +16,9 @@ from .._core.clients.session import CloudContext
 from .._core.options.policy import ExclusionOptions, parse_policy
 from .._core.run.lock import acquire_lock
 from .._core.run.signals import watch_for_stop
-from .drain import DrainOptions, HostDrain
+from .drain import DrainOptions, HostDrain, HostReturn
 from .draining import DrainSettings
 from .host_decommission import MoveOptions
-from .host_return import HostReturn
 from .move_journal import MoveHistory, MoveJournal, find_move_journals, read_history
 from .move_run import RunLimits
 
@@ -34,16 +33,13 @@ def drain_or_return(context: CloudContext) -> dict[str, t.Any]:
     journal = MoveJournal(folder, endpoint, options.host)
     runner: HostDrain | HostReturn = HostDrain(session, options)
     if given["state"] == "returned":
-        runner = HostReturn(session, options, given["move_back"])
+        runner = HostReturn(session, options)
     if context.check_mode:
         history = _read_history(endpoint, given)
         return {**runner.predict(journal, history), "journal": None, "packed": ""}
     # A drain can take hours, so it keeps no run waiting that changes allocations.
     subject = f"{endpoint} (host {options.host})"
-    with (
-        watch_for_stop() as stopped,
-        acquire_lock(subject, given["lock_timeout"], stopped),
-    ):
+    with watch_for_stop() as stopped, acquire_lock(subject, given["lock_timeout"], stopped):
         # Read under the lock: another run may have begun moves meanwhile.
         result = runner.run(journal, _read_history(endpoint, given), stopped)
     path = os.path.abspath(journal.path) if journal.written else None
@@ -72,6 +68,7 @@ def parse_options(given: Mapping[str, t.Any]) -> DrainOptions:
             timeout=moves["move_timeout"],
         ),
         excluded_hosts={name: notes.get(name, "") for name in sorted(policy.exclude_providers)},
+        move_back=given["move_back"],
     )
 
 

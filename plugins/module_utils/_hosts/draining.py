@@ -100,11 +100,6 @@ class ServerGroup:
     members: tuple[str, ...]
     max_per_host: int = 1
 
-    @property
-    def is_hard(self) -> bool:
-        """Whether the scheduler refuses to violate the policy."""
-        return self.policy in (ANTI_AFFINITY, AFFINITY)
-
 
 @d.dataclass(frozen=True)
 class MoveNeed:

@@ -46,7 +46,7 @@ class Blocker:
     """One reason why a host is not empty, or cannot be decommissioned yet.
 
     kind: of an occupant `unsound_reading`, `server`, `migration`, `resize`, `claim`,
-        `hidden_allocation`, `unfinished_evacuation` or `enabled`; others are in `_hosts.blockers`.
+        `hidden_allocation`, `unfinished_evacuation` or `enabled`; others are in `host_report`.
     stops: the first stage that must not begin while the blocker is there.
     """
 

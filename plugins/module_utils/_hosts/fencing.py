@@ -11,6 +11,7 @@ the time: if one of them fails, every nova-compute falls silent.
 
 from __future__ import annotations
 
+import dataclasses as d
 from collections.abc import Callable, Collection, Iterable, Sequence
 
 from .._common.errors import InvalidInput
@@ -59,8 +60,7 @@ def require_clear_state(
     services, now = reader.list_services()
     service = require_service(host, services)
     if is_down(service):
-        heard = list_heard_hosts(service, services, now)
-        require_witnesses(host, heard, list_hosts_silent_with(service, services))
+        require_witnesses(service, services, list_heard_hosts(service, services, now))
     # To start nova-compute is the first advice otherwise.
     if is_down(service) and not fenced:
         unfinished = reader.read_unfinished_evacuations(host)
@@ -91,11 +91,14 @@ def explain_contradiction(service: Service) -> str:
     )
 
 
-def require_witnesses(host: str, others: Sequence[str], together: Sequence[str]) -> None:
+def require_witnesses(
+    service: Service, services: Iterable[Service], others: Sequence[object]
+) -> None:
     """Raise InvalidInput if no other host reports: then nothing tells that one is silent.
 
-    together: the hosts that fell silent together with it.
+    others: those that do.
     """
+    host, together = service.host, list_hosts_silent_with(service, services)
     if together:
         raise InvalidInput(
             f"The nova-compute of {host} fell silent together with that of "
@@ -150,29 +153,29 @@ def _require_silence(
         )
     if verdict == REPORTS:
         raise InvalidInput(f"{fenced} reports to Nova: {advice}")
-    together = list_hosts_silent_with(require_service(host, services), services)
-    require_witnesses(host, [entry.host for entry in list_others_up(host, services)], together)
+    witnesses = list_others_up(host, services)
+    require_witnesses(require_service(host, services), services, witnesses)
 
 
+@d.dataclass
 class SilenceWatch:
     """Compares listings of the services, each later than the one before, about one host.
 
     Only changes count. The times in them are not compared, because conductors have own clocks.
     """
 
-    def __init__(self, host: str) -> None:
-        self._host = host
-        self._seen: dict[str, set[str | None]] = {}
+    host: str
+    _seen: dict[str, set[str | None]] = d.field(default_factory=dict)
 
     def judge(self, services: Collection[Service]) -> str:
         """Return what the listings so far and this one show."""
         for service in services:
             if service.binary == COMPUTE:
                 self._seen.setdefault(service.host, set()).add(service.updated_at)
-        others = [service.host for service in list_others_up(self._host, services)]
-        if self._count_reports(self._host):
+        others = [service.host for service in list_others_up(self.host, services)]
+        if self._count_reports(self.host):
             return REPORTS
-        own = [entry for entry in services if entry.host == self._host and entry.binary == COMPUTE]
+        own = [entry for entry in services if entry.host == self.host and entry.binary == COMPUTE]
         if not others or any(list_hosts_silent_with(entry, services) for entry in own):
             return UNKNOWN
         if all(self._count_reports(host) >= _REPORTS for host in others):

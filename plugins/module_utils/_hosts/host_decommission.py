@@ -365,11 +365,7 @@ class RetirementOptions(DeletionOptions):
 
 HOST_DECOMMISSION = Role(
     "host_decommission",
-    {
-        "main": HostDecommissionOptions,
-        "return": ReturnOptions,
-        "redeploy": RedeployOptions,
-    },
+    {"main": HostDecommissionOptions, "return": ReturnOptions, "redeploy": RedeployOptions},
     # An artifact of earlier jobs.
     others=["host_decommission_drained"],
 )

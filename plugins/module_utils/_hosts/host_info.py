@@ -32,7 +32,6 @@ from .._core.models.placement import Provider
 from .._core.models.snapshot import NOT_ASKED, Answer, Scope
 from .._core.options.policy import Policy, parse_policy, warn_ended_exclusions
 from .._core.reading.reading import Collector
-from .blockers import PartPolicy, find_blockers, find_part_blockers
 from .emptiness import DELETE, Blocker, Contents, find_hidden_usages
 from .host import Host, find_host, list_host_providers, list_other_spellings
 from .host_decommission import DeletionOptions
@@ -44,7 +43,7 @@ from .host_record import (
     name_cloud,
     read_records,
 )
-from .host_report import HostReport
+from .host_report import HostReport, PartPolicy, find_blockers, find_part_blockers
 from .parts import PartReader
 
 # How often usages and allocations are read until they agree. Others change them in between.
@@ -55,11 +54,7 @@ class HostReader:
     """Reads hosts from one session, and what blocks the decommissioning of each."""
 
     def __init__(
-        self,
-        session: Session,
-        policy: Policy,
-        kinds: Collection[str],
-        part_policy: PartPolicy,
+        self, session: Session, policy: Policy, kinds: Collection[str], part_policy: PartPolicy
     ) -> None:
         self._reading = Collector(session, policy.pci_aliases)
         self._placement = PlacementReader(session.placement)
@@ -73,6 +68,7 @@ class HostReader:
         self._other_novas = () if part_policy.ignore_other_regions else session.other_novas
         self._services: Answer[tuple[Service, ...]] = NOT_ASKED
         self._nodes: Answer[tuple[Hypervisor, ...]] = NOT_ASKED
+        self._providers: Mapping[str, Provider] = {}
 
     def read_hosts(
         self,
@@ -89,11 +85,7 @@ class HostReader:
         Raises InvalidInput for such a host, otherwise.
         """
         # All hosts are found in the same three listings, however many are named.
-        self._services = self._nova.list_services()
-        services = get_listed_services(self._services)
-        self._nodes = self._nova.list_hypervisors(with_servers=False)
-        nodes = require_compute_nodes(self._nodes)
-        providers = self._placement.list_providers()
+        services, nodes, providers = self._list_all()
         reports = []
         for name in names:
             records = HostRecords()
@@ -106,8 +98,19 @@ class HostReader:
         if not remembered:
             labels = _list_host_labels(services, nodes, providers)
             for report in reports:
-                self._check_known(report, labels, allow_unknown, providers)
-        return [self._complete(report, providers) for report in reports]
+                self._check_known(report, labels, allow_unknown)
+        return list(map(self._complete, reports))
+
+    def _list_all(
+        self,
+    ) -> tuple[tuple[Service, ...], tuple[Hypervisor, ...], Mapping[str, Provider]]:
+        """Return all services, compute nodes and providers."""
+        self._services = self._nova.list_services()
+        services = get_listed_services(self._services)
+        self._nodes = self._nova.list_hypervisors(with_servers=False)
+        nodes = require_compute_nodes(self._nodes)
+        self._providers = self._placement.list_providers()
+        return services, nodes, self._providers
 
     def record_host(
         self, report: HostReport, is_deleting: bool, own_reasons: Collection[str]
@@ -138,16 +141,10 @@ class HostReader:
 
     def _record_provider(self, provider: dict[str, t.Any]) -> dict[str, t.Any] | None:
         state = self._states.read(provider["uuid"])
-        if state is None:
-            return None
-        return {**provider, **state.as_dict()}
+        return {**provider, **state.as_dict()} if state is not None else None
 
     def _check_known(
-        self,
-        report: HostReport,
-        labels: Collection[str],
-        allow_unknown: bool,
-        providers: Mapping[str, Provider],
+        self, report: HostReport, labels: Collection[str], allow_unknown: bool
     ) -> None:
         """Raise InvalidInput for a host of which there is nothing, not even a migration.
 
@@ -157,7 +154,7 @@ class HostReader:
         host, parts, records = report.host, report.parts, report.records
         if records.record or records.roots or host.exists:
             return
-        find_tree(report.name, providers)
+        find_tree(report.name, self._providers)
         is_known = allow_unknown or parts.network.agents or parts.services
         # The host would look gone while it is up.
         if not list_other_spellings(host.name, labels) and (
@@ -169,37 +166,29 @@ class HostReader:
             f"{suggest_names(host.name, labels)}".rstrip()
         )
 
-    def _complete(self, report: HostReport, providers: Mapping[str, Provider]) -> HostReport:
+    def _complete(self, report: HostReport) -> HostReport:
         """Return a report with what is on its host, and what blocks its decommissioning."""
         host = report.host
         part_blockers = tuple(find_part_blockers(host.name, report.parts, self.part_policy))
-        namesakes = _find_namesakes(report, providers)
+        namesakes = _find_namesakes(report, self._providers)
         if not host.exists:
             return d.replace(report, blockers=part_blockers, namesakes=namesakes)
         # From here on the snapshot counts: the first listing only showed which providers to read.
-        contents = self._read_contents(host, providers)
-        blockers = (
-            *find_blockers(contents, self._policy),
-            *self._find_providers_in_use(host, providers),
-            *part_blockers,
-        )
+        contents = self._read_contents(host)
+        in_use = self._find_providers_in_use(host)
         return d.replace(
             report,
             contents=contents,
             namesakes=namesakes,
-            providers=tuple(list_host_providers(host, contents.providers or providers)),
-            blockers=blockers,
+            providers=tuple(list_host_providers(host, contents.providers or self._providers)),
+            blockers=(*find_blockers(contents, self._policy), *in_use, *part_blockers),
         )
 
     def read_contents(self, name: str) -> Contents:
         """Return what decides whether a host is empty, without its other parts."""
-        services = get_listed_services(self._nova.list_services())
-        nodes = require_compute_nodes(self._nova.list_hypervisors(with_servers=False))
-        providers = self._placement.list_providers()
-        host = find_host(name, services, nodes, providers, ())
-        return self._read_contents(host, providers)
+        return self._read_contents(find_host(name, *self._list_all(), ()))
 
-    def _read_contents(self, host: Host, providers: Mapping[str, Provider]) -> Contents:
+    def _read_contents(self, host: Host) -> Contents:
         """Return everything on a host, as the snapshot has it.
 
         Raises CloudError when Nova does not list its servers.
@@ -229,7 +218,7 @@ class HostReader:
             servers,
             tuple(lookup.value for lookup in lookups if lookup.value is not None),
             self._nova.list_migrations_of_host(host.name),
-            self._find_hidden_usages(list_host_providers(host, index.providers or providers)),
+            self._find_hidden_usages(list_host_providers(host, index.providers or self._providers)),
         )
 
     def _find_hidden_usages(self, providers: Sequence[Provider]) -> list[Blocker]:
@@ -245,9 +234,7 @@ class HostReader:
                 break
         return blockers
 
-    def _find_providers_in_use(
-        self, host: Host, providers: Mapping[str, Provider]
-    ) -> Iterator[Blocker]:
+    def _find_providers_in_use(self, host: Host) -> Iterator[Blocker]:
         """Yield the former providers of a host that would not be deleted after its service.
 
         They are asked for as they will be then: without the service and its compute nodes.
@@ -260,7 +247,7 @@ class HostReader:
                 continue
             names = [name for name in list_host_names(root.name) if name != host.name]
             try:
-                self._check_no_compute_node(root, providers, nodes, services, names)
+                self._check_no_compute_node(root, self._providers, nodes, services, names)
             except UnsoundReading as error:
                 yield Blocker("provider_in_use", root.uuid, root.name, str(error), DELETE)
 
@@ -272,14 +259,9 @@ class HostReader:
         host: as it was. The compute nodes that this Nova had are no other region's.
         """
         is_own = any(node.uuid == root.uuid for node in host.nodes)
-        self._check_no_compute_node(
-            root,
-            providers,
-            self._nova.list_hypervisors(with_servers=False),
-            self._nova.list_services(),
-            list_host_names(root.name),
-            is_own,
-        )
+        nodes = self._nova.list_hypervisors(with_servers=False)
+        services, names = self._nova.list_services(), list_host_names(root.name)
+        self._check_no_compute_node(root, providers, nodes, services, names, is_own)
 
     def _check_no_compute_node(
         self,
@@ -301,11 +283,8 @@ def list_consumers(host: Host, index: SnapshotIndex, policy: Policy) -> dict[str
     The finding is None for a consumer that is healthy.
     """
     findings = {finding.consumer: finding for finding in judge_consumers(index, policy)}
-    consumers: dict[str, Finding | None] = {}
-    for root in host.roots:
-        for consumer in index.consumers_by_tree.get(root.uuid, ()):
-            consumers[consumer] = findings.get(consumer)
-    return consumers
+    found = (index.consumers_by_tree.get(root.uuid, ()) for root in host.roots)
+    return {consumer: findings.get(consumer) for consumers in found for consumer in consumers}
 
 
 def make_host_reader(context: CloudContext, session: Session) -> HostReader:

@@ -94,9 +94,8 @@ class HostRecords:
             return None
         state = (service["status"], service["disabled_reason"])
         is_in_use = service["status"] == "enabled" and service["state"] == "up"
-        if is_in_use or state != (seen["status"], seen["disabled_reason"]):
-            return None
-        return record
+        is_same = state == (seen["status"], seen["disabled_reason"])
+        return record if is_same and not is_in_use else None
 
 
 def choose_records(
@@ -215,10 +214,7 @@ def read_records(document: t.Any, name: str, cloud: Unchecked) -> HostRecords:
         return HostRecords()
     host = hosts[0]
     seen = host.get("service")
-    if not _has_keys(seen, _SEEN_KEYS):
-        seen = None
-    former = _check_record(host.get("former_record"))
-    record = _check_record(host.get("record"))
+    former, record = (_check_record(host.get(key)) for key in ("former_record", "record"))
     for entry in (record, former):
         require_same_cloud(entry, cloud)
     # The records keep the names and providers that a host without its service has lost. A former
@@ -235,7 +231,7 @@ def read_records(document: t.Any, name: str, cloud: Unchecked) -> HostRecords:
         name=host["name"],
         existed=bool(host.get("known")) or record is not None,
         had_agents=bool(host.get("agents")),
-        seen=seen,
+        seen=seen if _has_keys(seen, _SEEN_KEYS) else None,
         names=frozenset(names),
         roots=frozenset(roots),
     )
@@ -249,12 +245,9 @@ def list_names(life: Unchecked) -> set[str]:
 def _check_record(record: t.Any) -> HostRecord | None:
     if record is None:
         return None
-    if not _has_keys(record, _KEYS):
+    if not _has_keys(record, _KEYS) or not _has_keys(record.get("cloud", _NO_CLOUD), _NO_CLOUD):
         raise _refuse()
-    service, cloud = record["service"], record.get("cloud", _NO_CLOUD)
-    if service is not None and not _has_keys(service, {"id", "status", "zone"}):
-        raise _refuse()
-    if not _has_keys(cloud, _NO_CLOUD.keys()):
+    if record["service"] is not None and not _has_keys(record["service"], {"id", "status", "zone"}):
         raise _refuse()
     return t.cast("HostRecord", record)
 
@@ -326,10 +319,11 @@ def _parse_record(record: Unchecked) -> FormerHost:
     node = nodes[0] if len(nodes) == 1 else None
     roots = [one for one in record["providers"] if one["uuid"] == node and "traits" in one]
     groups = [Aggregate(one["uuid"], one["name"], one["zone"], ()) for one in record["aggregates"]]
+    service = record["service"] or {}
     return FormerHost(
         node=node,
-        zone=(record["service"] or {}).get("zone"),
-        disabled_reason=(record["service"] or {}).get("disabled_reason"),
+        zone=service.get("zone"),
+        disabled_reason=service.get("disabled_reason"),
         aggregates=tuple(groups),
         provider=parse_provider_state(roots[0]) if roots else None,
         names_cloud="cloud" in record,
@@ -343,9 +337,7 @@ def _choose_record(host: Unchecked, service: str | None) -> Unchecked | None:
     # Version 1 wrote only what the host had at its last check.
     if "record" not in host and host["known"]:
         lives = [host]
-    for life in lives:
-        if life is None:
-            continue
+    for life in (life for life in lives if life is not None):
         # A check after the machine was back has recorded what it has now.
         if service is None or (life["service"] or {}).get("id") != service:
             return life

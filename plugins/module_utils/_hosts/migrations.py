@@ -238,9 +238,7 @@ def find_returning_hosts(
     return sorted(host for host, own in names.items() if any(one.has_source(own) for one in left))
 
 
-def list_evacuation_sources(
-    migrations: Iterable[Migration],
-) -> set[tuple[str | None, str | None]]:
+def list_evacuation_sources(migrations: Iterable[Migration]) -> set[tuple[str | None, str | None]]:
     """Return the hosts and compute nodes from which a server was evacuated for good.
 
     A later move to such a host, whatever became of it, can have an allocation and a guest there.

@@ -31,7 +31,7 @@ from .._core.changes.journal import (
 from .._core.models.nova import Service
 from .._core.run.pack import pack_files, read_packed
 from .draining import FAILED, GONE, LEFT, MIGRATION_TYPES, MOVED
-from .move_progress import Attempt
+from .move_progress import Attempt, MoveTask
 
 # What a record is about.
 _MOVE, _CONFIRM, _SERVICE = "move", "confirm", "service"
@@ -55,16 +55,6 @@ _NEEDED_KEYS: dict[tuple[t.Any, t.Any], t.Collection[str]] = {
 _FINAL = frozenset({MOVED, GONE, LEFT, FAILED})
 
 _ACCEPTED, _RESTORED = "accepted", "restored"
-
-
-@d.dataclass(frozen=True)
-class Departure:
-    """A server that was moved from a host, and where it went."""
-
-    server: str
-    name: str
-    source: str
-    to: str
 
 
 class MoveJournal(Journal):
@@ -110,15 +100,9 @@ class MoveJournal(Journal):
         self._record(AFTER, _SERVICE, outcome=_RESTORED)
 
     def _record(self, event: str, action: str, **facts: t.Any) -> None:
-        header = {
-            "format": FORMAT,
-            "at": get_utc_now(),
-            "event": event,
-            "action": action,
-            "compute_endpoint": self._compute_endpoint,
-            "host": self._host,
-        }
-        self._append([{**header, **facts}])
+        about = {"compute_endpoint": self._compute_endpoint, "host": self._host}
+        header = {"format": FORMAT, "at": get_utc_now(), "event": event, "action": action}
+        self._append([{**header, **about, **facts}])
 
 
 class MoveHistory:
@@ -128,7 +112,7 @@ class MoveHistory:
         self.records = records
         # The records that began the moves that are not known to be over, with their replies.
         self._open: dict[str, dict[str, t.Any]] = {}
-        self._departures: dict[str, Departure] = {}
+        self._departures: dict[str, MoveTask] = {}
         # The service before the first change that was not taken back.
         self.service: Mapping[str, t.Any] | None = None
         self.changes_of_service: dict[str, t.Any] = {}
@@ -151,8 +135,8 @@ class MoveHistory:
         ]
         return pack_files({"moves": nameless})
 
-    def list_departures(self) -> list[Departure]:
-        """Return the servers that were moved away and not moved back."""
+    def list_departures(self) -> list[MoveTask]:
+        """Return the moves that take back the servers that were moved away."""
         return list(self._departures.values())
 
     def _read(self, record: JournalRecord) -> None:
@@ -189,8 +173,8 @@ class MoveHistory:
         if begun["purpose"] == RETURN:
             self._departures.pop(record["server"], None)
         elif record.get("to"):
-            self._departures[record["server"]] = Departure(
-                record["server"], begun["name"], begun["source"], record["to"]
+            self._departures[record["server"]] = MoveTask(
+                record["server"], begun["name"], record["to"], begun["source"]
             )
 
 
@@ -240,10 +224,7 @@ def _read_records(journal: t.Any) -> list[JournalRecord]:
     if packed is None:
         records, name = read_journal(journal)[0], str(journal)
     else:
-        records, name = (
-            check_records(entry for moves in packed[1] for entry in moves),
-            "The pack",
-        )
+        records, name = (check_records(entry for moves in packed[1] for entry in moves), "The pack")
     for record in records:
         _check_record(record, name)
     return records

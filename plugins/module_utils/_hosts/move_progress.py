@@ -34,10 +34,19 @@ _ENDED_BY_CHOICE = frozenset({"confirmed", _REVERTED})
 
 
 @d.dataclass(frozen=True)
-class Attempt:
+class MoveTask:
+    """A server to move from `source`; to `target`, or wherever the scheduler lets it go."""
+
+    server: str
+    name: str
+    source: str
+    target: str | None = None
+
+
+@d.dataclass(frozen=True)
+class Attempt(MoveTask):
     """A move that was requested, or that may have been.
 
-    target: the host where the server was asked to go; None where the scheduler chose.
     known: the migrations of the server from before the request.
     requested_at: when the journal recorded it, by Nova's clock.
     request_id: that of the request; empty where the answer was lost.
@@ -45,11 +54,7 @@ class Attempt:
     is_own: whether a journal says that this collection began it.
     """
 
-    server: str
-    name: str
-    how: str
-    source: str
-    target: str | None = None
+    how: str = LIVE
     known: frozenset[str] = frozenset()
     requested_at: str = ""
     request_id: str = ""

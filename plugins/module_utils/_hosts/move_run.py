@@ -11,6 +11,7 @@ us, and the next run finds it.
 from __future__ import annotations
 
 import dataclasses as d
+import math
 import time
 from collections import deque
 from collections.abc import Callable, Iterable
@@ -20,8 +21,8 @@ from .._common.errors import CloudError, JournalError, PlacementToolsError
 from .._common.progress import PROGRESS, Stage
 from .._common.text import make_printable
 from .draining import FAILED, MOVED, SKIPPED, UNDER_WAY, MoveOutcomeDocument
-from .move_progress import Attempt
-from .server_move import ActiveMove, MoveEnd, Mover, MoveTask, end_open
+from .move_progress import Attempt, MoveTask
+from .server_move import ActiveMove, MoveEnd, Mover, end_open
 
 # In seconds: the first pause between two looks at Nova, the longest, and how much longer each is
 # than the one before.
@@ -56,48 +57,41 @@ class RunLimits:
 
 
 @d.dataclass
-class _Active:
+class _Turn:
     task: MoveTask
+    attempts: int = 0
+    # When the first attempt began; the outcome counts from there.
+    first_began: float = math.inf
+
+
+@d.dataclass
+class _Active:
+    turn: _Turn
     move: ActiveMove
     began: float
-    attempts: int
-    # When the first attempt began; the outcome counts from there.
-    first_began: float
     trouble: str = ""
     # Since when Nova may never end it.
     hindered_since: float | None = None
 
 
-@d.dataclass(frozen=True)
-class _Waiting:
-    task: MoveTask
-    attempts: int = 0
-    first_began: float | None = None
-
-
+@d.dataclass
 class MoveRun:
-    """Moves the servers of its tasks, in their order."""
+    """Moves the servers of its tasks, in their order.
 
-    def __init__(
-        self,
-        mover: Mover,
-        limits: RunLimits,
-        stopped: Callable[[], str],
-        sleep: Callable[[float], None] = time.sleep,
-        clock: Callable[[], float] = read_monotonic_clock,
-    ) -> None:
-        self._mover = mover
-        self._limits = limits
-        self._stopped = stopped
-        self._sleep = sleep
-        self._clock = clock
-        self._queue: deque[_Waiting] = deque()
-        self._active: list[_Active] = []
-        self._outcomes: list[MoveOutcomeDocument] = []
-        self._total = 0
-        self._failures = 0
-        # Why no other move is begun; empty while there is no reason.
-        self.halted = ""
+    halted: why no other move is begun; empty while there is no reason.
+    """
+
+    mover: Mover
+    limits: RunLimits
+    stopped: Callable[[], str]
+    sleep: Callable[[float], None] = time.sleep
+    clock: Callable[[], float] = read_monotonic_clock
+    halted: str = ""
+    _queue: deque[_Turn] = d.field(default_factory=deque)
+    _active: list[_Active] = d.field(default_factory=list)
+    _outcomes: list[MoveOutcomeDocument] = d.field(default_factory=list)
+    _total: int = 0
+    _failures: int = 0
 
     def run(
         self, tasks: Iterable[MoveTask], begun: Iterable[Attempt] = ()
@@ -107,12 +101,12 @@ class MoveRun:
         begun: moves that Nova may be at since before this run; they are followed to their end.
         """
         self._outcomes = []
-        now = self._clock()
+        now = self.clock()
         for attempt in begun:
             task = MoveTask(attempt.server, attempt.name, attempt.source, attempt.target)
             # Its request was that of another run, and does not count as an attempt of this one.
-            self._active.append(_Active(task, ActiveMove(attempt), now, 0, now))
-        self._queue.extend(_Waiting(task) for task in tasks)
+            self._active.append(_Active(_Turn(task, 0, now), ActiveMove(attempt), now))
+        self._queue.extend(map(_Turn, tasks))
         self._total = len(self._active) + len(self._queue)
         with PROGRESS.run_stage("moves", self._total, "servers") as stage:
             self._work(stage)
@@ -121,7 +115,7 @@ class MoveRun:
     def _work(self, stage: Stage) -> None:
         pause = _FIRST_PAUSE
         while self._queue or self._active:
-            why = self._stopped()
+            why = self.stopped()
             if why:
                 self._abandon(why)
                 return
@@ -142,21 +136,22 @@ class MoveRun:
         return len(self._queue), len(self._active), len(self._outcomes)
 
     def _wait(self, seconds: float) -> None:
-        deadline = self._clock() + seconds
-        while self._clock() < deadline and not self._stopped():
-            self._sleep(min(_PIECE, seconds))
+        deadline = self.clock() + seconds
+        while self.clock() < deadline and not self.stopped():
+            self.sleep(min(_PIECE, seconds))
 
     def _begin_next(self) -> None:
-        while self._queue and len(self._active) < self._limits.parallel and not self.halted:
-            if self._stopped():
+        while self._queue and len(self._active) < self.limits.parallel and not self.halted:
+            if self.stopped():
                 return
             self._begin(self._queue.popleft())
 
-    def _begin(self, waiting: _Waiting) -> None:
-        task, attempts, now = waiting.task, waiting.attempts + 1, self._clock()
-        first_began = now if waiting.first_began is None else waiting.first_began
+    def _begin(self, turn: _Turn) -> None:
+        now = self.clock()
+        turn.attempts += 1
+        turn.first_began = min(now, turn.first_began)
         try:
-            begun = self._mover.begin(task)
+            begun = self.mover.begin(turn.task)
         except JournalError as error:
             self.halted = str(error)
             begun = MoveEnd(FAILED, str(error))
@@ -164,14 +159,14 @@ class MoveRun:
             # Whatever cannot be read, the outcomes of the others count.
             begun = MoveEnd(FAILED, str(error), may_retry=True)
         if isinstance(begun, MoveEnd):
-            self._end(task, begun, attempts, first_began)
-            return
-        self._active.append(_Active(task, begun, now, attempts, first_began))
+            self._end(turn, begun)
+        else:
+            self._active.append(_Active(turn, begun, now))
 
     def _follow(self, active: _Active) -> None:
-        elapsed = self._clock() - active.began
+        elapsed = self.clock() - active.began
         try:
-            end = self._mover.follow(active.move)
+            end = self.mover.follow(active.move)
             active.trouble = ""
             if end is None and elapsed > _LOST_AFTER:
                 end = self._give_up(active)
@@ -182,67 +177,64 @@ class MoveRun:
         except JournalError as error:
             self.halted = str(error)
             end = MoveEnd(FAILED, str(error), how=active.move.attempt.how)
-        if end is None and elapsed > self._limits.timeout:
+        if end is None and elapsed > self.limits.timeout:
             end = self._end_late(active)
-        if end is None:
-            return
-        self._active.remove(active)
-        self._end(active.task, end, active.attempts, active.first_began)
+        if end is not None:
+            self._active.remove(active)
+            self._end(active.turn, end)
 
     def _give_up(self, active: _Active) -> MoveEnd | None:
         """Return the end of a move that Nova has not begun, or may never end; None otherwise."""
-        end = self._mover.give_up(active.move)
+        end = self.mover.give_up(active.move)
         if end is None:
             active.hindered_since = None
         elif end.outcome == UNDER_WAY:
-            active.hindered_since = active.hindered_since or self._clock()
-            if self._clock() - active.hindered_since < _PATIENCE:
+            active.hindered_since = active.hindered_since or self.clock()
+            if self.clock() - active.hindered_since < _PATIENCE:
                 return None
         return end
 
     def _end_late(self, active: _Active) -> MoveEnd:
         waits_for = active.trouble or f"It is waiting for {active.move.waits_for}."
         reason = (
-            f"the move has not ended within {self._limits.timeout} seconds (move_timeout). "
+            f"the move has not ended within {self.limits.timeout} seconds (move_timeout). "
             f"{waits_for} Nova goes on with it; run again to follow it"
         )
         return end_open(UNDER_WAY, active.move, reason)
 
-    def _end(self, task: MoveTask, end: MoveEnd, attempts: int, first_began: float) -> None:
+    def _end(self, turn: _Turn, end: MoveEnd) -> None:
         """Record an outcome, or put the server back into the queue for another attempt."""
-        may_retry = end.may_retry and attempts <= self._limits.retries and not self.halted
+        may_retry = end.may_retry and turn.attempts <= self.limits.retries and not self.halted
         if end.outcome == FAILED and may_retry:
             # At the end of the queue: what was in the way may be gone by then.
-            self._queue.append(_Waiting(task, attempts, first_began))
+            self._queue.append(turn)
             return
-        seconds = round(self._clock() - first_began)
-        outcome = build_outcome(task, end, attempts, seconds)
-        self._outcomes.append(outcome)
+        outcome = self._add_outcome(turn, end)
         PROGRESS.add_line(describe_end(outcome, len(self._outcomes), self._total))
         if end.outcome in (FAILED, UNDER_WAY):
             self._failures += 1
-        if self._failures >= self._limits.max_failures and not self.halted:
+        if self._failures >= self.limits.max_failures and not self.halted:
             self.halted = (
                 f"{self._failures} servers could not be moved before it, and max_failures is "
-                f"{self._limits.max_failures}"
+                f"{self.limits.max_failures}"
             )
 
+    def _add_outcome(self, turn: _Turn, end: MoveEnd) -> MoveOutcomeDocument:
+        seconds = 0 if end.outcome == SKIPPED else round(self.clock() - turn.first_began)
+        outcome = build_outcome(turn.task, end, turn.attempts, seconds)
+        self._outcomes.append(outcome)
+        return outcome
+
     def _skip_queue(self, reason: str) -> None:
-        for waiting in self._queue:
-            end = MoveEnd(SKIPPED, reason)
-            self._outcomes.append(build_outcome(waiting.task, end, waiting.attempts, 0))
-        self._queue.clear()
+        while self._queue:
+            self._add_outcome(self._queue.popleft(), MoveEnd(SKIPPED, reason))
 
     def _abandon(self, why: str) -> None:
         """End a run that is asked to stop: Nova goes on with what it is at."""
+        reason = f"{why} Nova goes on with this move; run again to follow it"
         for active in self._active:
-            end = MoveEnd(
-                UNDER_WAY,
-                f"{why} Nova goes on with this move; run again to follow it",
-                how=active.move.attempt.how,
-            )
-            seconds = round(self._clock() - active.first_began)
-            self._outcomes.append(build_outcome(active.task, end, active.attempts, seconds))
+            how = active.move.attempt.how
+            self._add_outcome(active.turn, MoveEnd(UNDER_WAY, reason, how=how))
         self._active.clear()
         self._skip_queue(why)
 
@@ -250,16 +242,13 @@ class MoveRun:
         """Show which servers are moving, from where and for how long."""
         moving = []
         for active in self._active:
-            seconds = round(self._clock() - active.first_began)
-            migration = active.move.migration
-            target = (migration and migration.dest_compute) or active.task.target or "?"
+            task, migration = active.turn.task, active.move.migration
+            seconds = round(self.clock() - active.turn.first_began)
+            target = (migration and migration.dest_compute) or task.target or "?"
             # The name is text of a user, and goes to a terminal.
-            name = make_printable(active.task.name, _MAX_NAME)
-            moving.append(f"{name} {active.task.source} -> {target} {seconds} s")
-        text = "moves"
-        if moving:
-            text += f" ({', '.join(moving)})"
-        stage.rename(text)
+            name = make_printable(task.name, _MAX_NAME)
+            moving.append(f"{name} {task.source} -> {target} {seconds} s")
+        stage.rename(f"moves ({', '.join(moving)})" if moving else "moves")
         stage.show_done(len(self._outcomes))
 
 
@@ -276,7 +265,9 @@ def describe_end(outcome: MoveOutcomeDocument, done: int, total: int) -> str:
     return f"{text}  {outcome['outcome']} on {outcome['to'] or outcome['source']}: {reason}"
 
 
-def build_outcome(task: MoveTask, end: MoveEnd, attempts: int, seconds: int) -> MoveOutcomeDocument:
+def build_outcome(
+    task: MoveTask, end: MoveEnd, attempts: int = 0, seconds: int = 0
+) -> MoveOutcomeDocument:
     """Return what became of a server, as the module returns it."""
     return {
         "uuid": task.server,

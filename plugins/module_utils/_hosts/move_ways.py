@@ -16,6 +16,7 @@ import re
 import typing as t
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
+from .._common.text import format_count
 from .._core.models.nova import Aggregate, Migration
 from .._core.models.other_services import ServerPort
 from .._core.models.placement import Allocations, Resources, sum_amounts
@@ -228,15 +229,13 @@ def _find_warnings(server: DrainServer, ports: Sequence[ServerPort]) -> t.Iterat
         # check_instance_lock).
         yield "it is locked, which does not keep an administrator from moving it"
     if server.server.volumes:
-        count = len(server.server.volumes)
-        volumes = "1 volume" if count == 1 else f"{count} volumes"
+        volumes = format_count(len(server.server.volumes), "volume", "volumes")
         yield f"{volumes} attached: the next host must reach its storage"
     for reason in _match_specs(server, _MAYBE_LIVE):
         yield f"{reason}: whether it can move live depends on Nova and on the next host"
-    devices = [port for port in ports if port.vnic_type in _DEVICE_PORTS]
-    if devices:
-        kinds = ", ".join(sorted({str(port.vnic_type) for port in devices}))
-        yield f"it has ports that are devices of the host ({kinds})"
+    kinds = _DEVICE_PORTS.intersection(str(port.vnic_type) for port in ports)
+    if kinds:
+        yield f"it has ports that are devices of the host ({', '.join(sorted(kinds))})"
 
 
 def _match_specs(server: DrainServer, reasons: dict[str, str]) -> list[str]:
@@ -279,35 +278,23 @@ def calculate_amounts(server: DrainServer, allocations: Allocations | None) -> R
     # Devices, pinned CPUs and NUMA topologies change the resource classes, not only the amounts.
     if allocations and not server.is_plain:
         return sum_amounts(allocations.values())
-    if flavor is not None:
-        return calculate_resources(flavor, server.is_volume_backed)
-    return {}
+    return calculate_resources(flavor, server.is_volume_backed) if flavor is not None else {}
 
 
 def _list_memberships(
     server: DrainServer, aggregates: tuple[Aggregate, ...]
 ) -> tuple[frozenset[str], ...]:
-    memberships: list[frozenset[str]] = []
-    if server.pinned_zone is not None:
-        in_zone = {entry.uuid for entry in aggregates if entry.zone == server.pinned_zone}
-        # The zone of hosts without a zone has no aggregate, and Nova then asks for none.
-        if in_zone:
-            memberships.append(frozenset(in_zone))
-    of_project = {
-        entry.uuid for entry in aggregates if server.server.project in list_projects(entry)
-    }
-    if of_project:
-        memberships.append(frozenset(of_project))
-    return tuple(memberships)
+    zone, project = server.pinned_zone, server.server.project
+    in_zone = [entry.uuid for entry in aggregates if zone is not None and entry.zone == zone]
+    of_project = [entry.uuid for entry in aggregates if project in list_projects(entry)]
+    # The zone of hosts without a zone has no aggregate, and Nova then asks for none.
+    return tuple(frozenset(uuids) for uuids in (in_zone, of_project) if uuids)
 
 
 def list_projects(aggregate: Aggregate) -> set[str]:
     """Return the projects for which an aggregate is kept; empty if it is for all of them."""
-    projects: set[str] = set()
-    for key, value in aggregate.metadata.items():
-        if key.startswith(_PROJECT_KEY):
-            projects.update(part.strip() for part in value.split(","))
-    return projects
+    kept = [text for key, text in aggregate.metadata.items() if key.startswith(_PROJECT_KEY)]
+    return {part.strip() for text in kept for part in text.split(",")}
 
 
 def find_isolated_hosts(server: DrainServer, aggregates: Iterable[Aggregate]) -> dict[str, str]:
@@ -341,11 +328,9 @@ def allows_group(
     others = [places[member] for member in group.members if member != server and member in places]
     if group.policy == ANTI_AFFINITY:
         return others.count(host) < group.max_per_host
-    if group.policy == AFFINITY:
-        # Nova counts the server itself as a member on its present host, so it may only go where
-        # another member already is.
-        return host in others and host != source
-    return True
+    # Nova counts the server itself as a member on its present host, so it may only go where another
+    # member already is.
+    return group.policy != AFFINITY or (host in others and host != source)
 
 
 def build_candidate_query(need: MoveNeed) -> dict[str, t.Any]:

@@ -51,23 +51,15 @@ class MoveReader:
 
     def list_servers(self, host: str) -> Answer[tuple[DrainServer, ...]]:
         """Return the servers of all projects on one host."""
+        path, filters = "/servers/detail", {"all_tenants": "1", "host": host}
         return self._listings.read(
-            Listing(
-                "/servers/detail",
-                self._listing,
-                "servers",
-                "id",
-                parse_drain_server,
-                {"all_tenants": "1", "host": host},
-            )
+            Listing(path, self._listing, "servers", "id", parse_drain_server, filters)
         )
 
     def get_server(self, uuid: str) -> Answer[DrainServer]:
         """Look up a server directly; a 404 means that no cell has it."""
         return self._api.ask(
-            f"/servers/{uuid}",
-            self._direct,
-            lambda reply: parse_drain_server(reply.body["server"]),
+            f"/servers/{uuid}", self._direct, lambda reply: parse_drain_server(reply.body["server"])
         )
 
     def has_host_answered(self, server: str) -> bool:
@@ -107,9 +99,8 @@ class MoveReader:
                 return tuple(groups.values())
 
     def _read_group_page(self, offset: int) -> tuple[ServerGroup, ...]:
-        path = "/os-server-groups"
         reply, groups = self._api.read(
-            path,
+            "/os-server-groups",
             self._groups,
             lambda reply: tuple(map(parse_group, reply.body["server_groups"])),
             all_projects="True",
@@ -122,15 +113,9 @@ class MoveReader:
     def list_flavors_by_trait(self) -> dict[str, list[str]]:
         """Return the names of the flavors that require a trait, by trait."""
         names: dict[str, list[str]] = {}
+        path, filters = "/flavors/detail", {"is_public": "none"}
         flavors = self._listings.read(
-            Listing(
-                "/flavors/detail",
-                self._flavors,
-                "flavors",
-                "id",
-                _parse_flavor_traits,
-                {"is_public": "none"},
-            )
+            Listing(path, self._flavors, "flavors", "id", _parse_flavor_traits, filters)
         )
         for flavor, traits in flavors.value or ():
             for trait in traits:
@@ -176,7 +161,8 @@ def _parse_flavor_traits(row: Mapping[str, t.Any]) -> tuple[str, list[str]]:
 
 def describe_failed_events(action: Mapping[str, t.Any]) -> str:
     """Return why the last failed event of an action failed, in Nova's own words."""
-    for event in reversed(sort_events(action)):
+    events = sorted(action.get("events") or (), key=lambda event: event.get("start_time") or "")
+    for event in reversed(events):
         if event.get("result") != "Error":
             continue
         details = event.get("details")
@@ -187,11 +173,6 @@ def describe_failed_events(action: Mapping[str, t.Any]) -> str:
         if lines:
             return str(lines[-1]).strip()
     return ""
-
-
-def sort_events(action: Mapping[str, t.Any]) -> list[Mapping[str, t.Any]]:
-    """Return the events of an action in the order in which they began."""
-    return sorted(action.get("events") or (), key=lambda event: event.get("start_time") or "")
 
 
 # The headers with the id of a request, which is also that of its instance action. Nova sends both,
@@ -308,12 +289,9 @@ class ServiceWriter:
         """Return the names of those compute nodes that Nova still lists."""
         uuids = [node.uuid for node in nodes]
         servers_by_node = map_parallel(self._reader.list_hypervisor_servers, uuids)
-        names = []
-        for node, servers in zip(nodes, servers_by_node, strict=True):
-            # A node without servers has an empty tuple; a deleted node has None.
-            if servers is not None:
-                names.append(node.name)
-        return names
+        # A node without servers has an empty tuple; a deleted node has None.
+        pairs = zip(nodes, servers_by_node, strict=True)
+        return [node.name for node, servers in pairs if servers is not None]
 
     def _send(
         self, method: str, service: Service, body: Mapping[str, t.Any] | None = None
@@ -321,7 +299,5 @@ class ServiceWriter:
         return self._api.write(method, f"/os-services/{service.id}", _SERVICE_MICROVERSION, body)
 
     def _find(self, service: Service) -> Service | None:
-        for entry in get_listed_services(self._reader.list_services()):
-            if entry.id == service.id:
-                return entry
-        return None
+        listed = get_listed_services(self._reader.list_services())
+        return next((entry for entry in listed if entry.id == service.id), None)

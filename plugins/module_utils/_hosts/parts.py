@@ -94,24 +94,24 @@ class BoundPort:
     device: str
 
 
+@d.dataclass(frozen=True)
 class AgentReader:
-    """Reads network agents, what they serve, and the ports that are bound to a host."""
+    """Reads network agents, what they serve, and the ports that are bound to a host.
 
-    def __init__(
-        self, api: Api, project: str | None = None, roles: Collection[str] = frozenset()
-    ) -> None:
-        """Read with the credentials for a project, which have these roles there."""
-        self._api = api
-        self._project = project
-        self._roles = roles
+    It reads with the credentials for a project, which have these roles there.
+    """
+
+    api: Api
+    project: str | None = None
+    roles: Collection[str] = frozenset()
 
     def list_agents(self, host: str) -> tuple[Agent, ...]:
         """Return the agents of a host, sorted by binary and uuid, with what they serve.
 
         Raises CloudError where they cannot be known.
         """
-        reply, agents = self._api.read_pages("/v2.0/agents", "agents", _parse_agent, host=host)
-        self._api.expect(reply, f"for the network agents of {host}")
+        reply, agents = self.api.read_pages("/v2.0/agents", "agents", _parse_agent, host=host)
+        self.api.expect(reply, f"for the network agents of {host}")
         if not agents:
             self.require_access()
             return ()
@@ -126,8 +126,8 @@ class AgentReader:
         Raises CloudError where these credentials may not see agents: Neutron then answers 404 too.
         """
         path = f"/v2.0/agents/{uuid}"
-        reply, agent = self._api.read(path, None, lambda reply: _parse_agent(reply.body["agent"]))
-        self._api.expect(reply, f"for network agent {uuid}", 200, 404)
+        reply, agent = self.api.read(path, None, lambda reply: _parse_agent(reply.body["agent"]))
+        self.api.expect(reply, f"for network agent {uuid}", 200, 404)
         if agent is None:
             self.require_access()
             return None
@@ -138,17 +138,15 @@ class AgentReader:
 
         Neutron leaves out what the credentials may not see, without an error.
         """
-        reply, agents = self._api.read("/v2.0/agents", None, _parse_agents, limit="1")
-        self._api.expect(reply, "for its network agents")
+        reply, agents = self.api.read("/v2.0/agents", None, _parse_agents, limit="1")
+        self.api.expect(reply, "for its network agents")
         if agents:
             return
         # Without any agent, only something else that administrators see tells the two cases apart.
-        reply, fields = self._api.read("/v2.0/networks", None, _list_network_fields, limit="1")
-        self._api.expect(reply, "for its networks")
+        reply, fields = self.api.read("/v2.0/networks", None, _list_network_fields, limit="1")
+        self.api.expect(reply, "for its networks")
         if fields and _ADMIN_FIELD not in fields:
-            raise CloudError(
-                f"Neutron at {self._api.endpoint} lists no network agent: {_NO_RIGHTS}"
-            )
+            raise CloudError(f"Neutron at {self.api.endpoint} lists no network agent: {_NO_RIGHTS}")
 
     def add_resources(self, agent: Agent) -> Agent:
         """Return `agent` with the networks or routers that Neutron has scheduled to it."""
@@ -156,7 +154,7 @@ class AgentReader:
             return agent
         path, key, kind = _SCHEDULED[agent.type]
         # What could not be listed is None: it may be there.
-        _reply, resources = self._api.read_pages(
+        _reply, resources = self.api.read_pages(
             f"/v2.0/agents/{agent.uuid}/{path}", key, functools.partial(_parse_resource, kind)
         )
         return d.replace(agent, resources=resources)
@@ -167,8 +165,8 @@ class AgentReader:
         Raises CloudError unless the ports of all projects are certainly among them.
         """
         filters: dict[str, t.Any] = {"binding:host_id": host}
-        reply, listed = self._api.read_pages("/v2.0/ports", "ports", _parse_port, **filters)
-        self._api.expect(reply, f"for the ports of {host}")
+        reply, listed = self.api.read_pages("/v2.0/ports", "ports", _parse_port, **filters)
+        self.api.expect(reply, f"for the ports of {host}")
         self._require_all_ports()
         # Neutron ignores filters that it does not know.
         ports = [port for bound_to, port in listed or () if bound_to == host]
@@ -180,18 +178,14 @@ class AgentReader:
         Neutron's policies can grant the agents alone: it then leaves out the ports of all other
         projects, and a host full of them looks as if nothing used it.
         """
-        if ADMIN in self._roles:
+        if ADMIN in self.roles:
             return
-        reply, are_shown = self._api.read(
-            "/v2.0/ports",
-            None,
-            lambda reply: shows_other_projects(reply, self._project),
-            limit=SAMPLE,
-        )
-        self._api.expect(reply, "for its ports")
+        shows_others = functools.partial(shows_other_projects, own=self.project)
+        reply, are_shown = self.api.read("/v2.0/ports", None, shows_others, limit=SAMPLE)
+        self.api.expect(reply, "for its ports")
         if not are_shown:
             raise CloudError(
-                f"Neutron at {self._api.endpoint} shows these credentials no port of another "
+                f"Neutron at {self.api.endpoint} shows these credentials no port of another "
                 "project, so it is not certain whether anything uses the host. Use a role that may "
                 "see all ports (context_is_admin or context_with_global_access in the policy of "
                 "Neutron, admin by default)."

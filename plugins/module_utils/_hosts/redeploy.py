@@ -19,6 +19,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator
 from .._common.errors import CloudError, InvalidInput
 from .._common.text import summarize_names
 from .._core.changes.records import find_lost_aggregates, find_lost_traits
+from .._core.clients.api import Api
 from .._core.clients.groups import AggregateClient
 from .._core.clients.nova import NovaReader
 from .._core.clients.placement import PlacementReader
@@ -68,33 +69,27 @@ class RedeployedHost:
     @property
     def service(self) -> Service | None:
         """Its compute service, if it is the only one."""
-        if len(self.services) == 1:
-            return self.services[0]
-        return None
+        return self.services[0] if len(self.services) == 1 else None
 
     @property
     def node(self) -> Hypervisor | None:
         """Its compute node, if it is the only one."""
-        if len(self.nodes) == 1:
-            return self.nodes[0]
-        return None
+        return self.nodes[0] if len(self.nodes) == 1 else None
 
 
+@d.dataclass(frozen=True)
 class RedeployedHostReader:
     """Reads such hosts from one session."""
 
-    def __init__(self, session: Session) -> None:
-        self._compute = session.compute
-        self._nova = NovaReader(session.compute)
-        self._placement = PlacementReader(session.placement)
-        self._states = ProviderStateReader(session.placement)
+    session: Session
 
     def read(self, name: str) -> RedeployedHost:
         """Return the host whose compute service has the name `name`, without its evacuations."""
-        providers = self._placement.list_providers()
-        all_services = get_listed_services(self._nova.list_services())
+        nova = NovaReader(self.session.compute)
+        providers = PlacementReader(self.session.placement).list_providers()
+        all_services = get_listed_services(nova.list_services())
         services = [one for one in all_services if one.binary == COMPUTE and one.host == name]
-        listed = require_compute_nodes(self._nova.list_hypervisors(with_servers=False))
+        listed = require_compute_nodes(nova.list_hypervisors(with_servers=False))
         nodes = tuple(node for node in listed if node.host == name)
         # Placement is read first: a provider that is created meanwhile only seems to be missing.
         provider, node_name = None, name
@@ -102,17 +97,17 @@ class RedeployedHostReader:
             provider, node_name = providers.get(nodes[0].uuid), nodes[0].name
         state = None
         if provider is not None:
-            state = self._states.read(provider.uuid)
+            state = ProviderStateReader(self.session.placement).read(provider.uuid)
         namesakes = [entry for entry in providers.values() if entry.name == node_name]
         return RedeployedHost(
             name=name,
             services=tuple(services),
             nodes=nodes,
-            mapped=self._read_mapping(name),
+            mapped=_read_mapping(self.session.compute, name),
             provider=provider,
             state=state,
             namesake=next((entry for entry in namesakes if entry != provider), None),
-            aggregates=self._nova.list_aggregates(),
+            aggregates=nova.list_aggregates(),
             evacuations=UnfinishedEvacuations(name),
         )
 
@@ -126,18 +121,18 @@ class RedeployedHostReader:
         # The provider of a renamed host keeps the former name.
         if host.provider is not None:
             names.add(host.provider.name)
-        found = read_unfinished_evacuations(self._nova, host.name, names, nodes)
+        nova = NovaReader(self.session.compute)
+        found = read_unfinished_evacuations(nova, host.name, names, nodes)
         return d.replace(host, evacuations=found)
 
-    def _read_mapping(self, name: str) -> bool | None:
-        path = f"/os-hosts/{urllib.parse.quote(name, safe='')}"
-        reply = self._compute.get(path, _HOST_MICROVERSION)
-        if reply.status == 200:
-            return True
-        # The mapping is looked up first. Without a compute node the answer is a 404 as well.
-        if reply.status == 404:
-            return _UNMAPPED not in reply.detail
-        return None
+
+def _read_mapping(compute: Api, name: str) -> bool | None:
+    path = f"/os-hosts/{urllib.parse.quote(name, safe='')}"
+    reply = compute.get(path, _HOST_MICROVERSION)
+    if reply.status == 200:
+        return True
+    # The mapping is looked up first. Without a compute node the answer is a 404 as well.
+    return _UNMAPPED not in reply.detail if reply.status == 404 else None
 
 
 OK, MISSING, DIFFERS, RESTORED, FAILED = "ok", "missing", "differs", "restored", "failed"
@@ -363,23 +358,17 @@ def _find_lost_ratios(then: ProviderState, now: ProviderState) -> tuple[tuple[st
     return tuple(one for one in before if one[1] != now.inventories[one[0]].allocation_ratio)
 
 
+@d.dataclass(frozen=True)
 class HostRestoration:
     """Compares one host with its record, and restores what the user wants.
 
     In check mode it writes nothing, and returns the checks as they would be.
     """
 
-    def __init__(
-        self,
-        aggregates: AggregateClient,
-        providers: ProviderWriter,
-        parts: Collection[str],
-        check_mode: bool,
-    ) -> None:
-        self._aggregates = aggregates
-        self._providers = providers
-        self._parts = parts
-        self._check_mode = check_mode
+    aggregates: AggregateClient
+    providers: ProviderWriter
+    parts: Collection[str]
+    check_mode: bool
 
     def restore(self, host: RedeployedHost, record: FormerHost) -> list[Check]:
         """Put back what `host` lacks, and return a check for each part of its record."""
@@ -387,7 +376,7 @@ class HostRestoration:
         return [
             *self._restore_host_aggregates(host, record, losses),
             *self._restore_provider(host, losses),
-            *_compare_service(host, record, losses, AGGREGATES in self._parts),
+            *_compare_service(host, record, losses, AGGREGATES in self.parts),
         ]
 
     def _restore_host_aggregates(
@@ -398,14 +387,11 @@ class HostRestoration:
         for former in gone:
             detail = f"Aggregate {former.name} ({former.uuid}) was deleted meanwhile."
             yield Check(f"host aggregate {former.name}", DIFFERS, detail)
+        obstacle = "" if host.nodes else "Nova accepts only a host with a compute node."
         for aggregate in losses.host_aggregates:
-            yield self._restore_part(
-                f"host aggregate {aggregate.name}",
-                AGGREGATES,
-                f"Host {host.name} was in it.",
-                functools.partial(self._aggregates.add_host, aggregate, host.name),
-                "" if host.nodes else "Nova accepts only a host with a compute node.",
-            )
+            name, detail = f"host aggregate {aggregate.name}", f"Host {host.name} was in it."
+            write = functools.partial(self.aggregates.add_host, aggregate, host.name)
+            yield self._restore_part(name, AGGREGATES, detail, write, obstacle)
         if record.aggregates and not gone and not losses.host_aggregates:
             names = summarize_names(sorted(former.name for former in record.aggregates))
             yield Check("host aggregates", OK, f"still in {names}")
@@ -416,51 +402,36 @@ class HostRestoration:
         if provider is None or state is None:
             return
         if losses.traits:
-            yield self._restore_part(
-                "operator's traits",
-                TRAITS,
-                f"The provider had {summarize_names(losses.traits)}.",
-                functools.partial(self._add_to_provider, provider, losses.traits, ()),
-            )
+            detail = f"The provider had {summarize_names(losses.traits)}."
+            write = functools.partial(self._add_to_provider, provider, losses.traits, ())
+            yield self._restore_part("operator's traits", TRAITS, detail, write)
         if losses.aggregates:
-            yield self._restore_part(
-                "Placement aggregates",
-                AGGREGATES,
-                f"The provider was in {summarize_names(losses.aggregates)}.",
-                functools.partial(self._add_to_provider, provider, (), losses.aggregates),
-            )
+            detail = f"The provider was in {summarize_names(losses.aggregates)}."
+            write = functools.partial(self._add_to_provider, provider, (), losses.aggregates)
+            yield self._restore_part("Placement aggregates", AGGREGATES, detail, write)
         for cls, ratio in losses.ratios:
-            yield self._restore_part(
-                f"allocation ratio of {cls}",
-                RATIOS,
-                f"It was {ratio} and is {state.inventories[cls].allocation_ratio}.",
-                functools.partial(self._providers.set_allocation_ratio, provider, cls, ratio),
-            )
+            detail = f"It was {ratio} and is {state.inventories[cls].allocation_ratio}."
+            write = functools.partial(self.providers.set_allocation_ratio, provider, cls, ratio)
+            yield self._restore_part(f"allocation ratio of {cls}", RATIOS, detail, write)
 
     def _add_to_provider(
         self, provider: Provider, traits: Collection[str], aggregates: Collection[str]
     ) -> None:
-        lacking, error = self._providers.add_traits_and_aggregates(provider, traits, aggregates)
+        lacking, error = self.providers.add_traits_and_aggregates(provider, traits, aggregates)
         if lacking:
-            raise error or CloudError(
-                f"The provider still lacks {summarize_names(sorted(lacking))}."
-            )
+            names = summarize_names(sorted(lacking))
+            raise error or CloudError(f"The provider still lacks {names}.")
 
     def _restore_part(
-        self,
-        name: str,
-        part: str,
-        detail: str,
-        write: Callable[[], object],
-        obstacle: str = "",
+        self, name: str, part: str, detail: str, write: Callable[[], object], obstacle: str = ""
     ) -> Check:
         """Make one write, if its part is wanted, and return what became of it."""
-        if part not in self._parts:
+        if part not in self.parts:
             return Check(name, DIFFERS, f"{detail} {_describe_opt_out(part)}")
         if obstacle:
             return Check(name, MISSING, f"{detail} {obstacle}")
         # Check mode comes last, so that it predicts what the real run would refuse.
-        if self._check_mode:
+        if self.check_mode:
             return Check(name, RESTORED, detail)
         try:
             write()
@@ -484,9 +455,8 @@ def _compare_service(
     """Yield checks of what only the operator can decide: the zone and the state of the service."""
     if host.service is None:
         return
-    coming_zones = set()
-    if restores_aggregates:
-        coming_zones = {aggregate.zone for aggregate in losses.host_aggregates}
+    coming = losses.host_aggregates if restores_aggregates else ()
+    coming_zones = {aggregate.zone for aggregate in coming}
     # A zone that one of the aggregates brings back is not a difference.
     if record.zone and record.zone != host.service.zone and record.zone not in coming_zones:
         detail = f"It was {record.zone} and is {host.service.zone}: a host aggregate sets it."
@@ -510,12 +480,8 @@ def restore_host(context: CloudContext) -> dict[str, t.Any]:
         service = host.service.id if host.service else None
         record = parse_former_host(document, host.name, service, name_cloud(session.cloud))
     if record is not None:
-        restoration = HostRestoration(
-            AggregateClient(session.compute),
-            ProviderWriter(session.placement),
-            options["restore"],
-            context.check_mode,
-        )
+        writers = AggregateClient(session.compute), ProviderWriter(session.placement)
+        restoration = HostRestoration(*writers, options["restore"], context.check_mode)
         restored = restoration.restore(host, record)
     changed = any(check.outcome == RESTORED for check in restored)
     # What Nova mirrors to Placement has changed with it.

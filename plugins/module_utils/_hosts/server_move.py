@@ -52,6 +52,7 @@ from .move_progress import (
     NOT_BEGUN,
     UNCERTAIN,
     Attempt,
+    MoveTask,
     Sighting,
     Verdict,
     explain_doubt,
@@ -61,6 +62,9 @@ from .move_progress import (
 )
 from .move_ways import decide_way
 from .nova_client import MoveReader, MoveReply, ServerMover
+
+# What became of a server, by the state of its move.
+_ENDS = {ARRIVED: MOVED, AWAY: GONE, FOREIGN: LEFT}
 
 # How often a resize that still waits is confirmed again, when Nova has accepted the confirmation
 # and then given it up.
@@ -93,16 +97,6 @@ _NEEDED_SERVICES = {
     "nova-conductor": "start it",
     "nova-scheduler": "start it",
 }
-
-
-@d.dataclass(frozen=True)
-class MoveTask:
-    """A server to move from `source`; to `target`, or wherever the scheduler lets it go."""
-
-    server: str
-    name: str
-    source: str
-    target: str | None = None
 
 
 @d.dataclass(frozen=True)
@@ -242,7 +236,7 @@ class Mover:
         last = next(iter(migrations), None)
         if last is None or last.type != "evacuation" or last.source_compute != task.source:
             return None
-        attempt = Attempt(task.server, task.name, EVACUATION, task.source)
+        attempt = Attempt(task.server, task.name, task.source, how=EVACUATION)
         actions = self._list_actions(task.server)
         if not may_have_left(last) or self._was_on_its_host_since(attempt, last, actions):
             return None
@@ -264,53 +258,50 @@ class Mover:
         Raises CloudError when Nova does not answer, and JournalError when the confirmation of a
         resize cannot be recorded.
         """
-        sighting = self._look(move.attempt.server)
-        verdict = judge_progress(move.attempt, sighting)
-        move.migration = verdict.migration
-        move.seen_at, move.state = sighting.at, verdict.state
-        move.server = sighting.server
+        attempt, sighting = move.attempt, self._look(move.attempt.server)
+        verdict = judge_progress(attempt, sighting)
+        move.migration, move.state = verdict.migration, verdict.state
+        move.seen_at, move.server = sighting.at, sighting.server
         end = self._conclude(move, verdict)
-        if end is not None and end.to is None and sighting.server is not None:
-            end = d.replace(end, to=sighting.server.server.host)
         if end is None and verdict.state == CONFIRMABLE and verdict.migration is not None:
             return self._confirm(move, verdict.migration)
         if end is None:
             move.waits_for = verdict.reason
-        elif move.attempt.is_own and not end.may_be_on:
-            self._journal.record_end(move.attempt, end.outcome, end.to, end.reason)
-        return end
+            return None
+        to = end.to
+        if to is None and sighting.server is not None:
+            to = sighting.server.server.host
+        if attempt.is_own and not end.may_be_on:
+            self._journal.record_end(attempt, end.outcome, to, end.reason)
+        return d.replace(end, to=to, how=attempt.how)
 
     def _conclude(self, move: ActiveMove, verdict: Verdict) -> MoveEnd | None:
-        how = move.attempt.how
-        if verdict.state in (ARRIVED, CONFIRMABLE) and verdict.migration is not None:
+        migration, state = verdict.migration, verdict.state
+        if state in (ARRIVED, CONFIRMABLE) and migration is not None:
             actions = self._list_actions(move.attempt.server)
-            if not is_own_move(move.attempt, verdict.migration, actions):
-                return _end_of_others(move.attempt, verdict, verdict.migration)
-        if verdict.state == ARRIVED:
-            return MoveEnd(MOVED, verdict.reason, verdict.to, how)
-        if verdict.state == AWAY:
-            return MoveEnd(GONE, verdict.reason, verdict.to, how)
-        if verdict.state == FOREIGN:
-            return MoveEnd(LEFT, verdict.reason, how=how)
-        if verdict.state == UNCERTAIN and verdict.migration is not None:
+            if not is_own_move(move.attempt, migration, actions):
+                return _end_of_others(move.attempt, verdict, migration)
+        if state in _ENDS:
+            return MoveEnd(_ENDS[state], verdict.reason, verdict.to)
+        if state == UNCERTAIN and migration is not None:
             actions = self._list_actions(move.attempt.server)
             is_aborted = [action.action for action in actions[:1]] == [_ABORT]
             # Whoever aborts a live migration does not want it to be repeated at once.
-            if is_aborted and verdict.migration.status == "cancelled":
-                return MoveEnd(LEFT, "somebody has aborted its migration", how=how)
+            if is_aborted and migration.status == "cancelled":
+                return MoveEnd(LEFT, "somebody has aborted its migration")
             if self._reader.runs_on_its_host(move.attempt.server) or self._was_on_its_host_since(
-                move.attempt, verdict.migration, actions
+                move.attempt, migration, actions
             ):
-                verdict = d.replace(verdict, state=ABORTED)
-        if verdict.state in (BROKEN, UNCERTAIN):
+                state = ABORTED
+        if state in (BROKEN, UNCERTAIN):
             return end_open(FAILED, move, self._explain(move, verdict.reason))
-        if verdict.state == ABORTED:
-            return MoveEnd(FAILED, self._explain(move, verdict.reason), how=how, may_retry=True)
+        if state == ABORTED:
+            return MoveEnd(FAILED, self._explain(move, verdict.reason), may_retry=True)
         # Nova gives a server its task before it accepts the request. Without a task and without a
         # migration, nothing came of a request that was accepted.
-        if verdict.state == NOT_BEGUN and move.attempt.is_accepted:
+        if state == NOT_BEGUN and move.attempt.is_accepted:
             reason = self._explain(move, "Nova accepted the request, and has begun no migration")
-            return MoveEnd(FAILED, reason, how=how, may_retry=True)
+            return MoveEnd(FAILED, reason, may_retry=True)
         return None
 
     def _was_on_its_host_since(
@@ -341,9 +332,7 @@ class Mover:
             self._journal.record_end(move.attempt, FAILED, None, reason)
             return MoveEnd(FAILED, reason, how=move.attempt.how, may_retry=True)
         hindrance = self._find_dead_service(move) or self._find_standstill(move)
-        if not hindrance:
-            return None
-        return end_open(UNDER_WAY, move, hindrance)
+        return end_open(UNDER_WAY, move, hindrance) if hindrance else None
 
     def _find_dead_service(self, move: ActiveMove) -> str:
         """Return which service a move waits for in vain, and what to do."""
@@ -357,16 +346,16 @@ class Mover:
             needed.append(move.migration.dest_compute)
         if move.attempt.how != EVACUATION:
             needed.append(move.attempt.source)
-        for service in filter_services(services, needed, [COMPUTE]):
-            if is_up(service):
-                continue
-            if self._settings.fenced and service.host == move.attempt.source:
-                return (
-                    f"{service.host} is fenced, so Nova never ends this move: reset the state of "
-                    "the server to active, evacuate it by hand, and run again"
-                )
-            return f"nova-compute on {service.host} is down: start it, and run again"
-        return ""
+        needed_services = filter_services(services, needed, [COMPUTE])
+        down = next((service.host for service in needed_services if not is_up(service)), None)
+        if down is None:
+            return ""
+        if self._settings.fenced and down == move.attempt.source:
+            return (
+                f"{down} is fenced, so Nova never ends this move: reset the state of the server to "
+                "active, evacuate it by hand, and run again"
+            )
+        return f"nova-compute on {down} is down: start it, and run again"
 
     def _find_standstill(self, move: ActiveMove) -> str:
         """Return why nobody goes on with a move although the services are up, and what to do."""
@@ -374,10 +363,8 @@ class Mover:
         if move.server is None:
             return ""
         has_task = move.server.server.task_state is not None
-        since, advice = (
-            attempt.requested_at,
-            "look into the logs of nova-conductor and nova-compute",
-        )
+        since = attempt.requested_at
+        advice = "look into the logs of nova-conductor and nova-compute"
         if migration is not None:
             name = f"migration {migration.uuid} is {migration.status}"
             since = migration.changed_at or since
@@ -407,10 +394,9 @@ class Mover:
     def _copies_from(self, host: str) -> bool:
         """Return whether a live migration from a host may be ahead of the queued ones."""
         migrations = self._nova.list_migrations_of_host(host).value
-        if migrations is None:
-            return True
-        copied = {entry.source_compute for entry in migrations if entry.status in _COPYING}
-        return host in copied
+        return migrations is None or any(
+            entry.source_compute == host and entry.status in _COPYING for entry in migrations
+        )
 
     def _explain(self, move: ActiveMove, reason: str) -> str:
         """Return a reason with Nova's own words about the failure, where it has any."""
@@ -456,9 +442,9 @@ def _end_of_others(attempt: Attempt, verdict: Verdict, migration: Migration) -> 
     doubt = explain_doubt(attempt)
     if verdict.state == ARRIVED:
         reason = f"not counted as moved: {doubt} (migration {migration.uuid})"
-        return MoveEnd(GONE, reason, verdict.to, attempt.how)
+        return MoveEnd(GONE, reason, verdict.to)
     reason = f"{doubt}, so check migration {migration.uuid}, and confirm or revert it"
-    return MoveEnd(LEFT, reason, how=attempt.how)
+    return MoveEnd(LEFT, reason)
 
 
 def end_open(outcome: str, move: ActiveMove, reason: str) -> MoveEnd:

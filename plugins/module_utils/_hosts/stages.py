@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import dataclasses as d
 import typing as t
 from collections.abc import Mapping
 
@@ -21,12 +22,11 @@ from .._core.facts.services import (
     get_listed_services,
     require_service,
 )
-from .blockers import PartPolicy, explain_refusal
 from .deletion import Deleted, HostDeletion
 from .emptiness import DISABLE, DRAINABLE
 from .host_info import make_host_reader
 from .host_record import read_host_file, write_host_file
-from .host_report import HostReport, describe_removal
+from .host_report import HostReport, PartPolicy, describe_removal, explain_refusal
 from .nova_client import ServiceWriter
 
 
@@ -112,12 +112,8 @@ def _update_service(context: CloudContext) -> dict[str, t.Any]:
         updated = apply_update(service, body)
     elif body:
         updated = ServiceWriter(session.compute).update_service(service, body)
-    before, after = (describe_services([each])[0] for each in (service, updated))
-    return {
-        "changed": bool(body),
-        "service": after,
-        "diff": {"before": before, "after": after},
-    }
+    before, after = map(d.asdict, (service, updated))
+    return {"changed": bool(body), "service": after, "diff": {"before": before, "after": after}}
 
 
 def _delete_host(context: CloudContext) -> dict[str, t.Any]:

@@ -45,6 +45,7 @@ from .._terminal.lines import (
     wrap_text,
 )
 from .._variables.play_hosts import get_started_name
+from .hosts import build_row
 
 ARTIFACT = "host_decommission_drained"
 _DRAIN, _DECOMMISSION = "drain_host", "decommission_host"
@@ -59,24 +60,22 @@ _TONES = {FAILED: ERROR, UNDER_WAY: WARNING, SKIPPED: WARNING, LEFT: WARNING}
 
 _WAYS = {LIVE: "live", COLD: "cold", EVACUATION: "by evacuation"}
 
+_SERVER = (Column("SERVER", least=8, comfort=16), Column("UUID", short=SHORT_UUID))
 _PLAN_COLUMNS = (
     Column("HOW"),
-    Column("SERVER", least=8, comfort=16),
-    Column("UUID", short=SHORT_UUID),
+    *_SERVER,
     Column("STATUS", least=6, comfort=10),
     Column("FLAVOR", least=6, comfort=12),
     Column("TO", least=6, comfort=16),
 )
 _OUTCOME_COLUMNS = (
     Column("OUTCOME"),
-    Column("SERVER", least=8, comfort=16),
-    Column("UUID", short=SHORT_UUID),
+    *_SERVER,
     Column("HOW"),
     Column("IS ON", least=6, comfort=16),
 )
 _DEPARTURE_COLUMNS = (
-    Column("SERVER", least=8, comfort=16),
-    Column("UUID", short=SHORT_UUID),
+    *_SERVER,
     Column("FROM", least=6, comfort=16),
     Column("TO", least=6, comfort=16),
 )
@@ -100,9 +99,7 @@ def format_drain_plan(plan: DrainPlanDocument, width: int) -> list[str]:
 
 def _find_place(entry: PredictionDocument) -> str:
     """Return how a server would leave, or that there is no room for it."""
-    if entry["how"] != STAYS and entry["to"] is None:
-        return _NO_ROOM
-    return str(entry["how"])
+    return _NO_ROOM if entry["how"] != STAYS and entry["to"] is None else str(entry["how"])
 
 
 def _explain_problem(entry: PredictionDocument) -> str:
@@ -121,11 +118,7 @@ def _build_plan_row(entry: PredictionDocument) -> Row:
     tone = WARNING if place in (STAYS, _NO_ROOM) else None
     to = _NO_ROOM if place == _NO_ROOM else entry["to"] or ""
     texts = (entry["how"], entry["name"], entry["uuid"], entry["status"], entry["flavor"], to)
-    return _build_row(texts, tone)
-
-
-def _build_row(texts: Iterable[str], tone: str | None = None) -> Row:
-    return Row(tuple(make_printable(text, MAX_NAME) for text in texts), tone)
+    return build_row(texts, tone)
 
 
 def _format_rows(
@@ -186,7 +179,7 @@ def _build_outcome_row(entry: MoveOutcomeDocument) -> Row:
         place = entry["to"] or ""
     outcome = entry["outcome"].replace("_", " ")
     texts = (outcome, entry["name"], entry["uuid"], entry["how"], place)
-    return _build_row(texts, _TONES.get(entry["outcome"]))
+    return build_row(texts, _TONES.get(entry["outcome"]))
 
 
 def _summarize_outcomes(outcomes: Sequence[MoveOutcomeDocument]) -> str:
@@ -211,7 +204,7 @@ def _describe_rest(result: Mapping[str, t.Any]) -> str:
 def format_departures(result: Mapping[str, t.Any], host: str, width: int) -> list[str]:
     """Return which servers would move back to a host or cannot, and how its service would be."""
     rows = [
-        _build_row((entry["name"], entry["server"], entry["to"], entry["source"]))
+        build_row((entry["name"], entry["server"], entry["to"], entry["source"]))
         for entry in result["departures"]
     ]
     table = format_table(_DEPARTURE_COLUMNS, rows, width)
@@ -255,9 +248,7 @@ def _suggest_next(result: Mapping[str, t.Any], host: str, check_mode: bool) -> s
     if result["empty"]:
         return _build_command(_DECOMMISSION, host, {}, check=True)
     # A prediction without a change would be followed by the same run again.
-    if not check_mode or result["changed"]:
-        return _build_command(_DRAIN, host, {})
-    return ""
+    return _build_command(_DRAIN, host, {}) if not check_mode or result["changed"] else ""
 
 
 def _build_command(

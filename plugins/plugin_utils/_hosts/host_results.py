@@ -2,7 +2,10 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The last line about each host: what was done, or would be done without --check."""
+"""The last lines about each host: what was done, or would be done without --check.
+
+Of a host that was deployed again, whether it is complete.
+"""
 
 from __future__ import annotations
 
@@ -12,16 +15,12 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from ...module_utils._common.text import format_count
 from ...module_utils._core.models.change import FAILED, READY, SKIPPED, WITHOUT_CHECK
+from ...module_utils._core.models.finding import PROTECTED
 
 _BLOCKED, _GONE = "blocked", "gone"
 
 # The stages that change something, each with the outcome of a run that ends with it.
-_OUTCOMES = {
-    "delete": "deleted",
-    "clean": "cleaned",
-    "drain": "drained",
-    "disable": "disabled",
-}
+_OUTCOMES = {"delete": "deleted", "clean": "cleaned", "drain": "drained", "disable": "disabled"}
 _READING = ("check", "verify")
 # The outcome of a stage that this file knows nothing about.
 _DONE = "done"
@@ -143,9 +142,7 @@ def _describe_deletion(deleted: Mapping[str, t.Any]) -> Iterator[str]:
 
 
 def _join_words(parts: Sequence[str]) -> str:
-    if len(parts) < 3:
-        return " and ".join(parts)
-    return f"{', '.join(parts[:-1])} and {parts[-1]}"
+    return " and ".join(filter(None, (", ".join(parts[:-1]), *parts[-1:])))
 
 
 def _list_failures(tasks: Tasks, stages: Collection[str]) -> Iterator[str]:
@@ -161,3 +158,131 @@ def _list_failures(tasks: Tasks, stages: Collection[str]) -> Iterator[str]:
             result = _get(tasks, name)
             if stage in stages and result.get("failed"):
                 yield str(result.get("msg") or "a task failed.")
+
+
+# What format_results shows of one check.
+Line = dict[str, str]
+
+FORMER_PROVIDER = "former_provider"
+
+_MOVING, _MISSING, _OK = "moving", "missing", "ok"
+
+_MAX_OUTPUT = 500
+
+_ADVICE = "Each is proven to be on the host: add allocations to host_decommission_restore."
+
+
+def determine_redeploy_outcome(
+    restored: Mapping[str, t.Any],
+    found: Mapping[str, t.Any],
+    discovered: Mapping[str, t.Any],
+    rewrite: bool,
+) -> dict[str, t.Any]:
+    """Return the outcome for one host, from the results of three tasks.
+
+    `results`: the lines about it. `complete`: whether nothing is missing, once the allocations are
+    moved that are `rewriting`. `rewriting`: whether the allocations of the servers on the former
+    provider are to be moved. `former_roots`: the providers that are to be removed afterwards.
+
+    restored: the result of compute_host_restore.
+    found: the result of orphan_detect; skipped where the host has no provider to look for.
+    discovered: the result of nova-manage; skipped where it was not called.
+    rewrite: whether the user wants allocations to be moved.
+    """
+    lines = [
+        _build_line(check["name"], check["outcome"], check["detail"])
+        for check in restored["checks"]
+    ]
+    # Without it, a host that lost everything looks complete.
+    if not restored["recorded"]:
+        reason = "No record says what the host had before: only what it has now was checked."
+        lines.append(_build_line("record", SKIPPED, reason))
+    lines += _describe_discovery(discovered)
+    # The entries about servers with allocations on the former provider.
+    judged = [*(found.get("findings") or ()), *(found.get("undecided") or ())]
+    stranded = [entry for entry in judged if entry["kind"] == FORMER_PROVIDER]
+    stranded += _list_protected(found, restored)
+    if not found.get("skipped"):
+        outcome, reason = _judge_allocations(found, stranded, rewrite)
+        lines.append(_build_line("allocations", outcome, reason))
+    outcomes = {line["outcome"] for line in lines}
+    moving = stranded if _MOVING in outcomes else []
+    roots = {root for entry in moving for root in entry["change"]["before"]["allocations"]}
+    return {
+        "results": lines,
+        "complete": outcomes.isdisjoint((_MISSING, FAILED)),
+        "rewriting": bool(moving),
+        "former_roots": sorted(roots),
+    }
+
+
+def _build_line(subject: str, outcome: str, reason: str) -> Line:
+    return {"subject": subject, "outcome": outcome, "reason": reason}
+
+
+def _describe_discovery(discovered: Mapping[str, t.Any]) -> list[Line]:
+    """Return a line about nova-manage if it was called and did not succeed.
+
+    Whether the host is assigned to a cell now, its own check says.
+    """
+    if discovered.get("skipped") or discovered.get("rc") == 0:
+        return []
+    for part in ("stderr", "stdout", "msg"):
+        text = " ".join(str(discovered.get(part) or "").split())
+        if text:
+            return [_build_line("nova-manage", FAILED, text[:_MAX_OUTPUT])]
+    return [_build_line("nova-manage", FAILED, "It did not say why.")]
+
+
+def _list_protected(
+    found: Mapping[str, t.Any], restored: Mapping[str, t.Any]
+) -> list[Mapping[str, t.Any]]:
+    """Return the entries about protected consumers with allocations on a former provider.
+
+    A protected consumer has the kind of its protection, such as a task of its server.
+    """
+    node = restored.get("node")
+    former = {restored.get("namesake"), restored.get("former_node")} - {None, "", node}
+    return [
+        entry
+        for entry in found.get("protected") or ()
+        if not former.isdisjoint(provider["root"] for provider in entry["providers"])
+    ]
+
+
+def _explain_unmovable(stranded: list[Mapping[str, t.Any]], found: Mapping[str, t.Any]) -> str:
+    """Return why the allocations must not be moved; empty if each of them is proven.
+
+    One that is not proven keeps all of them, because then it is not certain what the tree is.
+    """
+    for entry in (entry for entry in stranded if not entry.get("change")):
+        if entry.get("verdict") == PROTECTED:
+            return f"{entry['reason']} Repeat redeploy_host when that is over."
+        return str(entry["reason"])
+    verdicts = found["summary"]["verdicts"]
+    shown = sum(len(found.get(part) or ()) for part in ("findings", "undecided", "protected"))
+    if shown < sum(verdicts.values()):
+        return (
+            "There are more findings than Ansible passes from task to task: use "
+            "osops.placement.cleanup_orphans with the kind former_provider."
+        )
+    return ""
+
+
+def _judge_allocations(
+    found: Mapping[str, t.Any], stranded: list[Mapping[str, t.Any]], rewrite: bool
+) -> tuple[str, str]:
+    """Return the outcome for the allocations, and what is said of them."""
+    if "summary" not in found:
+        return FAILED, str(found.get("msg") or "No answer.")
+    failed_checks = found["summary"]["coverage"]["failed_checks"]
+    if failed_checks:
+        return FAILED, " ".join(failed_checks)
+    if not stranded:
+        return _OK, "none on a former provider of the host"
+    count = format_count(len(stranded), "server has", "servers have")
+    text = f"{count} an allocation on a former provider of the host."
+    unmovable = _explain_unmovable(stranded, found)
+    if rewrite and not unmovable:
+        return _MOVING, text
+    return _MISSING, f"{text} {unmovable or _ADVICE}"

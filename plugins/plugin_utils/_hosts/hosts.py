@@ -10,7 +10,7 @@ A few entries are shown in full; many are a table with a line each, and each rea
 from __future__ import annotations
 
 import typing as t
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 
 from ...module_utils._common.text import format_count, make_printable
 from ...module_utils._core.models.codec import Unchecked
@@ -189,17 +189,13 @@ def _format_list(
 
 def _format_blocker_table(blockers: Sequence[Unchecked], path: str, width: int) -> list[str]:
     """Return a line for each blocker of a host, then the reasons that say what to do."""
-
-    def make_row(blocker: Unchecked) -> Row:
-        cells = (
-            make_printable(blocker["kind"]),
-            make_printable(blocker["name"], MAX_NAME) or "-",
-            make_printable(blocker["subject"], MAX_NAME),
-            _ADVICE.get(blocker["kind"], _SEE_REASON),
+    rows = [
+        build_row(
+            (one["kind"], one["name"] or "-", one["subject"], _ADVICE.get(one["kind"], _SEE_REASON))
         )
-        return Row(cells)
-
-    lines = _format_table(_BLOCKER_COLUMNS, blockers, make_row, path, width)
+        for one in blockers
+    ]
+    lines = _format_table(_BLOCKER_COLUMNS, rows, path, width)
     unexplained = [blocker for blocker in blockers if blocker["kind"] not in _ADVICE]
     return lines + format_reasons(unexplained, _get_blocker_name, get_prose_width(width))
 
@@ -210,26 +206,21 @@ def _get_blocker_name(blocker: Unchecked) -> str:
 
 def _format_leftover_table(leftovers: Sequence[Unchecked], path: str, width: int) -> list[str]:
     """Return a line for each removable leftover of a host, then the reasons."""
-
-    def make_row(leftover: Unchecked) -> Row:
-        consumer = make_printable(leftover["consumer"] or "-", MAX_NAME)
-        return Row((make_printable(leftover["kind"]), consumer))
-
-    lines = _format_table(_LEFTOVER_COLUMNS, leftovers, make_row, path, width)
+    rows = [build_row((leftover["kind"], leftover["consumer"] or "-")) for leftover in leftovers]
+    lines = _format_table(_LEFTOVER_COLUMNS, rows, path, width)
     return lines + format_reasons(leftovers, None, get_prose_width(width))
 
 
+def build_row(texts: Iterable[str], tone: str | None = None) -> Row:
+    return Row(tuple(make_printable(text, MAX_NAME) for text in texts), tone)
+
+
 def _format_table(
-    columns: Sequence[Column],
-    entries: Sequence[_Entry],
-    make_row: Callable[[_Entry], Row],
-    path: str,
-    width: int,
+    columns: Sequence[Column], all_rows: Sequence[Row], path: str, width: int
 ) -> list[str]:
-    """Return a line for each entry, and which file has what the table leaves out."""
-    rows = [make_row(entry) for entry in entries[:MAX_ROWS]]
-    prose = get_prose_width(width)
-    lines = format_table(columns, rows, width) + format_omitted(entries, MAX_ROWS, path, prose)
+    """Return the first rows, and which file has what the table leaves out."""
+    rows, prose = all_rows[:MAX_ROWS], get_prose_width(width)
+    lines = format_table(columns, rows, width) + format_omitted(all_rows, MAX_ROWS, path, prose)
     has_uuids = any(column.heading == _UUID for column in columns)
     if has_uuids and is_cut(columns, rows, width, _UUID):
         lines += wrap_path(f"Whole UUIDs: {make_printable(path)}, or a wider terminal.", prose)
@@ -237,11 +228,7 @@ def _format_table(
 
 
 def format_guests(
-    document: Json,
-    path: str,
-    kinds: Collection[str],
-    terminal_width: int,
-    verbose: bool = False,
+    document: Json, path: str, kinds: Collection[str], terminal_width: int, verbose: bool = False
 ) -> list[str]:
     """Return what hypervisors have of servers that are not there, and what only looks like it.
 
@@ -301,11 +288,9 @@ def _format_guest_table(
     kinds: those that may be changed.
     """
 
-    def make_row(entry: Json) -> Row:
-        return _make_guest_row(entry, kinds)
-
     ordered, prose = sorted(entries, key=_rank_guest), get_prose_width(width)
-    lines = _format_table(_GUEST_COLUMNS, ordered, make_row, path, width)
+    rows = [_make_guest_row(entry, kinds) for entry in ordered]
+    lines = _format_table(_GUEST_COLUMNS, rows, path, width)
     left = [entry for entry in entries if entry["kind"] not in kinds and not _is_running(entry)]
     lines += format_left_alone([explain_kind(entry["kind"]) for entry in left], prose)
     return lines + format_reasons(ordered, None, prose)
@@ -327,15 +312,9 @@ def _make_guest_row(entry: Json, kinds: Collection[str]) -> Row:
     if entry["kind"] in kinds:
         change, _sentence = _CHANGES.get(entry["kind"], (change, ""))
     name = entry["server"]["name"] if entry["server"] else ""
-    cells = (
-        make_printable(entry["kind"]),
-        make_printable(entry["host"], MAX_NAME),
-        make_printable(name or "", MAX_NAME) or "-",
-        make_printable(entry["uuid"], MAX_NAME),
-        _describe_size(entry) or "-",
-        change,
-    )
-    return Row(cells, ERROR if _is_running(entry) else CHANGED)
+    size = _describe_size(entry)
+    texts = (entry["kind"], entry["host"], name or "-", entry["uuid"], size or "-", change)
+    return build_row(texts, ERROR if _is_running(entry) else CHANGED)
 
 
 def _describe_size(entry: Json) -> str:

@@ -38,7 +38,6 @@ MODULES = (
     "_hosts/emptiness.py",
     "_hosts/drain.py",
     "_hosts/redeploy.py",
-    "_hosts/host_return.py",
     "_hosts/move_journal.py",
     "_hosts/move_run.py",
     "_hosts/server_move.py",

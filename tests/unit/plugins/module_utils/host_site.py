@@ -11,10 +11,10 @@ from .....plugins.module_utils._core.models.kind import REMEDIATE
 from .....plugins.module_utils._core.models.kinds import KINDS
 from .....plugins.module_utils._core.models.snapshot import Snapshot
 from .....plugins.module_utils._core.options.policy import Policy
-from .....plugins.module_utils._hosts.blockers import find_blockers
 from .....plugins.module_utils._hosts.emptiness import Blocker, Contents, list_occupants
 from .....plugins.module_utils._hosts.host import Host, find_host
 from .....plugins.module_utils._hosts.host_info import list_consumers
+from .....plugins.module_utils._hosts.host_report import find_blockers
 from .world import World, answer
 
 BY_DEFAULT = [kind.name for kind in KINDS if kind.by_default == REMEDIATE]

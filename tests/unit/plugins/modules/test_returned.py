@@ -29,12 +29,11 @@ from .....plugins.module_utils._core.resources.allocations import (
     describe_providers,
 )
 from .....plugins.module_utils._core.stages.plan import make_plan
-from .....plugins.module_utils._hosts.blockers import PartPolicy
 from .....plugins.module_utils._hosts.deletion import Deleted
 from .....plugins.module_utils._hosts.emptiness import Blocker, Contents
 from .....plugins.module_utils._hosts.host import Host
 from .....plugins.module_utils._hosts.host_record import HostRecords
-from .....plugins.module_utils._hosts.host_report import HostReport, describe_removal
+from .....plugins.module_utils._hosts.host_report import HostReport, PartPolicy, describe_removal
 from .....plugins.module_utils._hosts.migrations import describe_migration
 from .....plugins.module_utils._hosts.parts import Agent, BoundPort, HostParts, NetworkParts
 from ..module_utils.judging import build_findings

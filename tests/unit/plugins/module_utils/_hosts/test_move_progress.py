@@ -29,192 +29,88 @@ OLD = build_migration(0, "completed")
 AT = "2026-11-20T03:00:00Z"
 
 
-def migration(status: str, how: str = LIVE, **changes: t.Any) -> t.Any:
-    types = {LIVE: "live-migration", COLD: "migration", EVACUATION: "evacuation"}
-    return build_migration(1, status, **{"type": types[how], **changes})
+TYPES = {LIVE: "live-migration", COLD: "migration", EVACUATION: "evacuation"}
+# What Nova shows of the server, beside that it is ACTIVE on its source.
+HERE: dict[str, t.Any] = {}
+AWAY_FROM_IT = {"host": "compute-2"}
+MOVING = {"task_state": "migrating"}
+WAITS, WAITS_AWAY = {"status": "VERIFY_RESIZE"}, {**AWAY_FROM_IT, "status": "VERIFY_RESIZE"}
+OFFLOADED = {"host": None, "status": "SHELVED_OFFLOADED"}
+# The newest migration: its status, and what else it has if that is not as usual.
+RESIZE, COLDLY, NOWHERE = {"type": "resize"}, {"type": "migration"}, {"dest_node": None}
+Newest = tuple[str, dict[str, t.Any]] | str | None
 
-
-def away(**changes: t.Any) -> dict[str, t.Any]:
-    return {"host": "compute-2", **changes}
-
-
-CASES: dict[str, tuple[str, dict[str, t.Any] | None, t.Any, str]] = {
-    "a live migration that runs": (
-        LIVE,
-        {"task_state": "migrating"},
-        migration("running"),
-        WAITING,
-    ),
-    "one that has not been recorded yet": (LIVE, {"task_state": "migrating"}, None, WAITING),
-    "a task that is cleared before the migration ends": (LIVE, {}, migration("running"), WAITING),
-    "one that has arrived": (LIVE, away(), migration("completed"), ARRIVED),
-    "one that has arrived and is not yet completed": (LIVE, away(), migration("running"), WAITING),
-    "one that has arrived, though Nova calls it an error": (
-        LIVE,
-        away(),
-        migration("error"),
-        ARRIVED,
-    ),
-    "one that found no host": (LIVE, {}, migration("error", dest_node=None), ABORTED),
-    "one that was cut off when it may have been copied": (LIVE, {}, migration("error"), UNCERTAIN),
-    "one that was cancelled": (LIVE, {}, migration("cancelled"), UNCERTAIN),
-    "one that ended on the same host": (LIVE, {}, migration("completed"), ABORTED),
-    "one that left the server in ERROR": (
-        LIVE,
-        {"status": "ERROR", "fault": "broken"},
-        migration("error"),
-        BROKEN,
-    ),
-    "a request that did not arrive": (LIVE, {}, None, NOT_BEGUN),
-    "a server that was deleted": (LIVE, None, None, AWAY),
-    "a server that is being deleted": (LIVE, {"task_state": "deleting"}, None, WAITING),
-    "a server that is being rebuilt by its user": (
-        LIVE,
-        {"task_state": "rebuilding", "status": "REBUILD"},
-        None,
-        WAITING,
-    ),
-    "a server that its user has resized": (
-        LIVE,
-        away(status="VERIFY_RESIZE"),
-        migration("finished", type="resize"),
-        FOREIGN,
-    ),
-    "a server whose resize by its user is confirmed": (
-        LIVE,
-        away(),
-        migration("confirmed", type="resize"),
-        AWAY,
-    ),
-    "a server whose resize by its user is reverted": (
-        LIVE,
-        {},
-        migration("reverted", type="resize"),
-        ABORTED,
-    ),
-    "a server that was shelved meanwhile": (
-        LIVE,
-        {"host": None, "status": "SHELVED_OFFLOADED"},
-        None,
-        AWAY,
-    ),
-    "a server that came elsewhere without a migration": (LIVE, away(), None, AWAY),
-    "a server in a dead cell": (LIVE, {"status": "UNKNOWN"}, None, WAITING),
-    "a server whose task is not shown": (LIVE, {"task_known": False}, None, WAITING),
-    "a server whose host is not shown": (LIVE, {"host_known": False}, None, WAITING),
-    "a cold migration that runs": (
-        COLD,
-        {"status": "RESIZE", "task_state": "resize_prep"},
-        migration("pre-migrating", COLD),
-        WAITING,
-    ),
-    "one to confirm": (
-        COLD,
-        away(status="VERIFY_RESIZE"),
-        migration("finished", COLD),
-        CONFIRMABLE,
-    ),
-    "one to confirm on the same host": (
-        COLD,
-        {"status": "VERIFY_RESIZE"},
-        migration("finished", COLD),
-        CONFIRMABLE,
-    ),
-    "one whose task still runs": (
-        COLD,
-        away(status="VERIFY_RESIZE", task_state="resize_finish"),
-        migration("finished", COLD),
-        WAITING,
-    ),
-    "one that is being confirmed": (
-        COLD,
-        away(status="VERIFY_RESIZE"),
-        migration("confirming", COLD),
-        WAITING,
-    ),
-    "one whose migration is confirmed before its status changes": (
-        COLD,
-        away(status="VERIFY_RESIZE"),
-        migration("confirmed", COLD),
-        WAITING,
-    ),
-    "one that is confirmed": (
-        COLD,
-        away(status="SHUTOFF"),
-        migration("confirmed", COLD),
-        ARRIVED,
-    ),
-    "one that its user has reverted": (
-        COLD,
-        {"status": "SHUTOFF"},
-        migration("reverted", COLD),
-        FOREIGN,
-    ),
-    "one that cannot be confirmed": (
-        COLD,
-        away(status="VERIFY_RESIZE"),
-        migration("error", COLD),
-        BROKEN,
-    ),
-    "a resize of before that waits": (COLD, {"status": "VERIFY_RESIZE"}, None, FOREIGN),
-    "a cold migration of somebody else after a live one of ours": (
-        LIVE,
-        away(status="VERIFY_RESIZE"),
-        migration("finished", COLD),
-        FOREIGN,
-    ),
-    "an evacuation that runs": (
-        EVACUATION,
-        {"task_state": "rebuilding"},
-        migration("accepted", EVACUATION),
-        WAITING,
-    ),
-    "one that is done": (EVACUATION, away(), migration("done", EVACUATION), ARRIVED),
-    "one that is not yet done": (
-        EVACUATION,
-        away(),
-        migration("pre-migrating", EVACUATION),
-        WAITING,
-    ),
-    "one that found no room": (
-        EVACUATION,
-        {},
-        migration("failed", EVACUATION, dest_node=None),
-        ABORTED,
-    ),
-    "one that failed on its destination": (
-        EVACUATION,
-        {},
-        migration("failed", EVACUATION),
-        UNCERTAIN,
-    ),
-    "one that the source has ended, whose destination died": (
-        EVACUATION,
-        {},
-        migration("completed", EVACUATION),
-        UNCERTAIN,
-    ),
+CASES: dict[str, dict[str, tuple[dict[str, t.Any] | None, Newest, str]]] = {
+    LIVE: {
+        "runs": (MOVING, "running", WAITING),
+        "has not been recorded yet": (MOVING, None, WAITING),
+        "has a task that is cleared before the migration ends": (HERE, "running", WAITING),
+        "has arrived": (AWAY_FROM_IT, "completed", ARRIVED),
+        "has arrived and is not yet completed": (AWAY_FROM_IT, "running", WAITING),
+        "has arrived, though Nova calls it an error": (AWAY_FROM_IT, "error", ARRIVED),
+        "found no host": (HERE, ("error", NOWHERE), ABORTED),
+        "was cut off when it may have been copied": (HERE, "error", UNCERTAIN),
+        "was cancelled": (HERE, "cancelled", UNCERTAIN),
+        "ended on the same host": (HERE, "completed", ABORTED),
+        "left the server in ERROR": ({"status": "ERROR", "fault": "broken"}, "error", BROKEN),
+        "has a request that did not arrive": (HERE, None, NOT_BEGUN),
+        "is of a server that was deleted": (None, None, AWAY),
+        "is of a server that is being deleted": ({"task_state": "deleting"}, None, WAITING),
+        "is of a server that its user rebuilds": (
+            {"task_state": "rebuilding", "status": "REBUILD"},
+            None,
+            WAITING,
+        ),
+        "is of a server that its user has resized": (WAITS_AWAY, ("finished", RESIZE), FOREIGN),
+        "is followed by a resize that is confirmed": (AWAY_FROM_IT, ("confirmed", RESIZE), AWAY),
+        "is followed by a resize that is reverted": (HERE, ("reverted", RESIZE), ABORTED),
+        "is of a server that was shelved meanwhile": (OFFLOADED, None, AWAY),
+        "is of a server that came elsewhere without a migration": (AWAY_FROM_IT, None, AWAY),
+        "is of a server in a dead cell": ({"status": "UNKNOWN"}, None, WAITING),
+        "is of a server whose task is not shown": ({"task_known": False}, None, WAITING),
+        "is of a server whose host is not shown": ({"host_known": False}, None, WAITING),
+        "is followed by a cold one of somebody else": (WAITS_AWAY, ("finished", COLDLY), FOREIGN),
+    },
+    COLD: {
+        "runs": ({"status": "RESIZE", "task_state": "resize_prep"}, "pre-migrating", WAITING),
+        "is to be confirmed": (WAITS_AWAY, "finished", CONFIRMABLE),
+        "is to be confirmed on the same host": (WAITS, "finished", CONFIRMABLE),
+        "has a task that still runs": ({**WAITS_AWAY, **MOVING}, "finished", WAITING),
+        "is being confirmed": (WAITS_AWAY, "confirming", WAITING),
+        "is confirmed before the status changes": (WAITS_AWAY, "confirmed", WAITING),
+        "is confirmed": ({**AWAY_FROM_IT, "status": "SHUTOFF"}, "confirmed", ARRIVED),
+        "was reverted by its user": ({"status": "SHUTOFF"}, "reverted", FOREIGN),
+        "cannot be confirmed": (WAITS_AWAY, "error", BROKEN),
+        "comes after a resize that waits": (WAITS, None, FOREIGN),
+    },
+    EVACUATION: {
+        "runs": ({"task_state": "rebuilding"}, "accepted", WAITING),
+        "is done": (AWAY_FROM_IT, "done", ARRIVED),
+        "is not yet done": (AWAY_FROM_IT, "pre-migrating", WAITING),
+        "found no room": (HERE, ("failed", NOWHERE), ABORTED),
+        "failed on its destination": (HERE, "failed", UNCERTAIN),
+        # Its destination died.
+        "was ended by the source": (HERE, "completed", UNCERTAIN),
+    },
 }
 
 
-@pytest.mark.parametrize("name", CASES)
-def test_progress_of_a_move(name: str) -> None:
-    how, fields, newest, state = CASES[name]
-    server = None
-    if fields is not None:
-        server = build_server(**fields)
+@pytest.mark.parametrize(("how", "name"), [(how, name) for how in CASES for name in CASES[how]])
+def test_progress_of_a_move(how: str, name: str) -> None:
+    fields, newest, state = CASES[how][name]
+    server = None if fields is None else build_server(**fields)
     migrations = [OLD]
     if newest is not None:
-        migrations.insert(0, newest)
-    known = frozenset({OLD.uuid})
-    attempt = Attempt("uuid-of-web-1", "web-1", how, SOURCE, known=known, is_accepted=True)
+        status, changes = (newest, {}) if isinstance(newest, str) else newest
+        migrations.insert(0, build_migration(1, status, **{"type": TYPES[how], **changes}))
+    attempt = own(how=how, is_accepted=True)
 
     verdict = judge_progress(attempt, Sighting(AT, server, migrations))
 
     assert verdict.state == state
     if state == ARRIVED:
         assert verdict.to == "compute-2"
-    if state not in (ARRIVED,):
+    else:
         assert verdict.reason
 
 
@@ -235,60 +131,48 @@ def action(name: str = "migrate", request_id: str = "req-1") -> Action:
     return Action(name, request_id, "admin", "2026-11-20T03:00:01.000000", None)
 
 
-MOVES: dict[str, tuple[Attempt, t.Any, list[Action], bool]] = {
-    "ours": (own(), {}, [action()], True),
-    "ours, after a lock": (own(), {}, [action("lock", "req-2"), action()], True),
-    "of another request": (own(), {}, [action(request_id="req-2")], False),
-    "of another request, after ours": (own(), {}, [action(request_id="req-2"), action()], False),
-    "a resize of a user, after ours": (
-        own(),
-        {"type": "resize"},
-        [action("resize", "req-2"), action()],
-        False,
-    ),
-    "a resize of a user in the meantime": (own(), {}, [action("resize", "req-2")], False),
-    "from another host": (own(), {"source_compute": "compute-3"}, [action()], False),
-    "from before the request": (own(known=frozenset({"migration-1"})), {}, [action()], False),
-    "without actions": (own(), {}, [], False),
-    "whose answer was lost": (own(request_id=""), {}, [action()], False),
+OTHERS = action(request_id="req-2")
+LIVE_ONE = {"type": "live-migration"}
+# The attempt and the migration that waits, where they are not as usual; the actions, newest first.
+MOVES: dict[str, tuple[dict[str, t.Any], dict[str, t.Any], list[Action], bool]] = {
+    "ours": ({}, {}, [action()], True),
+    "ours, after a lock": ({}, {}, [action("lock", "req-2"), action()], True),
+    "of another request": ({}, {}, [OTHERS], False),
+    "of another request, after ours": ({}, {}, [OTHERS, action()], False),
+    "a resize, after ours": ({}, RESIZE, [action("resize", "req-2"), action()], False),
+    "a resize in the meantime": ({}, {}, [action("resize", "req-2")], False),
+    "from another host": ({}, {"source_compute": "compute-3"}, [action()], False),
+    "from before the request": ({"known": frozenset({"migration-1"})}, {}, [action()], False),
+    "without actions": ({}, {}, [], False),
+    "whose answer was lost": ({"request_id": ""}, {}, [action()], False),
     "whose answer was lost, as that of the action": (
-        own(request_id=""),
+        {"request_id": ""},
         {},
         [action(request_id="")],
         False,
     ),
-    "a live migration, ours": (
-        own(how=LIVE),
-        {"type": "live-migration"},
-        [action("live-migration")],
-        True,
-    ),
-    "a live migration of somebody else, after ours": (
-        own(how=LIVE),
-        {"type": "live-migration"},
+    "live, ours": ({"how": LIVE}, LIVE_ONE, [action("live-migration")], True),
+    "live, of somebody else, after ours": (
+        {"how": LIVE},
+        LIVE_ONE,
         [action("live-migration", "req-2"), action("live-migration")],
         False,
     ),
-    "a live migration, by an action of another name": (
-        own(how=LIVE),
-        {"type": "live-migration"},
-        [action("evacuate")],
+    "live, by an action of another name": ({"how": LIVE}, LIVE_ONE, [action("evacuate")], False),
+    # It was never sent. Taken for ours, it would be undone when the host returns.
+    "live, of somebody else, after a request that was lost": (
+        {"how": LIVE, "request_id": ""},
+        LIVE_ONE,
+        [action("live-migration")],
         False,
     ),
 }
 
 
-@pytest.mark.parametrize("name", MOVES)
-def test_only_our_own_moves_are_confirmed_and_counted(name: str) -> None:
-    attempt, changes, actions, expected = MOVES[name]
+@pytest.mark.parametrize(("fields", "changes", "actions", "is_ours"), MOVES.values(), ids=MOVES)
+def test_only_our_own_moves_are_confirmed_and_counted(
+    fields: dict[str, t.Any], changes: dict[str, t.Any], actions: list[Action], is_ours: bool
+) -> None:
+    waiting = build_migration(1, "finished", **{"type": "migration", **changes})
 
-    waiting = migration("finished", COLD, **changes)
-
-    assert is_own_move(attempt, waiting, actions) is expected
-
-
-def test_a_later_move_of_somebody_else_is_not_that_of_a_request_that_was_never_sent() -> None:
-    """Taken for ours, it would be undone when the host returns."""
-    never_sent = own(how=LIVE, request_id="")
-
-    assert not is_own_move(never_sent, migration("completed"), [action("live-migration")])
+    assert is_own_move(own(**fields), waiting, actions) is is_ours

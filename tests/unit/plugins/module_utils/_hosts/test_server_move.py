@@ -16,11 +16,11 @@ from ......plugins.module_utils._hosts.draining import (
     UNDER_WAY,
     DrainSettings,
 )
-from ......plugins.module_utils._hosts.move_journal import DRAIN, MoveJournal, read_history
+from ......plugins.module_utils._hosts.move_journal import DRAIN
 from ......plugins.module_utils._hosts.move_progress import NOT_BEGUN, WAITING, Attempt
 from ......plugins.module_utils._hosts.nova_client import parse_drain_server
-from ......plugins.module_utils._hosts.server_move import ActiveMove, MoveEnd, Mover
-from ..moving_nova import MovingNova
+from ......plugins.module_utils._hosts.server_move import ActiveMove, MoveEnd
+from .moving_host import MovingHost
 
 SOURCE, DEST, OTHER = "compute-1", "compute-2", "compute-3"
 BEGAN = "2026-11-20T03:00:00"
@@ -29,16 +29,13 @@ LATE, EARLY = "2026-11-20T03:10:00Z", "2026-11-20T03:09:59Z"
 TASK, NO_TASK = "migrating", None
 
 
-class Site:
+class Site(MovingHost):
     """A Nova with one server, whose move is given up or not."""
 
     def __init__(self, folder: Path) -> None:
-        self.nova = MovingNova()
-        self.server = self.nova.boot("web")
+        super().__init__(folder)
+        self.server = self.boot("web")
         self.settings = DrainSettings()
-        session = self.nova.session()
-        self.endpoint = session.compute.endpoint
-        self.journal = MoveJournal(str(folder), self.endpoint, SOURCE)
 
     def build(
         self,
@@ -52,9 +49,9 @@ class Site:
 
         status: that of its migration; None if there is none.
         """
-        row = self.nova.servers[self.server]
-        row["OS-EXT-STS:task_state"] = task
-        attempt = Attempt(self.server, "web", how, SOURCE, requested_at=BEGAN, is_accepted=True)
+        row = self.servers[self.server]
+        self.set_task(self.server, task)
+        attempt = Attempt(self.server, "web", SOURCE, how=how, requested_at=BEGAN, is_accepted=True)
         migration = None
         if status:
             ends = (SOURCE, SOURCE, changes.pop("dest", DEST), DEST)
@@ -63,17 +60,17 @@ class Site:
         known = {"state": WAITING, "server": parse_drain_server(row), **changes}
         return ActiveMove(attempt, migration=migration, seen_at=seen_at, **known)
 
-    def give_up(self, move: ActiveMove) -> MoveEnd | None:
-        return Mover(self.nova.session(), self.journal, self.settings, DRAIN).give_up(move)
+    def judge(self, move: ActiveMove) -> MoveEnd | None:
+        return self.make_mover(DRAIN, self.settings).give_up(move)
 
     def be_down(self, *hosts: str) -> None:
         for host in hosts:
-            self.nova.services[host]["state"] = "down"
+            self.services[host]["state"] = "down"
 
     def add_service(self, binary: str, state: str) -> None:
-        host = f"controller-{len(self.nova.services)}"
-        service = {**self.nova.services[OTHER], "binary": binary, "host": host, "state": state}
-        self.nova.services[host] = service
+        host = f"controller-{len(self.services)}"
+        service = {**self.services[OTHER], "binary": binary, "host": host, "state": state}
+        self.services[host] = service
 
 
 @pytest.fixture(name="site")
@@ -106,7 +103,7 @@ def _site(tmp_path: Path) -> Site:
 def test_move_of_which_nothing_is_heard_is_given_up(
     site: Site, how: str, fields: dict[str, t.Any], is_given_up: bool
 ) -> None:
-    end = site.give_up(site.build(how, **fields))
+    end = site.judge(site.build(how, **fields))
 
     assert (end.outcome if end else None) == (UNDER_WAY if is_given_up else None)
 
@@ -115,22 +112,22 @@ def test_move_of_which_nothing_is_heard_is_given_up(
 def test_source_may_clean_up_for_a_while_after_the_server_has_arrived(
     site: Site, seen_at: str, is_given_up: bool
 ) -> None:
-    site.nova.servers[site.server]["OS-EXT-SRV-ATTR:host"] = DEST
+    site.put(site.server, DEST)
 
-    end = site.give_up(site.build(COLD, "post-migrating", NO_TASK, seen_at))
+    end = site.judge(site.build(COLD, "post-migrating", NO_TASK, seen_at))
 
     assert (end is not None) is is_given_up
 
 
 def test_request_that_was_lost_is_sent_again(site: Site) -> None:
     move = site.build(LIVE, None, state=NOT_BEGUN)
-    move.attempt = Attempt(site.server, "web", LIVE, SOURCE)
-    site.journal.record_request(move.attempt, DRAIN)
+    move.attempt = Attempt(site.server, "web", SOURCE)
+    site.open_journal().record_request(move.attempt, DRAIN)
 
-    end = site.give_up(move)
+    end = site.judge(move)
 
     assert end is not None and (end.outcome, end.may_retry, end.how) == (FAILED, True, LIVE)
-    assert read_history([site.journal.path], site.endpoint, SOURCE).list_attempts(DRAIN) == []
+    assert site.read_history().list_attempts(DRAIN) == []
 
 
 @pytest.mark.parametrize(
@@ -153,7 +150,7 @@ def test_move_is_given_up_if_the_service_that_it_waits_for_is_down(
     site.settings = DrainSettings(fenced=is_fenced)
     site.be_down(*down)
 
-    end = site.give_up(site.build(how, seen_at=BEGAN))
+    end = site.judge(site.build(how, seen_at=BEGAN))
 
     assert (end is not None) is (named is not None)
     if end is not None:
@@ -164,7 +161,7 @@ def test_move_is_given_up_if_the_service_that_it_waits_for_is_down(
 def test_move_without_a_destination_waits_for_its_source_alone(site: Site) -> None:
     site.be_down(DEST, OTHER)
 
-    assert site.give_up(site.build(LIVE, seen_at=BEGAN, dest=None)) is None
+    assert site.judge(site.build(LIVE, seen_at=BEGAN, dest=None)) is None
 
 
 @pytest.mark.parametrize("binary", ["nova-conductor", "nova-scheduler"])
@@ -175,7 +172,7 @@ def test_move_needs_one_of_each_service_of_the_controllers(
     for state in states:
         site.add_service(binary, state)
 
-    end = site.give_up(site.build(LIVE, seen_at=BEGAN))
+    end = site.judge(site.build(LIVE, seen_at=BEGAN))
 
     assert (end is None) is ("up" in states)
     assert end is None or f"every {binary} is down" in end.reason

@@ -1,4 +1,4 @@
-"""The last line about each host that is decommissioned."""
+"""The last lines about each host that is decommissioned or redeployed."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import typing as t
 
 import pytest
 
-from ......plugins.filter.roles import host_result
+from ......plugins.filter.roles import host_result, redeploy_outcome
 
 ALL = ("disable", "clean", "delete", "verify")
 NAME = "compute-17"
@@ -49,135 +49,141 @@ def _tell(
     return result["outcome"], result["reason"], result["journal"]
 
 
-def test_a_whole_run_says_what_each_stage_did_and_that_nothing_remains() -> None:
-    assert _tell(*ALL, **VERIFIED) == (
-        "gone",
-        "service disabled, 3 leftovers removed, service and 2 providers deleted. "
-        "compute-17 is gone.",
-        # Nothing can be restored on a provider that is gone.
-        "",
-    )
+AGENT = {"uuid": "a-1", "type": "L3 agent"}
+DRAINED = ("disable", "drain", "clean", "delete")
+SERVERS = _host(servers=[{"uuid": "s-1"}, {"uuid": "s-2"}])
+BLOCKED = _host(blockers=[{"kind": "server"}, {"kind": "resize"}, {"kind": "server"}])
+UNKNOWN = {**_host(), **GONE, "agents": [AGENT], "left_over": []}
+SKIPPED = {"tally": {"removed": 1, "skipped": 2}, "journal": None}
+WHOLE = {**DELETED, "aggregates": [{"name": "ssd"}], "agents": [AGENT]}
+CHECK = {"check": True}
+READY = "nothing was changed. Without --check: "
 
-
-def test_check_mode_says_what_would_be_done() -> None:
-    assert _tell(*ALL, check=True) == (
-        "ready",
-        "nothing was changed. Without --check: service disabled, 3 leftovers removed, "
-        "service and 2 providers deleted.",
-        "",
-    )
-
-
-@pytest.mark.parametrize(
-    ("stages", "outcome", "reason", "journal"),
-    [
-        (["disable"], "disabled", "service disabled.", ""),
-        (["clean"], "cleaned", "3 leftovers removed.", JOURNAL),
-        (["disable", "clean"], "cleaned", "service disabled, 3 leftovers removed.", JOURNAL),
-        (["delete"], "deleted", "service and 2 providers deleted.", ""),
+# The stages of a run and what else there was; the outcome, the sentence and the journal.
+RESULTS: dict[str, tuple[tuple[str, ...], dict[str, t.Any], tuple[str, str, str]]] = {
+    # Nothing can be restored on a provider that is gone.
+    "all": (
+        ALL,
+        VERIFIED,
         (
-            ["clean", "delete"],
-            "deleted",
-            "3 leftovers removed, service and 2 providers deleted.",
+            "gone",
+            "service disabled, 3 leftovers removed, service and 2 providers deleted. "
+            "compute-17 is gone.",
             "",
         ),
-    ],
-)
-def test_some_stages_have_the_outcome_of_the_last_one(
-    stages: list[str], outcome: str, reason: str, journal: str
-) -> None:
-    assert _tell(*stages) == (outcome, reason, journal)
-
-
-def test_a_host_without_leftovers_has_nothing_of_the_host_before_it() -> None:
-    """The tasks of the first host have registered what they removed, and its journal."""
-    assert _tell("clean", now=_host(left_over=[])) == ("cleaned", "no leftovers.", "")
-
-
-def test_what_was_skipped_is_not_counted_as_removed() -> None:
-    removal = {"tally": {"removed": 1, "skipped": 2}, "journal": None}
-
-    assert _tell("clean", remediation=removal)[1] == "1 leftover removed and 2 skipped."
-
-
-def test_a_service_that_was_disabled_before_is_said_to_be() -> None:
-    assert _tell("disable", before=_host(service=DISABLED))[1] == "service already disabled."
-    left = _delete({**DELETED, "service": None})
-    assert _tell("disable", "delete", before=_host(service=None), **left)[1] == (
-        "2 providers deleted."
-    )
-    assert _tell("delete", **_delete({}))[1] == "nothing deleted."
-
-
-def test_a_check_counts_blockers_and_leftovers() -> None:
-    blockers = [{"kind": "server"}, {"kind": "resize"}, {"kind": "server"}]
-
-    assert _tell("check", before=_host(blockers=blockers)) == (
-        "blocked",
-        "3 blockers (2 server, 1 resize), 3 removable leftovers.",
-        "",
-    )
-    assert _tell("check") == (
-        "ready",
-        "no blockers, 3 removable leftovers; nothing was changed.",
-        "",
-    )
+    ),
+    "all, in check mode": (
+        ALL,
+        CHECK,
+        (
+            "ready",
+            f"{READY}service disabled, 3 leftovers removed, service and 2 providers deleted.",
+            "",
+        ),
+    ),
+    # Some stages have the outcome of the last one.
+    "disable": (("disable",), {}, ("disabled", "service disabled.", "")),
+    "clean": (("clean",), {}, ("cleaned", "3 leftovers removed.", JOURNAL)),
+    "disable, clean": (
+        ("disable", "clean"),
+        {},
+        ("cleaned", "service disabled, 3 leftovers removed.", JOURNAL),
+    ),
+    "delete": (("delete",), {}, ("deleted", "service and 2 providers deleted.", "")),
+    "clean, delete": (
+        ("clean", "delete"),
+        {},
+        ("deleted", "3 leftovers removed, service and 2 providers deleted.", ""),
+    ),
+    # The tasks of the first host have registered what they removed, and its journal.
+    "no leftovers": (("clean",), {"now": _host(left_over=[])}, ("cleaned", "no leftovers.", "")),
+    "skipped": (
+        ("clean",),
+        {"remediation": SKIPPED},
+        ("cleaned", "1 leftover removed and 2 skipped.", ""),
+    ),
+    "disabled before": (
+        ("disable",),
+        {"before": _host(service=DISABLED)},
+        ("disabled", "service already disabled.", ""),
+    ),
+    "no service": (
+        ("disable", "delete"),
+        {"before": _host(service=None), **_delete({**DELETED, "service": None})},
+        ("deleted", "2 providers deleted.", ""),
+    ),
+    "nothing to delete": (("delete",), _delete({}), ("deleted", "nothing deleted.", "")),
+    "blocked": (
+        ("check",),
+        {"before": BLOCKED},
+        ("blocked", "3 blockers (2 server, 1 resize), 3 removable leftovers.", ""),
+    ),
+    "checked": (
+        ("check",),
+        {},
+        ("ready", "no blockers, 3 removable leftovers; nothing was changed.", ""),
+    ),
     # Nothing is verified in check mode.
-    assert _tell("verify", check=True)[0] == "ready"
+    "verify, in check mode": (
+        ("verify",),
+        CHECK,
+        ("ready", "no blockers, 3 removable leftovers; nothing was changed.", ""),
+    ),
+    "all parts": (
+        ("delete",),
+        _delete(WHOLE),
+        (
+            "deleted",
+            "host removed from 1 aggregate, service, 2 providers and 1 network agent deleted.",
+            "",
+        ),
+    ),
+    "agents of a host that nobody knows": (
+        ("delete",),
+        {"before": UNKNOWN, **_delete({"agents": [AGENT]})},
+        ("deleted", "1 network agent deleted.", ""),
+    ),
+    "drain": (
+        ("disable", "drain"),
+        {"before": SERVERS},
+        ("drained", "service disabled, 2 servers moved away.", ""),
+    ),
+    # Nothing is predicted beyond it.
+    "drain, in check mode": (
+        DRAINED,
+        {"before": SERVERS, "deletion": {}, **CHECK},
+        (
+            "ready",
+            f"{READY}service disabled, 2 servers moved away, 3 leftovers removed, "
+            "what remains checked again before it is deleted.",
+            "",
+        ),
+    ),
+    "nothing to drain": (
+        ("drain",),
+        {"before": _host(servers=[])},
+        ("drained", "nothing to do.", ""),
+    ),
+    # A stage without a sentence is named, and never called a mere check.
+    "another stage": (("evict",), {}, ("done", "evict.", "")),
+    "another stage too": (("evict", "disable"), {}, ("disabled", "evict, service disabled.", "")),
+    "another stage, in check mode": (("check", "evict"), CHECK, ("ready", f"{READY}evict.", "")),
+    **{
+        f"a host that nobody knows: {stages[-1]}": (
+            stages,
+            {"before": _host(**GONE), **VERIFIED},
+            ("gone", "compute-17 is gone.", ""),
+        )
+        for stages in (("check",), ALL)
+    },
+}
 
 
-AGENT = {"uuid": "a-1", "type": "L3 agent"}
-DRAINED = ["disable", "drain", "clean", "delete"]
-
-
-def test_agents_and_aggregates_go_with_the_host() -> None:
-    deleted = {**DELETED, "aggregates": [{"name": "ssd"}], "agents": [AGENT]}
-
-    assert _tell("delete", **_delete(deleted)) == (
-        "deleted",
-        "host removed from 1 aggregate, service, 2 providers and 1 network agent deleted.",
-        "",
-    )
-
-
-def test_agents_of_a_host_that_nobody_knows_are_deleted() -> None:
-    before = {**_host(), **GONE, "agents": [AGENT], "left_over": []}
-
-    assert _tell("delete", before=before, **_delete({"agents": [AGENT]}))[:2] == (
-        "deleted",
-        "1 network agent deleted.",
-    )
-    assert _tell(*ALL, before=before, **LEFT)[0] == "failed"
-
-
-def test_a_drain_is_said_and_nothing_is_predicted_beyond_it() -> None:
-    before = _host(servers=[{"uuid": "s-1"}, {"uuid": "s-2"}])
-
-    assert _tell("disable", "drain", before=before)[:2] == (
-        "drained",
-        "service disabled, 2 servers moved away.",
-    )
-    assert _tell(*DRAINED, before=before, check=True, deletion={})[1].endswith(
-        "2 servers moved away, 3 leftovers removed, "
-        "what remains checked again before it is deleted."
-    )
-    assert _tell("drain", before=_host(servers=[]))[:2] == ("drained", "nothing to do.")
-
-
-def test_a_stage_without_a_sentence_is_named_and_never_called_a_mere_check() -> None:
-    assert _tell("evict") == ("done", "evict.", "")
-    assert _tell("evict", "disable")[:2] == ("disabled", "evict, service disabled.")
-    assert _tell("check", "evict", check=True)[:2] == (
-        "ready",
-        "nothing was changed. Without --check: evict.",
-    )
-
-
-def test_a_host_that_nobody_knows_is_gone() -> None:
-    for stages in (["check"], ["verify"], list(ALL)):
-        outcome, reason, _journal = _tell(*stages, before=_host(**GONE), **VERIFIED)
-
-        assert (outcome, reason) == ("gone", "compute-17 is gone.")
+@pytest.mark.parametrize(("stages", "given", "expected"), RESULTS.values(), ids=RESULTS)
+def test_last_line_says_what_was_or_would_be_done(
+    stages: tuple[str, ...], given: dict[str, t.Any], expected: tuple[str, str, str]
+) -> None:
+    assert _tell(*stages, **given) == expected
 
 
 @pytest.mark.parametrize(
@@ -186,6 +192,9 @@ def test_a_host_that_nobody_knows_is_gone() -> None:
         # What a play that ignores errors gets to.
         (ALL, {"after": {"failed": True, "msg": "No answer."}}),
         (ALL, LEFT),
+        (ALL, {"before": UNKNOWN, **LEFT}),
+        # Nobody knew it, and yet a provider has its name.
+        (("verify",), {"before": _host(**GONE), **LEFT}),
         (["disable", "clean"], {"disabling": {"failed": True, "msg": "No."}}),
         (["delete"], {"deletion": {"failed": True, "msg": "No."}}),
         (["delete"], {"deletion": {"failed": True, "deleted": DELETED}}),
@@ -197,5 +206,132 @@ def test_nothing_is_called_gone_or_deleted_that_may_remain(
     outcome, reason, journal = _tell(*stages, **tasks)
 
     assert outcome == "failed" and reason and not journal
-    # Nobody knew it, and yet a provider has its name.
-    assert _tell("verify", before=_host(**GONE), **LEFT)[0] == "failed"
+
+
+OLD = "11111111-1111-4111-8111-111111111111"
+UNCALLED = {"skipped": True}
+CHANGE = {"before": {"allocations": {OLD: {"resources": {"VCPU": 1}}}}}
+PROVEN = {"kind": "former_provider", "reason": "Server a …", "change": CHANGE}
+DOUBTFUL = {"kind": "former_provider", "reason": "But a stranger …", "change": None}
+NEW = "22222222-2222-4222-8222-222222222222"
+BUSY = {
+    "kind": "task",
+    "verdict": "protected",
+    "reason": "Its server has the task image_uploading.",
+    "change": None,
+    "providers": [{"root": OLD}],
+}
+BUSY_HERE = {**BUSY, "providers": [{"root": NEW}]}
+OTHERS = {"kind": "deleted_server", "reason": "…", "change": CHANGE}
+
+
+def _found(
+    findings: t.Sequence[t.Any] = (),
+    undecided: t.Sequence[t.Any] = (),
+    failed: t.Sequence[str] = (),
+    more: int = 0,
+    protected: t.Sequence[t.Any] = (),
+) -> dict[str, t.Any]:
+    verdicts = {
+        "drifted": len(findings) + more,
+        "undecided": len(undecided),
+        "protected": len(protected),
+    }
+    return {
+        "summary": {"verdicts": verdicts, "coverage": {"failed_checks": list(failed)}},
+        "findings": findings,
+        "undecided": undecided,
+        "protected": protected,
+    }
+
+
+def _determine(
+    found: dict[str, t.Any],
+    rewrite: bool = True,
+    outcome: str = "ok",
+    discovered: t.Mapping[str, t.Any] = UNCALLED,
+) -> dict[str, t.Any]:
+    checks = [{"name": "service", "outcome": outcome, "detail": "up"}]
+    restored = {"checks": checks, "recorded": True, "node": NEW, "former_node": OLD}
+    return redeploy_outcome(restored, found, discovered, rewrite)
+
+
+def _outcome_of(outcome: dict[str, t.Any], subject: str) -> str:
+    (line,) = [line for line in outcome["results"] if line["subject"] == subject]
+    return str(line["outcome"])
+
+
+# What was found: whether the host is complete, what moves, and the outcome of its allocations.
+FOUND: dict[str, tuple[dict[str, t.Any], bool, list[str], str]] = {
+    "nothing stranded": (_found([OTHERS]), True, [], "ok"),
+    "proven": (_found([PROVEN, OTHERS]), True, [OLD], "moving"),
+    "busy on the host itself": (_found([PROVEN], protected=[BUSY_HERE]), True, [OLD], "moving"),
+    "one is undecided": (_found([PROVEN], [DOUBTFUL]), False, [], "missing"),
+    "one has no change": (_found([PROVEN, DOUBTFUL]), False, [], "missing"),
+    "not all are shown": (_found([PROVEN], more=1), False, [], "missing"),
+    "unsound": (_found([PROVEN], failed=["No list of services."]), False, [], "failed"),
+    "one is protected": (_found([PROVEN], protected=[BUSY]), False, [], "missing"),
+    "all are protected": (_found(protected=[BUSY]), False, [], "missing"),
+    "detection failed": ({"failed": True, "msg": "No answer."}, False, [], "failed"),
+}
+
+
+@pytest.mark.parametrize(("found", "complete", "moving", "expected"), FOUND.values(), ids=FOUND)
+def test_one_doubt_keeps_all_allocations(
+    found: dict[str, t.Any], complete: bool, moving: list[str], expected: str
+) -> None:
+    outcome = _determine(found)
+
+    assert (outcome["complete"], outcome["rewriting"]) == (complete, bool(moving))
+    assert outcome["former_roots"] == moving
+    assert _outcome_of(outcome, "allocations") == expected
+
+
+@pytest.mark.parametrize(("findings", "complete"), [([OTHERS], True), ([PROVEN], False)])
+def test_nothing_moves_unless_it_is_wanted(findings: list[t.Any], complete: bool) -> None:
+    outcome = _determine(_found(findings), rewrite=False)
+
+    assert (outcome["complete"], outcome["rewriting"]) == (complete, False)
+    assert outcome["former_roots"] == []
+    assert ("host_decommission_restore" in outcome["results"][-1]["reason"]) != complete
+
+
+@pytest.mark.parametrize("outcome", ["missing", "failed", "ok", "restored", "differs"])
+def test_bad_check_makes_the_host_not_whole(outcome: str) -> None:
+    is_complete = outcome not in ("missing", "failed")
+
+    assert _determine(_found(), outcome=outcome)["complete"] == is_complete
+
+
+def test_host_without_a_provider_has_no_line_about_allocations() -> None:
+    outcome = _determine(dict(UNCALLED), outcome="missing")
+
+    assert [line["subject"] for line in outcome["results"]] == ["service"]
+
+
+@pytest.mark.parametrize(
+    ("discovered", "reason"),
+    [
+        ({"rc": 127, "stdout": "", "stderr": "nova-manage: not found"}, "nova-manage: not found"),
+        ({"rc": 1, "stdout": "No cells", "stderr": " "}, "No cells"),
+        ({"unreachable": True, "msg": "ssh failed"}, "ssh failed"),
+        ({"rc": 2}, "It did not say why."),
+    ],
+)
+def test_failed_nova_manage_is_a_line(discovered: dict[str, t.Any], reason: str) -> None:
+    outcome = _determine(_found(), discovered=discovered)
+
+    assert _outcome_of(outcome, "nova-manage") == "failed" and not outcome["complete"]
+    assert reason in [line["reason"] for line in outcome["results"]]
+
+
+@pytest.mark.parametrize("discovered", [UNCALLED, {"rc": 0}])
+def test_nova_manage_that_succeeded_has_no_line(discovered: dict[str, t.Any]) -> None:
+    assert len(_determine(_found(), discovered=discovered)["results"]) == 2
+
+
+def test_missing_record_is_a_line_and_no_fault() -> None:
+    restored: dict[str, t.Any] = {"checks": [], "recorded": False}
+    outcome = redeploy_outcome(restored, _found(), UNCALLED, False)
+
+    assert outcome["complete"] and _outcome_of(outcome, "record") == "skipped"
