@@ -26,7 +26,7 @@ import yaml
 from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
 
 from ...module_utils._common.errors import InvalidInput
-from ...module_utils._common.folders import explain_shared_folder
+from ...module_utils._common.json_files import explain_shared_folder
 from ...module_utils._common.options import Age, Duration, LongAge, Names, Option
 from ...module_utils._common.text import make_printable, show_value
 from ...module_utils._core.models.kind import REPORT

@@ -8,9 +8,9 @@ import struct
 
 import pytest
 
-from ......plugins.module_utils._common import folders
+from ......plugins.module_utils._common import json_files as folders
 from ......plugins.module_utils._common.errors import InvalidInput
-from ......plugins.module_utils._common.folders import (
+from ......plugins.module_utils._common.json_files import (
     explain_shared_folder,
     require_private_file,
     require_private_folder,
