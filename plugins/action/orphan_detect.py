@@ -7,8 +7,11 @@ from __future__ import annotations
 import typing as t
 
 from ..plugin_utils._stage.action import StageAction
-from ..plugin_utils._stage.controller import prepare_to_fork
-from ..plugin_utils._stage.versions import explain_other_copy, read_running_version
+from ..plugin_utils._stage.controller import (
+    explain_other_copy,
+    prepare_to_fork,
+    read_running_version,
+)
 
 # Not in `run`, which is called in the process of one task.
 prepare_to_fork()

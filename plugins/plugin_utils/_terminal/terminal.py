@@ -67,8 +67,6 @@ from .lines import (
     format_reasons,
     format_remark,
     format_row,
-    format_second_column,
-    format_server,
     format_table,
     format_write,
     get_prose_width,
@@ -172,7 +170,7 @@ def _format_in_full(
 ) -> list[str]:
     with_write = [item for item in items if _is_written(item, kinds)]
     others = items[len(with_write) :]
-    lines = ["", format_row("KIND", "CONSUMER", "SERVER")] if with_write else []
+    lines = ["", format_row("KIND", "CONSUMER", "SERVER", width)] if with_write else []
     for item in with_write[:MAX_ROWS]:
         lines += [*_format_with_write(item, width), *log(item.entry)]
     lines += format_omitted(with_write, MAX_ROWS, path, width)
@@ -232,8 +230,7 @@ def _format_entry(
     entry: Entry, width: int, tone: str, fields: Mapping[str, str] | None = None
 ) -> list[str]:
     """Return an entry with its reason, and before it the fields that are not empty."""
-    about = format_second_column(get_subject(entry))
-    heading = format_row(entry["kind"], about, format_server(entry, width))
+    heading = format_row(entry["kind"], get_subject(entry), get_server_name(entry), width)
     # An earlier run has seen it.
     known = "" if entry["new"] else f"since {entry['first_seen']}"
     lines: list[str] = [Line(heading, tone)]
@@ -355,7 +352,7 @@ def _format_unexplained(records: Sequence[Complaint], width: int) -> list[str]:
         kind = make_printable(record["kind"], KIND_COLUMN - 1)
         # No third column follows, so the name may be longer than the second.
         subject = cut_to_width(get_record_subject(record), min(MAX_NAME, width - KIND_COLUMN))
-        lines.append(format_row(kind, subject, ""))
+        lines.append(f"{kind:{KIND_COLUMN}}{subject}".rstrip())
         lines += format_field("log", describe_complaint(record), width)
     left = len(records) - MAX_ROWS
     return lines + ([f"… and {left} more"] if left > 0 else [])

@@ -17,7 +17,7 @@ from ......plugins.plugin_utils._report.status import (
     explain_early_end,
     name_outcome,
 )
-from ......plugins.plugin_utils._stage.versions import read_running_version
+from ......plugins.plugin_utils._stage.controller import read_running_version
 
 VERSIONS = {
     "collection": read_running_version(),

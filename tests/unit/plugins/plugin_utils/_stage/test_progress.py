@@ -14,12 +14,12 @@ from ansible.plugins.action import ActionBase
 
 from ......plugins.action import orphan_detect, orphan_remediate, orphan_restore
 from ......plugins.plugin_utils._stage import progress as _progress
+from ......plugins.plugin_utils._stage.controller import read_running_version
 from ......plugins.plugin_utils._stage.progress import (
     describe_stage,
     follow_progress,
     read_progress,
 )
-from ......plugins.plugin_utils._stage.versions import read_running_version
 
 
 def make_stage(

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 import yaml
 
-from ......plugins.plugin_utils._stage import versions as _versions
-from ......plugins.plugin_utils._stage.versions import (
+from ......plugins.plugin_utils._stage import controller as _versions
+from ......plugins.plugin_utils._stage.controller import (
     explain_other_copy,
     read_running_version,
     read_version,

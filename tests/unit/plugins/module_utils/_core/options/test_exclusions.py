@@ -11,11 +11,11 @@ import typing as t
 import pytest
 
 from .......plugins.module_utils._common.errors import InvalidInput
-from .......plugins.module_utils._core.options.exclusions import (
+from .......plugins.module_utils._core.options.policy import (
     convert_exclusions,
     parse_exclusions,
+    parse_policy,
 )
-from .......plugins.module_utils._core.options.policy import parse_policy
 from ...judging import judge
 from ...world import World
 
