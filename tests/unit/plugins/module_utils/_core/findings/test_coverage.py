@@ -68,7 +68,7 @@ def test_every_report_lists_hosts_not_judged(name: str) -> None:
             return str(NOTICE_FORMATTERS[name](Notice(report, None, "", {})))
         return {"html": html_page, "markdown": markdown}[name].render(report)
 
-    assert "4 hosts were not judged" in shown(Report(_findings(unjudged_hosts=FOUR, partial=True)))
+    assert all(host in shown(Report(_findings(unjudged_hosts=FOUR))) for host in sorted(FOUR)[:3])
     assert "not judged" not in shown(Report(_findings()))
 
 

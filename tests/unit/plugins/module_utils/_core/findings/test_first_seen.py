@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from .......plugins.module_utils._common.errors import InvalidInput
 from .......plugins.module_utils._common.json_files import read_or_put_aside, write_json
 from .......plugins.module_utils._core.findings import sightings
 from .......plugins.module_utils._core.findings.selection import Selection
@@ -157,22 +158,16 @@ def test_missing_file_is_an_empty_memory_without_a_warning(path: str | None) -> 
         '{"known": {"a/b": 1}}',
         '{"known": {}, "sightings": []}',
         '{"known": {}, "sightings": {"a/b": 1}}',
-        '{"known": {}, "sightings": {"a/b": {"count": 1, "since": "", "last": ""}}}',
-        (
-            '{"known": {}, "sightings": {"a/b": {"count": "9", "since": "", "last": "", '
-            '"generations": [1]}}}'
-        ),
-        (
-            '{"known": {}, "sightings": {"a/b": {"count": true, "since": "", "last": "", '
-            '"generations": [1]}}}'
-        ),
-        (
-            '{"known": {}, "sightings": {"a/b": {"count": 1, "since": null, "last": "", '
-            '"generations": [1]}}}'
-        ),
-        (
-            '{"known": {}, "sightings": {"a/b": {"count": 1, "since": "", "last": "", '
-            '"generations": ["1"]}}}'
+        # One field is missing, or has another type.
+        *(
+            f'{{"known": {{}}, "sightings": {{"a/b": {{{fields}}}}}}}'
+            for fields in (
+                '"count": 1, "since": "", "last": ""',
+                '"count": "9", "since": "", "last": "", "generations": [1]',
+                '"count": true, "since": "", "last": "", "generations": [1]',
+                '"count": 1, "since": null, "last": "", "generations": [1]',
+                '"count": 1, "since": "", "last": "", "generations": ["1"]',
+            )
         ),
         '{"known": {}, "findings": [{}]}',
         '{"known": {}, "findings": 7}',
@@ -188,7 +183,7 @@ def test_broken_file_is_set_aside_with_one_warning(tmp_path: Path, contents: str
     assert _read(str(path), warnings) == History()
 
     (warning,) = warnings
-    assert "every finding counts as new" in warning and f"It is kept as {path}.broken." in warning
+    assert HISTORY_LOST in warning and f"{path}.broken" in warning
     assert (tmp_path / "state.json.broken").read_text() == contents
     assert not path.exists()
 
@@ -208,9 +203,7 @@ def test_silent_hosts_are_counted_once_each() -> None:
 
 
 def test_file_with_other_contents_is_named() -> None:
-    with pytest.raises(
-        Exception, match=r"/there/plan\.json does not say when and how often findings were seen"
-    ):
+    with pytest.raises(InvalidInput, match=r"^/there/plan\.json "):
         parse_history({"format": 1, "changes": []}, "/there/plan.json")
 
 

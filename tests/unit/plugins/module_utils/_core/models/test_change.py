@@ -84,7 +84,7 @@ def test_change_keeps_the_generation_and_the_owner() -> None:
 
 
 def test_consumer_without_generation_cannot_be_changed() -> None:
-    with pytest.raises(ValueError, match="consumer has no allocation"):
+    with pytest.raises(ValueError):
         build_reduction(_allocation(generation=None), {"a"})
 
 

@@ -159,11 +159,9 @@ def test_decoded_snapshot_is_judged_identically(world: World) -> None:
 @pytest.mark.parametrize(
     ("document", "said"),
     [
-        ([], "not a snapshot that orphan_detect wrote"),
-        ({}, "not a snapshot that orphan_detect wrote"),
-        ({"format": 2}, "not a snapshot that orphan_detect wrote"),
-        ({"format": 2, "snapshot": {"cloud": None}}, "not a snapshot that orphan_detect wrote"),
-        ({"format": 1, "snapshot": {}}, "has format 1, but this version reads format 2"),
+        *((document, "orphan_detect") for document in ([], {}, {"format": 2})),
+        ({"format": 2, "snapshot": {"cloud": None}}, "orphan_detect"),
+        ({"format": 1, "snapshot": {}}, "format 1, .* format 2"),
     ],
 )
 def test_data_that_is_not_a_snapshot_is_refused(document: t.Any, said: str) -> None:
@@ -179,7 +177,7 @@ def test_wrong_type_inside_a_snapshot_is_refused(field: str, value: t.Any) -> No
     document = encode(World().snapshot())
     document["snapshot"][field] = value
 
-    with pytest.raises(InvalidInput, match="not a snapshot that orphan_detect wrote"):
+    with pytest.raises(InvalidInput, match=field):
         decode(document)
 
 

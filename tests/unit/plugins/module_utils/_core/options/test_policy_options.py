@@ -39,7 +39,7 @@ def test_ages_are_durations() -> None:
 
 @pytest.mark.parametrize("option", ["min_age", "unknown_min_age"])
 def test_invalid_age_is_refused(option: str) -> None:
-    with pytest.raises(InvalidInput, match="min_age is 'soon', which is not a duration"):
+    with pytest.raises(InvalidInput, match=f"^{option} is 'soon'"):
         parse_policy(_options(**{option: "soon"}))
 
 
@@ -49,7 +49,7 @@ def test_consumer_is_excluded_in_any_spelling_of_its_uuid(text: str) -> None:
 
 
 def test_excluded_consumer_that_is_not_a_uuid_is_refused() -> None:
-    with pytest.raises(InvalidInput, match="exclude_consumers: 'web-1' is not a valid UUID"):
+    with pytest.raises(InvalidInput, match=r"^exclude_consumers: 'web-1'"):
         parse_policy(_options(exclude_consumers=[CONSUMER, "web-1"]))
 
 
@@ -77,13 +77,7 @@ def test_service_is_ignored_by_either_of_its_names(name: str) -> None:
 
 
 def test_service_not_known_to_allocate_is_refused() -> None:
-    with pytest.raises(
-        InvalidInput,
-        match=(
-            r"'containers' is not a known type .* Known types are accelerator, "
-            r"application-container, container"
-        ),
-    ):
+    with pytest.raises(InvalidInput, match=r"'containers' .* accelerator, application-container"):
         parse_policy(_options(ignore_allocators=["container", "containers"]))
 
 
