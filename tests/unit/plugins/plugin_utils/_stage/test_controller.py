@@ -5,12 +5,12 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-import types
 import typing as t
 from pathlib import Path
 
 import pytest
 
+from ......plugins.action import orphan_detect
 from ......plugins.module_utils._common.context import Task
 from ......plugins.module_utils._common.errors import InvalidInput
 from ......plugins.plugin_utils._stage import controller
@@ -21,36 +21,15 @@ from ......plugins.plugin_utils._stage.controller import (
     run_here,
     write_text,
 )
+from ..actions import make_action
 
 SAME_PYTHON = {"ansible_python_interpreter": sys.executable}
 
 
-def _action(
-    args: dict[str, t.Any] | None = None,
-    transport: str = "local",
-    become: bool = False,
-    async_val: int = 0,
-    environment: t.Any = None,
-    basedir: str = "/plays",
-    name: str = "orphan_detect",
-) -> t.Any:
-    """Return what the functions use of an action plugin."""
-    task = types.SimpleNamespace(
-        action=f"osops.placement.{name}",
-        args=args or {},
-        async_val=async_val,
-        environment=environment,
-        check_mode=True,
-        diff=False,
-    )
-    return types.SimpleNamespace(
-        _task=task,
-        _connection=types.SimpleNamespace(transport=transport),
-        _play_context=types.SimpleNamespace(become=become),
-        _loader=types.SimpleNamespace(get_basedir=lambda: basedir),
-        _templar=types.SimpleNamespace(template=lambda value: value),
-        validate_argument_spec=lambda argument_spec: (None, args or {}),
-    )
+def _action(args: dict[str, t.Any] | None = None, **fields: t.Any) -> t.Any:
+    action = make_action(orphan_detect, args=args or {}, check_mode=True, **fields)
+    action.validate_argument_spec = lambda argument_spec: (None, args or {})
+    return action
 
 
 @pytest.mark.parametrize(
@@ -119,11 +98,7 @@ def test_only_what_changes_nothing_does_without_a_module(
     name: str, args: dict[str, t.Any], expected: bool
 ) -> None:
     """A plan needs no cloud, and so no Python that has openstacksdk."""
-    assert can_run_here(_action(args, name=name), {}) is expected
-
-
-def test_a_host_elsewhere_is_sent_the_module() -> None:
-    assert not can_run_here(_action(transport="ssh"), SAME_PYTHON)
+    assert can_run_here(_action(args, action=name), {}) is expected
 
 
 def test_paths_begin_where_those_of_a_module_do(monkeypatch: pytest.MonkeyPatch) -> None:
