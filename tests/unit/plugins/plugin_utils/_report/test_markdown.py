@@ -17,6 +17,8 @@ from ......plugins.plugin_utils._report.markdown import escape_text, format_code
 from ......plugins.plugin_utils._report.view import Report
 from ..hostile import HOSTILE, hostile, hostile_report, remediation_of, told
 
+AMOUNTS = "1 VCPU, 512 MiB, 1 GiB disk"
+CHECK_MODE = "Check mode: nothing was written. Without check mode: 2 removed."
 READER = MarkdownIt("gfm-like")
 
 # The elements that our documents may render to.
@@ -95,7 +97,7 @@ def test_finding_shows_freed_amounts_and_outcome() -> None:
         findings["findings"][0]["consumer"],
         "x",
         "x",
-        "1 VCPU, 512 MiB, 1 GiB disk",
+        AMOUNTS,
     ]
     assert row[7] == "removed"
     assert [row[1] for row in rows if row[0] == "extra_host"] == [f"new, {findings['finished_at']}"]
@@ -115,7 +117,7 @@ def test_command_is_shown_whole_or_not_at_all() -> None:
     rows = _rows(render(Report(findings)))
 
     shown = rows[rows.index(["kind", "about", "command"]) + 1 :]
-    assert [row[2] for row in shown[:2]] == [command, "too long: see the findings file"]
+    assert shown[0][2] == command and shown[1][2].startswith("too long")
 
 
 def test_over_committed_hosts_are_counted_by_class() -> None:
@@ -144,8 +146,6 @@ def test_outcome_says_whether_anything_was_written(check_mode: bool) -> None:
         )
     )
 
-    assert (
-        "Check mode: nothing was written. Without check mode: 2 removed." in document
-    ) == check_mode
+    assert (CHECK_MODE in document) == check_mode
     assert ("\n2 removed.\n" in document) != check_mode
     assert "Journal: `/j.jsonl`" in document

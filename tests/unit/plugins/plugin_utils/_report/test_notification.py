@@ -81,9 +81,9 @@ def test_notification_has_the_cloud_the_problem_and_new_findings(format_: str) -
 
 @pytest.mark.parametrize("format_", NOTICE_FORMATTERS)
 def test_run_without_a_reading_is_described_by_its_failure(format_: str) -> None:
-    assert "The cloud did not answer." in json.dumps(
-        NOTICE_FORMATTERS[format_](_notice(None, "The cloud did not answer."))
-    )
+    failure = "The cloud did not answer."
+
+    assert failure in json.dumps(NOTICE_FORMATTERS[format_](_notice(None, failure)))
 
 
 @pytest.mark.parametrize("format_", NOTICE_FORMATTERS)
@@ -131,7 +131,7 @@ def test_text_is_a_list_with_a_line_for_each_item(name: str) -> None:
     text = _text(hostile_report(name))
     title, blank, *items = text.split("\n")
 
-    assert (title, blank) == ("Orphaned allocations: the run failed", "")
+    assert title.endswith(" failed") and blank == ""
     assert all(item.startswith("- ") and item.isprintable() for item in items)
     assert len(items) == _text(hostile_report("template")).count("\n") - 1
 

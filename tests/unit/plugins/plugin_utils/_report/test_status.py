@@ -28,6 +28,7 @@ FAIL_ON = ("never", "error", "partial", "undecided", "findings")
 CHANGES = [{"finding": "deleted_server/a"}, {"finding": "extra_host/b"}]
 PACKED = pack_files({"plan": {"changes": CHANGES}})
 PLANNED = {"failed": False, "plan": "/p", "changes": 3}
+LOST = "The journal is lost."
 TALLY = {"removed": 2, "reduced": 0, "skipped": 1, "failed": 1}
 
 
@@ -221,15 +222,13 @@ def test_a_run_fails_for_what_it_is_to_fail_for(name: str, fail_on: str) -> None
     detected, message, least = SHORTFALLS[name]
     fails = least in FAIL_ON and FAIL_ON.index(fail_on) >= FAIL_ON.index(least)
 
-    message = _status({"detected": detected}, fail_on).message
-
-    assert message == (message if fails else "")
+    assert _status({"detected": detected}, fail_on).message == (message if fails else "")
 
 
 def test_the_worst_comes_first() -> None:
     worst = _detected({"failed_checks": ["No."], "unjudged_hosts": ["a"]}, undecided=1, orphaned=1)
 
-    assert _status({"detected": worst}, "findings").message == "Nothing may be changed: No."
+    assert _status({"detected": worst}, "findings").message.endswith(": No.")
 
 
 @pytest.mark.parametrize(
@@ -297,7 +296,7 @@ def _whole_run() -> dict[str, t.Any]:
             "plan": "/out/plan.json",
             "changes": 2,
             "packed": PACKED,
-            "output_lost": "The journal is lost.",
+            "output_lost": LOST,
         },
         "remediated": {"failed": False, "tally": TALLY, "journal": "/out/j", "remediation": "/r"},
     }
@@ -319,7 +318,7 @@ def test_a_run_exports_numbers_and_its_plan() -> None:
             "changes": ["deleted_server/a", "extra_host/b"],
             "outcomes": TALLY,
             "output_dir": "/out",
-            "output_lost": "The journal is lost.",
+            "output_lost": LOST,
             "journal": "/out/j",
         },
         "orphan_cleanup_plan": PACKED,

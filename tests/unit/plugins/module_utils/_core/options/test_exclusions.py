@@ -35,10 +35,8 @@ def test_end_date_includes_its_day_in_utc(until: t.Any) -> None:
 
     assert (held.exclude_providers, held.ended_exclusions) == ({"compute-1"}, ())
     assert over.exclude_providers == frozenset()
-    assert over.ended_exclusions == (
-        "exclude_providers: compute-1 is no longer excluded, "
-        "because its exclusion ended with 2026-12-31.",
-    )
+    (ended,) = over.ended_exclusions
+    assert ended.startswith("exclude_providers: compute-1 ") and "2026-12-31" in ended
 
 
 @pytest.mark.parametrize(
