@@ -20,7 +20,7 @@ from ..plugin_utils._hosts import hosts
 from ..plugin_utils._report.log_correlation import extract_records
 from ..plugin_utils._report.notification import Notice
 from ..plugin_utils._report.proposed_commands import format_commands, format_journals, format_undo
-from ..plugin_utils._stage.action import read_argument_spec
+from ..plugin_utils._stage.action import Result, TaskVars, read_argument_spec
 from ..plugin_utils._terminal import changes, clouds, lines, terminal
 from ..plugin_utils._terminal.changes import find_findings
 from ..plugin_utils._terminal.lines import is_verbose, measure_terminal, print_lines
@@ -43,9 +43,7 @@ class ActionModule(RunReportActionModule):
     Its options are in the module of the same name.
     """
 
-    def run(
-        self, tmp: str | None = None, task_vars: dict[str, t.Any] | None = None
-    ) -> dict[str, t.Any]:
+    def run(self, tmp: str | None = None, task_vars: TaskVars = None) -> Result:
         super().run(tmp, task_vars)
         spec = read_argument_spec(orphan_report.DOCUMENTATION)
         spec["notify_url"]["no_log"] = True

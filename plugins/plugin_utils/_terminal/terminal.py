@@ -207,8 +207,9 @@ def _format_with_write(item: Item, width: int) -> list[str]:
     change, names = entry["change"], map_names(entry)
     # Some orphans have no change that is known to be right.
     if change and change["action"] == DELETE_PROVIDERS:
-        providers = [_name_provider(each["name"], each["uuid"]) for each in change["providers"]]
-        write = f"DELETE /resource_providers for {', '.join(providers)}"
+        deleted = change["providers"]
+        named = [f"{make_printable(each['name'], MAX_NAME)} ({each['uuid']})" for each in deleted]
+        write = f"DELETE /resource_providers for {', '.join(named)}"
     elif change:
         dropped = {each["root_name"] for each in entry["providers"] if each["dropped"]}
         hosts = {make_printable(host, MAX_NAME) for host in dropped}
@@ -237,10 +238,6 @@ def _format_entry(
     for label, text in {"known": known, **(fields or {}), "why": entry["reason"]}.items():
         lines += format_field(label, text, width)
     return lines
-
-
-def _name_provider(name: str, uuid: str) -> str:
-    return f"{make_printable(name, MAX_NAME)} ({uuid})"
 
 
 def _format_allocations(
@@ -326,9 +323,10 @@ def _format_hosts(entries: Sequence[Entry], width: int) -> list[str]:
         return []
     ranked = sorted(freed, key=make_natural_key)
     ranked.sort(key=lambda host: _rank_amounts(freed[host]), reverse=True)
-    rows = []
-    for host in ranked[:_MAX_HOSTS]:
-        rows.append(Row((make_printable(host, MAX_NAME), humanize_amounts(freed[host]))))
+    rows = [
+        Row((make_printable(host, MAX_NAME), humanize_amounts(freed[host])))
+        for host in ranked[:_MAX_HOSTS]
+    ]
     left = len(ranked) - _MAX_HOSTS
     more = [f"and {left} more hosts"] if left > 0 else []
     return ["", *format_table((_HOST, _FREES), rows, width), *more]

@@ -76,9 +76,7 @@ def describe_reading(coverage: Coverage) -> str:
             f"{coverage['full_at']}."
         )
     why_full = coverage.get("why_full")
-    if why_full:
-        return f"Everything was read. {why_full}"
-    return ""
+    return f"Everything was read. {why_full}" if why_full else ""
 
 
 def describe_amounts(coverage: Coverage) -> str:

@@ -94,11 +94,8 @@ def _count_unjudged(rows: Iterable[Json]) -> int:
 
     A host that several shards of a cloud name counts once.
     """
-    hosts = set()
-    for row in rows:
-        for host in row["unjudged_hosts"]:
-            hosts.add((row["placement_endpoint"], row["region"], host))
-    return len(hosts)
+    clouds = [(row["placement_endpoint"], row["region"], row["unjudged_hosts"]) for row in rows]
+    return len({(*cloud, host) for *cloud, hosts in clouds for host in hosts})
 
 
 def _find_missing_shards(rows: Iterable[Json]) -> list[Json]:
