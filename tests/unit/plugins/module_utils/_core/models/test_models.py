@@ -1,4 +1,4 @@
-"""The models: what a change does and frees, and when a migration has ended."""
+"""The models: what a change frees, when a migration has ended, and the order of sums."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import pytest
 
 from .......plugins.module_utils._core.models.change import Change
 from .......plugins.module_utils._core.models.nova import Migration
+from .......plugins.module_utils._core.models.placement import sum_amounts
 
 
 def _change(before: t.Mapping[str, t.Any], after: t.Mapping[str, t.Any]) -> Change:
@@ -50,3 +51,9 @@ def test_migration_has_ended_only_in_known_terminal_states(status: str) -> None:
     migration = Migration("m", "s", "migration", status, None, None, None, None, None, None)
 
     assert migration.ended is (status in OVER)
+
+
+def test_totals_are_ordered_by_class() -> None:
+    totals = sum_amounts([{"VCPU": 1}, {"DISK_GB": 5, "VCPU": 2}])
+
+    assert list(totals.items()) == [("DISK_GB", 5), ("VCPU", 3)]
