@@ -30,6 +30,8 @@ from ..hostile import HOSTILE
 
 ROOT = Path(__file__).parents[5]
 UNDO = "Undo:    ansible"
+CLEANUP = "ansible-playbook osops.placement.cleanup_orphans"
+RESTORE = "ansible-playbook osops.placement.restore_allocations"
 PLAN, JOURNAL = "/out/plan.json", "/out/journal-1.jsonl"
 
 
@@ -53,36 +55,26 @@ def _next(**parts: t.Any) -> str:
 
 
 def test_check_leads_to_exactly_the_plan_that_was_written() -> None:
-    assert format_ending(
-        Ending({"csv": "/c", "html": "/r.html"}, findings="/f", plan=PLAN, check_mode=True)
-    ) == [
+    reports = {"csv": "/c", "html": "/r.html"}
+
+    assert format_ending(Ending(reports, findings="/f", plan=PLAN, check_mode=True)) == [
         "Report:  /r.html",
-        "Next:    ansible-playbook osops.placement.cleanup_orphans "
-        "-e orphan_cleanup_plan=/out/plan.json",
+        f"Next:    {CLEANUP} -e orphan_cleanup_plan=/out/plan.json",
     ]
+    assert format_ending(Ending({}, findings="/f", check_mode=True)) == ["Report:  /f"]
 
 
-def test_detection_leads_to_a_check() -> None:
-    assert _next(plan=PLAN, detects_only=True) == (
-        "ansible-playbook osops.placement.cleanup_orphans --check"
-    )
+def test_detection_leads_to_a_check_and_a_failure_to_its_cause() -> None:
+    assert _next(plan=PLAN, detects_only=True) == f"{CLEANUP} --check"
+    assert _next(plan=PLAN, failed=True, check_mode=True).startswith("solve ")
 
 
 def test_changes_can_be_undone() -> None:
     assert format_ending(Ending({"markdown": "/r.md"}, journal=JOURNAL)) == [
         "Report:  /r.md",
         f"Journal: {JOURNAL}",
-        "Undo:    ansible-playbook osops.placement.restore_allocations "
-        f"-e orphan_cleanup_journal={JOURNAL}",
+        f"Undo:    {RESTORE} -e orphan_cleanup_journal={JOURNAL}",
     ]
-
-
-def test_nothing_to_do_leads_to_nothing() -> None:
-    assert format_ending(Ending({}, findings="/f", check_mode=True)) == ["Report:  /f"]
-
-
-def test_failure_says_what_to_do_instead_of_the_next_command() -> None:
-    assert _next(plan=PLAN, failed=True, check_mode=True).startswith("solve ")
 
 
 @pytest.mark.parametrize(
@@ -198,10 +190,8 @@ def test_one_of_several_clouds_is_its_own_limit(started: t.Callable[..., None]) 
         "ansible-playbook -i /inv --limit north osops.placement.cleanup_clouds -e "
     )
     (*_rest, undo) = format_ending(Ending({}, journal=JOURNAL, run=north))
-    assert undo == (
-        "Undo:    ansible-playbook osops.placement.restore_allocations "
-        f"-e orphan_cleanup_cloud=north -e orphan_cleanup_journal={JOURNAL}"
-    )
+    given = f"-e orphan_cleanup_cloud=north -e orphan_cleanup_journal={JOURNAL}"
+    assert undo == f"Undo:    {RESTORE} {given}"
     secret = Context(connection={"auth": {"password": "secret"}}, host="north")
     (*_rest, undo) = format_ending(Ending({}, journal=JOURNAL, run=secret))
     assert "run osops.placement.restore_allocations with " in undo and "secret" not in undo
@@ -210,18 +200,11 @@ def test_one_of_several_clouds_is_its_own_limit(started: t.Callable[..., None]) 
 @pytest.mark.parametrize(
     "given",
     [
-        "orphan_cleanup_auth={password: secret}",
-        "ansible_become_pass=secret",
-        "{db: {password: secret}}",
-        "{x: !vault secret}",
-        "orphan_cleanup_notify_url=https://secret",
-        "x=https://user:secret@host/",
-        "api_token=secret",
-        "os_pwd=secret",
-        "apikey=secret",
-        "x=https://user:a/secret@host/",
+        *("orphan_cleanup_auth={password: secret}", "ansible_become_pass=secret"),
+        *("{db: {password: secret}}", "{x: !vault secret}", 'x={"password":"secret"}'),
+        *("orphan_cleanup_notify_url=https://secret", "x=https://user:secret@host/"),
+        *("api_token=secret", "os_pwd=secret", "apikey=secret", "x=https://user:a/secret@host/"),
         "{clouds: [{name: north, password: secret}]}",
-        'x={"password":"secret"}',
     ],
 )
 def test_a_secret_is_not_repeated_and_then_there_is_no_command(
@@ -240,13 +223,16 @@ def test_a_path_that_ansible_would_split_is_json_and_a_hostile_one_is_escaped() 
     assert shown.endswith("""-e '{"orphan_cleanup_plan": "/a b/p\\u001b"}'""")
 
 
-def test_awx_shows_no_commands(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_awx_shows_no_commands(
+    started: t.Callable[..., None], monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("AWX_PRIVATE_DATA_DIR", "/runner")
+    ending = Ending({"html": "/r"}, plan=PLAN, journal=JOURNAL, check_mode=True)
 
-    assert format_ending(Ending({"html": "/r"}, plan=PLAN, journal=JOURNAL, check_mode=True)) == [
-        "Report:  /r",
-        f"Journal: {JOURNAL}",
-    ]
+    assert format_ending(ending) == ["Report:  /r", f"Journal: {JOURNAL}"]
+    started("osops.placement.decommission_host")
+    assert _follow() == _undo() == ""
+    assert format_journals([JOURNAL], Context()) == [f"Journal: {JOURNAL}"]
 
 
 def test_only_a_remediation_is_undone_with_its_journal() -> None:
@@ -353,16 +339,6 @@ def test_each_journal_has_its_undo() -> None:
     assert lines[3].endswith("-e orphan_cleanup_journal=/out/journal-2.jsonl")
 
 
-def test_awx_shows_no_commands_of_hosts_either(
-    started: t.Callable[..., None], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    started("osops.placement.decommission_host")
-    monkeypatch.setenv("AWX_PRIVATE_DATA_DIR", "/runner")
-
-    assert _follow() == _undo() == ""
-    assert format_journals([JOURNAL], Context()) == [f"Journal: {JOURNAL}"]
-
-
 _UUID = "0aa0a0aa-0000-4000-8000-000000000001"
 
 
@@ -390,7 +366,7 @@ def _read_variables(command: str) -> dict[str, t.Any]:
 def test_value_is_quoted_for_the_shell_and_for_ansible(value: str, text: str) -> None:
     command = build_cleanup({"orphan_cleanup_plan": keep_safe(value)}, Context())
 
-    assert command == f"ansible-playbook osops.placement.cleanup_orphans {text}"
+    assert command == f"{CLEANUP} {text}"
 
 
 @pytest.mark.parametrize("name", HOSTILE)

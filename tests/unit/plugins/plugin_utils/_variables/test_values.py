@@ -184,18 +184,11 @@ def test_names_are_read(answer: t.Any, names: list[str]) -> None:
 @pytest.mark.parametrize(
     "answer",
     [
-        12345,
-        0,
-        1.5,
-        True,
-        False,
-        datetime.date(2026, 11, 20),
+        *(12345, 0, 1.5, True, False, datetime.date(2026, 11, 20)),
         datetime.datetime(2026, 11, 20, 3, 4, 5, tzinfo=datetime.UTC),
-        {"compute-1": None},
-        ["compute-1", 12345],
-        ["compute-1", None],
-        [["compute-1"]],
+        *({"compute-1": None}, ["compute-1", 12345], ["compute-1", None], [["compute-1"]]),
     ],
+    ids=str,
 )
 def test_names_that_became_something_else_are_not_guessed(answer: t.Any) -> None:
     with pytest.raises(AnsibleFilterError, match=r"placement_hosts .* in quotes"):
