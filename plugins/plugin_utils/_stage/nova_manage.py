@@ -122,11 +122,7 @@ class HealOutcome:
 
 
 def determine_heal_outcome(
-    before: TaskResult,
-    called: TaskResult,
-    read: TaskResult,
-    after: TaskResult,
-    dry: bool,
+    before: TaskResult, called: TaskResult, read: TaskResult, after: TaskResult, dry: bool
 ) -> HealOutcome:
     """Return the outcome for a server, from the results of four tasks.
 

@@ -25,11 +25,7 @@ from .figures import (
     summarize_overcommit,
     summarize_stranded,
 )
-from .sightings import (
-    History,
-    count_sightings,
-    explain_wait,
-)
+from .sightings import History, count_sightings, explain_wait
 
 if t.TYPE_CHECKING:  # pragma: no cover
     from ..expected.amounts import AmountCounts
