@@ -129,9 +129,7 @@ def test_dashboard_panels_have_unique_ids_and_positions(dashboard: t.Any) -> Non
         assert not _overlap(one["gridPos"], other["gridPos"]), (one["title"], other["title"])
 
 
-def test_dashboard_can_be_imported_for_any_data_source(
-    dashboard: t.Any,
-) -> None:
+def test_dashboard_can_be_imported_for_any_data_source(dashboard: t.Any) -> None:
     """Grafana refuses a numeric id of another installation.
 
     It asks for the source when that is a variable.

@@ -33,11 +33,7 @@ OTHER_RUNS = {"redeploy"}
 INCLUDES = ("ansible.builtin.include_tasks", "ansible.builtin.import_tasks")
 ROLE_INCLUDES = ("ansible.builtin.include_role", "ansible.builtin.import_role")
 # What stops a role before it changes anything.
-REFUSALS = {
-    "osops.placement.validate_variables",
-    "ansible.builtin.assert",
-    "ansible.builtin.fail",
-}
+REFUSALS = {"osops.placement.validate_variables", "ansible.builtin.assert", "ansible.builtin.fail"}
 # What follows each of these goes by its result.
 STAGES = {
     f"osops.placement.{name}"

@@ -49,9 +49,7 @@ def test_bare_name_is_written_to_the_current_directory(
     assert (tmp_path / "file.json").exists()
 
 
-def test_interrupted_write_leaves_only_the_old_file(
-    tmp_path: pathlib.Path,
-) -> None:
+def test_interrupted_write_leaves_only_the_old_file(tmp_path: pathlib.Path) -> None:
     path = tmp_path / "file.json"
     write_json(str(path), {"old": True})
 
@@ -79,9 +77,7 @@ def test_folder_that_cannot_be_created_is_named_with_its_cause(tmp_path: pathlib
         write_json(path, {})
 
 
-def test_path_of_a_folder_is_refused_without_leftovers(
-    tmp_path: pathlib.Path,
-) -> None:
+def test_path_of_a_folder_is_refused_without_leftovers(tmp_path: pathlib.Path) -> None:
     (tmp_path / "folder").mkdir()
 
     with pytest.raises(InvalidInput, match="Is a directory"):

@@ -51,9 +51,7 @@ def explained(found: dict[str, t.Any], *records: dict[str, t.Any]) -> list[str]:
 
 
 @pytest.mark.parametrize("where", ["findings", "protected", "undecided"])
-def test_complaint_about_a_consumer_or_its_server_is_explained_by_any_entry(
-    where: str,
-) -> None:
+def test_complaint_about_a_consumer_or_its_server_is_explained_by_any_entry(where: str) -> None:
     own = entry("ended_migration", MIGRATION, SERVER, ["compute-1", "compute-2"])
     found = {**findings(), where: [own]}
 

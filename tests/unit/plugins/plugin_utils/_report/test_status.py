@@ -122,10 +122,7 @@ def test_changes_that_were_not_made_are_no_success(detects: bool) -> None:
 
 @pytest.mark.parametrize(
     ("detects", "message"),
-    [
-        (True, "The cloud was not read."),
-        (False, "Nothing was planned, and nothing was changed."),
-    ],
+    [(True, "The cloud was not read."), (False, "Nothing was planned, and nothing was changed.")],
 )
 @pytest.mark.parametrize("fail_on", FAIL_ON)
 def test_a_run_without_its_first_stage_has_failed(

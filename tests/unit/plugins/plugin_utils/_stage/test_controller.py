@@ -74,9 +74,7 @@ def test_a_module_runs_for_secrets_and_for_another_python(
     assert can_run_here(_action(args), variables) is expected
 
 
-def test_a_module_runs_where_a_fork_cannot_use_the_network(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_module_runs_where_a_fork_cannot_use_the_network(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "platform", "darwin")
 
     assert not can_run_here(_action(), SAME_PYTHON)

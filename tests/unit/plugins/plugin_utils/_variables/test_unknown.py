@@ -68,8 +68,7 @@ def test_what_follows_a_prefix(name: str, rest: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "name",
-    ["", "_", "orphan", "orphan_cleanup", "cleanup_hosts", "_orphan_cleanup_x"],
+    "name", ["", "_", "orphan", "orphan_cleanup", "cleanup_hosts", "_orphan_cleanup_x"]
 )
 def test_what_has_no_prefix(name: str) -> None:
     assert split_prefix(name, "orphan_cleanup") is None

@@ -42,10 +42,7 @@ def _findings(**coverage: t.Any) -> dict[str, t.Any]:
             {"partial": True, "unjudged_hosts": []},
             "Part of the cloud was not judged, because a cell does not answer.",
         ),
-        (
-            {"unjudged_hosts": ["a"]},
-            "1 host was not judged, because its cell does not answer: a.",
-        ),
+        ({"unjudged_hosts": ["a"]}, "1 host was not judged, because its cell does not answer: a."),
         ({"unjudged_hosts": FOUR}, SENTENCE),
     ],
 )
