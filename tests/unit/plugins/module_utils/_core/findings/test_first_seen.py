@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses as d
-import json
 import typing as t
 from pathlib import Path
 
@@ -21,6 +20,7 @@ from .......plugins.module_utils._core.findings.sightings import (
 )
 from .......plugins.module_utils._core.models.snapshot import Scope
 from .......plugins.module_utils._core.options.policy import Policy
+from ....plugin_utils.hostile import told
 from ...judging import build_findings
 from ...world import NOW, World, answer
 
@@ -44,11 +44,7 @@ def _entries(found: t.Any) -> list[t.Any]:
 
 
 def _report(known: dict[str, str] | None = None, **changes: t.Any) -> t.Any:
-    return json.loads(
-        json.dumps(
-            build_findings(_world().snapshot(**changes), Policy(), history=History(known or {}))
-        )
-    )
+    return told(_world(), known, **changes)
 
 
 def test_first_run_marks_everything_as_new() -> None:
@@ -67,18 +63,15 @@ def test_known_finding_keeps_the_time_of_its_first_sighting() -> None:
     assert found["summary"]["new"] == {}
 
 
-def test_selection_can_use_the_first_sighting() -> None:
-    (orphan,) = _report()["findings"]
-    known = {orphan["id"]: THEN}
+@pytest.mark.parametrize(
+    ("expression", "is_selected"),
+    [(f"[?first_seen <= '{THEN}']", True), ("[?!new]", True), ("[?new]", False)],
+)
+def test_selection_can_use_the_first_sighting(expression: str, is_selected: bool) -> None:
+    history = History({entry["id"]: THEN for entry in _report()["findings"]})
+    found = build_findings(_world().snapshot(), Policy(), Selection(expression), history)
 
-    chosen = [
-        build_findings(_world().snapshot(), Policy(), Selection(expression), History(known))[
-            "findings"
-        ][0]["selected"]
-        for expression in (f"[?first_seen <= '{THEN}']", "[?!new]", "[?new]")
-    ]
-
-    assert chosen == [True, True, False]
+    assert found["findings"][0]["selected"] is is_selected
 
 
 def test_complete_sound_reading_forgets_missing_findings() -> None:
@@ -108,11 +101,9 @@ def test_finding_reported_under_another_kind_is_remembered() -> None:
 def test_full_memory_keeps_the_most_recent_sightings(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sightings, "MAX_REMEMBERED", 2)
     known = {f"kind/{number}": f"2026-01-0{number}T00:00:00Z" for number in (2, 4, 1, 3)}
+    kept = History(known).retain([], World().snapshot(), complete=False)
 
-    assert sorted(History(known).retain([], World().snapshot(), complete=False).first_seen) == [
-        "kind/3",
-        "kind/4",
-    ]
+    assert sorted(kept.first_seen) == ["kind/3", "kind/4"]
 
 
 def _read(path: str | None, warnings: list[str]) -> History:
