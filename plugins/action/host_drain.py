@@ -9,16 +9,14 @@ from collections.abc import Iterable
 
 from ansible import context
 
-from ..plugin_utils._stage.action import StageAction
+from ..plugin_utils._stage.action import Result, StageAction, TaskVars
 from ..plugin_utils._terminal.lines import measure_terminal, print_lines
 
 
 class ActionModule(StageAction):
     """Drains or returns a host, shows what became of it, and exports the moves."""
 
-    def run(
-        self, tmp: str | None = None, task_vars: dict[str, t.Any] | None = None
-    ) -> dict[str, t.Any]:
+    def run(self, tmp: str | None = None, task_vars: TaskVars = None) -> Result:
         result = super().run(tmp, task_vars)
         show = self._task.args.get("show", "nothing")
         if show != "nothing":

@@ -4,11 +4,12 @@
 
 from __future__ import annotations
 
-import typing as t
-
-from ..plugin_utils._stage.action import StageAction
-from ..plugin_utils._stage.controller import prepare_to_fork
-from ..plugin_utils._stage.versions import explain_other_copy, read_running_version
+from ..plugin_utils._stage.action import Result, StageAction, TaskVars
+from ..plugin_utils._stage.controller import (
+    explain_other_copy,
+    prepare_to_fork,
+    read_running_version,
+)
 
 # Not in `run`, which is called in the process of one task.
 prepare_to_fork()
@@ -17,9 +18,7 @@ prepare_to_fork()
 class ActionModule(StageAction):
     """Detects, and warns of another copy of the collection."""
 
-    def run(
-        self, tmp: str | None = None, task_vars: dict[str, t.Any] | None = None
-    ) -> dict[str, t.Any]:
+    def run(self, tmp: str | None = None, task_vars: TaskVars = None) -> Result:
         options = self._task.args
         # A module has no file that it could read its version from.
         self._task.args = {**options, "collection_version": read_running_version()}

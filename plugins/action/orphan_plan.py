@@ -9,7 +9,7 @@ import typing as t
 
 from ansible.errors import AnsibleActionFail
 
-from ..plugin_utils._stage.action import StageAction, is_plan_of_findings
+from ..plugin_utils._stage.action import Result, StageAction, TaskVars, is_plan_of_findings
 from ..plugin_utils._stage.controller import import_task
 from ..plugin_utils._terminal.changes import format_plan, name_diff
 from ..plugin_utils._terminal.lines import measure_terminal, print_lines
@@ -23,9 +23,7 @@ class ActionModule(StageAction):
 
     _shows_progress = False
 
-    def run(
-        self, tmp: str | None = None, task_vars: dict[str, t.Any] | None = None
-    ) -> dict[str, t.Any]:
+    def run(self, tmp: str | None = None, task_vars: TaskVars = None) -> Result:
         result = super().run(tmp, task_vars)
         # Also one whose failure is recorded in the folder of its run has a message.
         if result.get("failed") or "msg" in result or not result.get("plan"):

@@ -4,19 +4,15 @@
 
 from __future__ import annotations
 
-import typing as t
-
 from ..plugin_utils._report.status import build_journal_artifact
-from ..plugin_utils._stage.action import StageAction
+from ..plugin_utils._stage.action import Result, StageAction, TaskVars
 from ..plugin_utils._terminal.changes import add_names
 
 
 class ActionModule(StageAction):
     """Remediates, adds names to the diff, and exports the journal, which a module cannot do."""
 
-    def run(
-        self, tmp: str | None = None, task_vars: dict[str, t.Any] | None = None
-    ) -> dict[str, t.Any]:
+    def run(self, tmp: str | None = None, task_vars: TaskVars = None) -> Result:
         result = super().run(tmp, task_vars)
         add_names(self, result)
         # It moves: AWX drops a result from the log of a job that has it twice.

@@ -20,8 +20,7 @@ from ..plugin_utils._hosts import hosts
 from ..plugin_utils._report.log_correlation import extract_records
 from ..plugin_utils._report.notification import Notice
 from ..plugin_utils._report.proposed_commands import format_commands, format_journals, format_undo
-from ..plugin_utils._report.view import Report
-from ..plugin_utils._stage.action import is_plan_of_findings, read_argument_spec
+from ..plugin_utils._stage.action import Result, TaskVars, read_argument_spec
 from ..plugin_utils._terminal import changes, clouds, lines, terminal
 from ..plugin_utils._terminal.changes import find_findings
 from ..plugin_utils._terminal.lines import is_verbose, measure_terminal, print_lines
@@ -44,9 +43,7 @@ class ActionModule(RunReportActionModule):
     Its options are in the module of the same name.
     """
 
-    def run(
-        self, tmp: str | None = None, task_vars: dict[str, t.Any] | None = None
-    ) -> dict[str, t.Any]:
+    def run(self, tmp: str | None = None, task_vars: TaskVars = None) -> Result:
         super().run(tmp, task_vars)
         spec = read_argument_spec(orphan_report.DOCUMENTATION)
         spec["notify_url"]["no_log"] = True
@@ -76,22 +73,13 @@ class ActionModule(RunReportActionModule):
         complaints = self._read_complaints(options["complaints"])
         if options["terminal"]:
             self._draw(documents, options, complaints)
-        findings, report = documents["findings"], None
-        if options["formats"] and not findings:
+        if options["formats"] and not documents["findings"]:
             raise AnsibleActionFail("formats needs findings: they are what is written.")
         result: dict[str, t.Any] = {"changed": False}
-        if findings and is_plan_of_findings(documents["plan"], findings):
-            report = Report(
-                findings=findings,
-                kinds=options["kinds"],
-                plan=documents["plan"],
-                remediation=documents["remediation"],
-                journal=options["journal"],
-                complaints=complaints,
-                failure=options["failure"],
-                plan_path=options["plan"],
-                run=self._read_context(),
-            )
+        fields = {"plan_path": options["plan"], "complaints": complaints}
+        fields |= {name: options[name] for name in ("journal", "failure")}
+        report = self._build_report(documents, options, **fields)
+        if report:
             result["reports"] = self._write_reports(report, options)
         if options["notify_url"]:
             failure, reports = options["failure"], result.get("reports", {})

@@ -4,9 +4,7 @@
 
 from __future__ import annotations
 
-import typing as t
-
-from ..plugin_utils._stage.action import StageAction
+from ..plugin_utils._stage.action import Result, StageAction, TaskVars
 from ..plugin_utils._stage.controller import find_path, is_on_controller
 from ..plugin_utils._terminal.changes import add_names, find_findings
 
@@ -14,9 +12,7 @@ from ..plugin_utils._terminal.changes import add_names, find_findings
 class ActionModule(StageAction):
     """Restores, shows before what the journal has, and adds names to the diff."""
 
-    def run(
-        self, tmp: str | None = None, task_vars: dict[str, t.Any] | None = None
-    ) -> dict[str, t.Any]:
+    def run(self, tmp: str | None = None, task_vars: TaskVars = None) -> Result:
         if self._is_asked_to("show") and not self._task.no_log:
             self._show_journal()
         result = super().run(tmp, task_vars)

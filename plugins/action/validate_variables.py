@@ -23,7 +23,7 @@ from ..module_utils._core.options.orphan_cleanup import ORPHAN_CLEANUP
 from ..module_utils._hosts.host_decommission import HOST_DECOMMISSION
 from ..module_utils._hypervisors.hypervisor_cleanup import HYPERVISOR_CLEANUP
 from ..modules import validate_variables
-from ..plugin_utils._stage.action import read_argument_spec
+from ..plugin_utils._stage.action import Result, TaskVars, read_argument_spec
 from ..plugin_utils._stage.controller import is_on_controller
 from ..plugin_utils._variables.checks import Run, explain_emptied, is_omitted, read_fenced
 from ..plugin_utils._variables.roles import IGNORED, Variables, format_faults
@@ -49,9 +49,7 @@ class ActionModule(ActionBase):
 
     _requires_connection = False
 
-    def run(
-        self, tmp: str | None = None, task_vars: dict[str, t.Any] | None = None
-    ) -> dict[str, t.Any]:
+    def run(self, tmp: str | None = None, task_vars: TaskVars = None) -> Result:
         super().run(tmp, task_vars)
         spec = read_argument_spec(validate_variables.DOCUMENTATION)
         _result, options = self.validate_argument_spec(argument_spec=spec)

@@ -62,8 +62,7 @@ from ansible.plugins.lookup import LookupBase
 
 from ..module_utils._common.options import Age
 from ..module_utils._core.options.connection import ConnectionOptions
-from ..module_utils._core.options.exclusions import Exclusions, convert_exclusions
-from ..module_utils._core.options.policy import PolicyOptions
+from ..module_utils._core.options.policy import Exclusions, PolicyOptions, convert_exclusions
 from ..plugin_utils._variables.play_hosts import LEFT_OUT
 
 _GROUPS = {"connection": ConnectionOptions, "policy": PolicyOptions}

@@ -270,9 +270,5 @@ TASK = Task(
 )
 
 
-def main() -> None:
-    TASK.run_module()
-
-
 if __name__ == "__main__":
-    main()
+    TASK.run_module()

@@ -1236,25 +1236,17 @@ undecided:
 from ..module_utils._core.clients.session import CloudTask
 from ..module_utils._core.options.guest_devices import GuestOptions
 from ..module_utils._core.options.policy import PolicyOptions
-from ..module_utils._core.options.run import (
-    MemoryOptions,
-    ProgressFileOptions,
-    SightingOptions,
-    StageOptions,
-)
+from ..module_utils._core.options.run import DetectionOptions
 from ..module_utils._core.options.scope import ScopeOptions
 from ..module_utils._core.stages.detect import detect
 
 TASK = CloudTask(
     detect,
     {
-        **ProgressFileOptions.build_spec(),
+        **DetectionOptions.build_spec(),
         **PolicyOptions.build_spec(),
         **GuestOptions.build_spec(),
         **ScopeOptions.build_spec(),
-        **MemoryOptions.build_spec(),
-        **SightingOptions.build_spec(),
-        **StageOptions.build_spec(),
         "also_kinds": ScopeOptions.kinds.build_spec(),
         "allow_unknown_consumers": {"type": "bool", "default": False},
         "select": {"type": "str"},
@@ -1268,9 +1260,5 @@ TASK = CloudTask(
 )
 
 
-def main() -> None:
-    TASK.run_module()
-
-
 if __name__ == "__main__":
-    main()
+    TASK.run_module()

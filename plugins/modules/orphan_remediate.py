@@ -334,23 +334,15 @@ versions:
 from ..module_utils._core.clients.session import CloudTask
 from ..module_utils._core.options.guest_devices import GuestOptions
 from ..module_utils._core.options.policy import PolicyOptions
-from ..module_utils._core.options.run import (
-    FailureOptions,
-    LimitOptions,
-    ProgressFileOptions,
-    StageOptions,
-)
+from ..module_utils._core.options.run import ChangeOptions
 from ..module_utils._core.stages.remediate import remediate
 
 TASK = CloudTask(
     remediate,
     {
-        **ProgressFileOptions.build_spec(),
+        **ChangeOptions.build_spec(),
         **PolicyOptions.build_spec(),
         **GuestOptions.build_spec(),
-        **LimitOptions.build_spec(),
-        **FailureOptions.build_spec(),
-        **StageOptions.build_spec(),
         "plan": {"type": "raw"},
         "output_dir": {"type": "path", "required": True},
         "lock_timeout": {"type": "int", "default": 300},
@@ -362,9 +354,5 @@ TASK = CloudTask(
 )
 
 
-def main() -> None:
-    TASK.run_module()
-
-
 if __name__ == "__main__":
-    main()
+    TASK.run_module()

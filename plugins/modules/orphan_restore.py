@@ -431,22 +431,14 @@ journal:
 
 from ..module_utils._core.clients.session import CloudTask
 from ..module_utils._core.options.policy import ExclusionOptions
-from ..module_utils._core.options.run import (
-    FailureOptions,
-    LimitOptions,
-    ProgressFileOptions,
-    StageOptions,
-)
+from ..module_utils._core.options.run import ChangeOptions
 from ..module_utils._core.stages.restore import restore_journal
 
 TASK = CloudTask(
     restore_journal,
     {
-        **ProgressFileOptions.build_spec(),
+        **ChangeOptions.build_spec(),
         **ExclusionOptions.build_spec(),
-        **LimitOptions.build_spec(),
-        **FailureOptions.build_spec(),
-        **StageOptions.build_spec(),
         "journal": {"type": "raw", "required": True},
         "consumers": {"type": "list", "elements": "str", "default": []},
         "providers": {"type": "list", "elements": "str", "default": []},
@@ -458,9 +450,5 @@ TASK = CloudTask(
 )
 
 
-def main() -> None:
-    TASK.run_module()
-
-
 if __name__ == "__main__":
-    main()
+    TASK.run_module()

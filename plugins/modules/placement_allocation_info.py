@@ -178,9 +178,5 @@ TASK = CloudTask(
 )
 
 
-def main() -> None:
-    TASK.run_module()
-
-
 if __name__ == "__main__":
-    main()
+    TASK.run_module()

@@ -45,7 +45,7 @@ for line in sys.stdin:
         os.environ.update(environment)
         sys.argv = [name, arguments]
         try:
-            module.main()
+            module.TASK.run_module()
         except SystemExit:
             pass
         except BaseException:

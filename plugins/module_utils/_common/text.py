@@ -36,25 +36,19 @@ def make_printable(text: t.Any, limit: int | None = None) -> str:
 
 
 def _escape_unprintable(character: str) -> str:
-    if character.isprintable():
-        return character
-    return character.encode("unicode_escape").decode()
+    return character if character.isprintable() else character.encode("unicode_escape").decode()
 
 
 def format_count(count: int, one: str, many: str) -> str:
     """Return a number with what is counted: `one` is for 1, `many` for any other number."""
-    if count == 1:
-        return f"1 {one}"
-    return f"{count} {many}"
+    return f"1 {one}" if count == 1 else f"{count} {many}"
 
 
 def summarize_names(names: Iterable[str]) -> str:
     """Return the first three names, and how many more there are."""
     listed = list(names)
     shown = ", ".join(listed[:3])
-    if len(listed) > 3:
-        return f"{shown} and {len(listed) - 3} more"
-    return shown
+    return f"{shown} and {len(listed) - 3} more" if len(listed) > 3 else shown
 
 
 def summarize_checks(sentences: Iterable[str]) -> str:
@@ -88,9 +82,7 @@ def suggest_names(name: str, known: Iterable[str]) -> str:
     if close:
         return f"Did you mean {' or '.join(make_printable(by_lower[key], 100) for key in close)}?"
     shown = summarize_names(make_printable(entry, 100) for entry in listed)
-    if len(listed) == 1:
-        return f"The only one is {shown}."
-    return f"There are {shown}."
+    return f"The only one is {shown}." if len(listed) == 1 else f"There are {shown}."
 
 
 def show_value(value: t.Any) -> str:

@@ -80,9 +80,7 @@ def is_earlier(first: str | None, second: str | None) -> bool:
     """
     start = _parse_time(first)
     end = _parse_time(second)
-    if start is None or end is None:
-        return False
-    return start < end
+    return start is not None and end is not None and start < end
 
 
 def shift_time(moment: str, seconds: int) -> str:

@@ -11,7 +11,7 @@ import typing as t
 from collections.abc import Mapping
 
 from .._common.errors import InvalidInput
-from .._common.folders import require_private_folder
+from .._common.json_files import require_private_folder
 from .._core.clients.session import CloudContext
 from .._core.options.policy import ExclusionOptions, parse_policy
 from .._core.run.lock import acquire_lock

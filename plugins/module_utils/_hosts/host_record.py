@@ -12,8 +12,7 @@ import typing as t
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from .._common.errors import InvalidInput
-from .._common.folders import require_private_file
-from .._common.json_files import read_json, write_json
+from .._common.json_files import read_json, require_private_file, write_json
 from .._common.text import make_printable
 from .._core.clients.provider_state import ProviderState, parse_provider_state
 from .._core.findings.entries import FORMAT

@@ -14,7 +14,7 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 
 from ...module_utils._common.text import format_count, make_printable
 from ...module_utils._core.models.codec import Unchecked
-from .._report.phrases import MAX_NAME, explain_kind
+from .._report.phrases import MAX_NAME, explain_kind, get_server_name
 from .._report.view import make_natural_key
 from .._terminal.lines import (
     CHANGED,
@@ -33,10 +33,7 @@ from .._terminal.lines import (
     format_omitted,
     format_reasons,
     format_row,
-    format_second_column,
-    format_server,
     format_table,
-    format_third_column,
     format_write,
     get_prose_width,
     is_cut,
@@ -161,14 +158,12 @@ def _describe_service(service: Unchecked | None) -> str:
 
 
 def _format_blocker(blocker: Unchecked, width: int) -> list[str]:
-    about = format_second_column(blocker["subject"])
-    name = format_third_column(blocker["name"], width)
-    heading = format_row(blocker["kind"], about, name)
+    heading = format_row(blocker["kind"], blocker["subject"], blocker["name"], width)
     return [heading, *format_field("why", blocker["reason"], width)]
 
 
 def _format_leftover(leftover: Unchecked, width: int) -> list[str]:
-    heading = format_row(leftover["kind"], format_second_column(leftover["consumer"]), "")
+    heading = format_row(leftover["kind"], leftover["consumer"], "", width)
     return [heading, *format_field("why", leftover["reason"], width)]
 
 
@@ -274,7 +269,7 @@ def _format_guest_write(entry: Json, kinds: Collection[str], width: int) -> list
 def _format_guest(entry: Json, width: int) -> list[str]:
     place = filter(None, (entry["host"], entry["name"], _describe_size(entry)))
     return [
-        format_row(entry["kind"], entry["uuid"], format_server(entry, width)),
+        format_row(entry["kind"], entry["uuid"], get_server_name(entry), width),
         *format_field("host", ", ".join(place), width),
         *format_field("why", entry["reason"], width),
     ]

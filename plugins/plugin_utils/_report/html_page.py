@@ -39,14 +39,7 @@ from .phrases import (
     list_parts,
 )
 from .proposed_commands import build_cleanup, build_restore, keep_safe, list_safe_hosts
-from .view import (
-    RESOURCE_COLUMNS,
-    TEMPLATES,
-    Item,
-    Report,
-    build_environment,
-    list_items,
-)
+from .view import RESOURCE_COLUMNS, TEMPLATES, Item, Report, build_environment, list_items
 
 # How many rows have their details in one piece of JSON, which is parsed when the first of them is
 # unfolded.

@@ -71,9 +71,7 @@ def _is_record(row: t.Any) -> bool:
 
 
 def correlate_records(
-    findings: FindingsDocument,
-    records: Iterable[Complaint],
-    guests: Json | None = None,
+    findings: FindingsDocument, records: Iterable[Complaint], guests: Json | None = None
 ) -> Correlation:
     """Return the complaints that a finding explains, and those that none does.
 

@@ -34,7 +34,7 @@ _BASE_UNITS = {"MEMORY_MB": 0, "DISK_GB": 1}
 _NOUNS = {"MEMORY_MB": "", "DISK_GB": " disk"}
 
 
-def get_server_name(entry: Entry) -> str:
+def get_server_name(entry: Entry | Json) -> str:
     """Return the name of the server that an entry is about, nothing where it has none."""
     server = entry["server"]
     return str(server["name"] or "") if server else ""

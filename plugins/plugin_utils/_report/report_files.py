@@ -17,7 +17,7 @@ from collections.abc import Callable, Mapping
 from ansible import constants
 from ansible.errors import AnsibleActionFail, AnsibleError
 
-from .._stage.action import FileActionModule
+from .._stage.action import FileActionModule, is_plan_of_findings
 from .._stage.controller import find_path, is_on_controller, write_text
 from . import csv_file, html_page, markdown, prometheus
 from .notification import NOTICE_FORMATTERS, Notice
@@ -49,6 +49,20 @@ class ReportActionModule(FileActionModule):
         if not role:
             return Context()
         return read_context(self._task_vars, role.get_name(False), self._templar)
+
+    def _build_report(
+        self, documents: Mapping[str, t.Any], options: Mapping[str, t.Any], **fields: t.Any
+    ) -> Report | None:
+        """Return the report of some files; None without findings, or with a plan of other ones.
+
+        fields: the others of `Report`.
+        """
+        findings, plan = documents.get("findings"), documents.get("plan")
+        # The outcomes of a plan cannot be reported with other findings.
+        if not findings or not is_plan_of_findings(plan, findings):
+            return None
+        run, remediation = self._read_context(), documents["remediation"]
+        return Report(findings, options["kinds"], plan, remediation, run=run, **fields)
 
     def _write_reports(self, report: Report, options: Mapping[str, t.Any]) -> dict[str, str]:
         """Write the reports, and return their paths by format."""

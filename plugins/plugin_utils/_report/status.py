@@ -26,7 +26,7 @@ from ...module_utils._core.run.folder import (
     has_failed,
 )
 from ...module_utils._core.run.pack import MAX_LENGTH, read_packed
-from .._stage.versions import read_running_version
+from .._stage.controller import read_running_version
 from .._variables.values import make_host_key
 from .phrases import count_made
 

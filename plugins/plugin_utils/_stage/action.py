@@ -24,6 +24,10 @@ from ...module_utils._core.findings.entries import DocumentName, validate_docume
 from .controller import can_run_here, find_path, is_on_controller, run_here
 from .progress import show_progress
 
+# What Ansible passes to an action plugin, and what that returns.
+TaskVars = dict[str, t.Any] | None
+Result = dict[str, t.Any]
+
 # What an option has in the documentation of a module, and in an argument specification.
 _FIELDS = ("type", "required", "default", "choices", "elements")
 
@@ -127,9 +131,7 @@ class StageAction(FileActionModule, NormalActionModule):
 
     _shows_progress = True
 
-    def run(
-        self, tmp: str | None = None, task_vars: dict[str, t.Any] | None = None
-    ) -> dict[str, t.Any]:
+    def run(self, tmp: str | None = None, task_vars: TaskVars = None) -> Result:
         self._task_vars = task_vars
         with contextlib.ExitStack() as stack:
             if self._shows_progress:

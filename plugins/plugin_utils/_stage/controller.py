@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Where the work of a module is done: in the process of its task, or as a module.
+"""Where the work of a module is done: in the process of its task, or as a module; by which copy.
 
 For a module, Ansible builds a payload, transfers it and starts another Python. On the controller
 this takes longer than to read a small cloud, or most of what our modules do with files.
@@ -11,13 +11,16 @@ this takes longer than to read a small cloud, or most of what our modules do wit
 from __future__ import annotations
 
 import contextlib
+import functools
 import gc
 import importlib
 import logging
 import os
+import re
 import sys
 import typing as t
 import warnings
+from pathlib import Path
 
 from ansible.errors import AnsibleError
 from ansible.plugins.loader import filter_loader, test_loader
@@ -45,6 +48,15 @@ _TEXTS = ("cloud", "plan")
 # What these libraries write to the standard error is not shown when a module runs.
 _LIBRARIES = ("keystoneauth", "openstack", "urllib3")
 _SILENT = logging.NullHandler()
+
+# Without links: in a clone, Ansible reads the collection through one.
+ROOT = Path(__file__).resolve().parents[3]
+NAME = "osops.placement"
+
+# In the manifest of an installed collection, and in the YAML file of a clone.
+_FIELD = re.compile(
+    r"(?:^|[{,])\s*\"?(namespace|name|version)\"?:\s*['\"]?(?!null)([\w.+-]+)", re.MULTILINE
+)
 
 
 def prepare_to_fork() -> None:
@@ -154,3 +166,52 @@ def _silence_libraries() -> warnings.catch_warnings[None]:
         # Without any handler, Python writes warnings to the standard error after all.
         logger.addHandler(_SILENT)
     return warnings.catch_warnings(action="ignore")
+
+
+# --- the version of the collection that runs, and copies of another version
+
+
+@functools.cache
+def read_running_version() -> str:
+    """Return the version of the collection that this file belongs to, empty if no file has it."""
+    return read_version(ROOT)
+
+
+def read_version(folder: Path) -> str:
+    """Return the version of the copy of this collection in `folder`, empty if there is none."""
+    for file in ("MANIFEST.json", "galaxy.yml"):
+        fields: dict[str, str] = {}
+        with contextlib.suppress(OSError, ValueError):
+            # A YAML parser would take longer than everything else here.
+            for name, value in _FIELD.findall((folder / file).read_text(encoding="utf-8")):
+                fields.setdefault(name, value)
+        if f"{fields.get('namespace')}.{fields.get('name')}" == NAME:
+            return fields.get("version", "")
+    return ""
+
+
+def explain_other_copy(playbook_folder: str) -> str:
+    """Return a sentence if the job is in a copy of another version, else an empty text.
+
+    AWX runs the playbooks of a checkout with the collection of the image.
+
+    playbook_folder: the folder of the playbook that was started.
+    """
+    running = read_running_version()
+    for folder in _list_parents(playbook_folder):
+        version = read_version(folder)
+        if version and running and version != running:
+            return (
+                f"Version {running} of {NAME} runs, from {ROOT}, and not version {version}, which "
+                f"is in {folder}."
+            )
+    return ""
+
+
+def _list_parents(playbook_folder: str) -> list[Path]:
+    """Return the folders that the playbook and the current directory are in."""
+    folders = [Path(playbook_folder)]
+    # The current directory may have been removed.
+    with contextlib.suppress(OSError):
+        folders.append(Path.cwd())
+    return [parent for folder in folders for parent in (folder, *folder.parents)]

@@ -122,11 +122,7 @@ class HealOutcome:
 
 
 def determine_heal_outcome(
-    before: TaskResult,
-    called: TaskResult,
-    read: TaskResult,
-    after: TaskResult,
-    dry: bool,
+    before: TaskResult, called: TaskResult, read: TaskResult, after: TaskResult, dry: bool
 ) -> HealOutcome:
     """Return the outcome for a server, from the results of four tasks.
 
@@ -173,19 +169,14 @@ def _determine_after_call(code: int | None, now: _ServerState) -> tuple[str, boo
 
 def _determine_without_call(before: TaskResult) -> HealOutcome:
     """Return why nova-manage was not called: only a sound reading proves anything."""
+    not_called = "and nova-manage was not called"
     if not _is_complete(before):
-        return HealOutcome(
-            FAILED,
-            False,
-            "Nothing can be proven now, and nova-manage was not called: "
-            f"{_explain_incomplete(before)}",
-        )
+        why = f"Nothing can be proven now, {not_called}: {_explain_incomplete(before)}"
+        return HealOutcome(FAILED, False, why)
     why = "Its allocations are right, or the server no longer exists."
     if entries := _list_entries(before):
         why = entries[0]["reason"]
-    return HealOutcome(
-        SKIPPED, False, f"It has changed since detection, and nova-manage was not called. {why}"
-    )
+    return HealOutcome(SKIPPED, False, f"It has changed since detection, {not_called}. {why}")
 
 
 class _ServerState:
@@ -233,11 +224,8 @@ def _explain_incomplete(detected: TaskResult) -> str:
 
 
 def _list_entries(detected: TaskResult) -> list[Entry]:
-    return [
-        *detected.get("findings", ()),
-        *detected.get("protected", ()),
-        *detected.get("undecided", ()),
-    ]
+    keys = ("findings", "protected", "undecided")
+    return [entry for key in keys for entry in detected.get(key, ())]
 
 
 @d.dataclass(frozen=True)

@@ -21,10 +21,6 @@ from ansible.utils.display import Display, get_text_width
 from ...module_utils._common.text import format_count, make_printable, summarize_names
 from .._report.phrases import MAX_NAME, UUID
 
-if t.TYPE_CHECKING:  # pragma: no cover
-    from ...module_utils._core.findings.entries import Entry
-    from ...module_utils._core.models.codec import Json
-
 # The longest kind has 21 characters, and a UUID has 36.
 KIND_COLUMN = 23
 SUBJECT_COLUMN = 38
@@ -222,27 +218,13 @@ def leave_out_reasons(document: t.Any, message: str) -> t.Any:
 # --- several lines about something
 
 
-def format_row(kind: str, subject: str, name: str) -> str:
-    """Return the first line about something; `name` fits already (`format_third_column`)."""
-    padding = " " * (SUBJECT_COLUMN - measure_width(subject))
-    return f"{kind:{KIND_COLUMN}}{subject}{padding}{name}".rstrip()
-
-
-def format_second_column(name: t.Any) -> str:
-    """Return a name as the second column, with a space left before the third."""
-    return cut_to_width(name, SUBJECT_COLUMN - 1)
-
-
-def format_third_column(name: t.Any, width: int) -> str:
-    """Return a name as the third column, cut to the room that is left for it."""
+def format_row(kind: str, subject: t.Any, name: t.Any, width: int) -> str:
+    """Return the first line about something: its name is cut to the room that is left for it."""
+    second = cut_to_width(subject, SUBJECT_COLUMN - 1)
     room = max(width - KIND_COLUMN - SUBJECT_COLUMN, 8)
-    return cut_to_width(name, min(MAX_NAME, room))
-
-
-def format_server(entry: Entry | Json, width: int) -> str:
-    """Return the name of the server as the third column, empty for none."""
-    server = entry["server"]
-    return format_third_column(server["name"], width) if server else ""
+    padding = " " * (SUBJECT_COLUMN - measure_width(second))
+    third = cut_to_width(name, min(MAX_NAME, room))
+    return f"{kind:{KIND_COLUMN}}{second}{padding}{third}".rstrip()
 
 
 def format_field(label: str, text: str, width: int) -> list[str]:

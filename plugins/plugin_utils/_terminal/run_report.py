@@ -127,9 +127,16 @@ class RunReportActionModule(ReportActionModule):
         """Return what went wrong, empty if nothing did, and the result of the task."""
         result: dict[str, t.Any] = {"changed": False, "reports": {}}
         documents: Documents = {}
+        report: Report | None = None
         try:
             documents = self._read_run()
-            report = self._build_report(documents)
+            report = self._build_report(
+                documents,
+                self._options,
+                plan_path=self._get(folder.PLANNED, "plan"),
+                journal=self._get(folder.REMEDIATED, "journal"),
+                failure=self._status.failure,
+            )
             if report and self._options["formats"]:
                 result["reports"] = self._write_reports(report, self._options)
         except (AnsibleError, InvalidInput) as error:
@@ -143,7 +150,7 @@ class RunReportActionModule(ReportActionModule):
         failure = self._status.failure
         if self._options["notify_url"] and (self._state["detects"] or failure):
             remediation, reports = documents.get("remediation"), result["reports"]
-            notice = Notice(self._build_report(documents), remediation, failure, reports)
+            notice = Notice(report, remediation, failure, reports)
             self._send_notice(notice, self._options, result)
         trouble = result.pop("msg", "")
         self._record_report({**result, "failed": bool(trouble), "msg": trouble})
@@ -172,22 +179,6 @@ class RunReportActionModule(ReportActionModule):
                 f"{paths['findings']} is that of another run: give each run a folder of its own."
             )
         return documents
-
-    def _build_report(self, documents: Documents) -> Report | None:
-        findings, plan = documents.get("findings"), documents.get("plan")
-        # The outcomes of a plan cannot be reported with other findings.
-        if not findings or not is_plan_of_findings(plan, findings):
-            return None
-        return Report(
-            findings=findings,
-            kinds=self._options["kinds"],
-            plan=plan,
-            plan_path=self._get(folder.PLANNED, "plan"),
-            remediation=documents["remediation"],
-            journal=self._get(folder.REMEDIATED, "journal"),
-            failure=self._status.failure,
-            run=self._read_context(),
-        )
 
     def _build_stats(self) -> dict[str, t.Any]:
         host = self._run["host"]

@@ -67,8 +67,6 @@ from .lines import (
     format_reasons,
     format_remark,
     format_row,
-    format_second_column,
-    format_server,
     format_table,
     format_write,
     get_prose_width,
@@ -172,7 +170,7 @@ def _format_in_full(
 ) -> list[str]:
     with_write = [item for item in items if _is_written(item, kinds)]
     others = items[len(with_write) :]
-    lines = ["", format_row("KIND", "CONSUMER", "SERVER")] if with_write else []
+    lines = ["", format_row("KIND", "CONSUMER", "SERVER", width)] if with_write else []
     for item in with_write[:MAX_ROWS]:
         lines += [*_format_with_write(item, width), *log(item.entry)]
     lines += format_omitted(with_write, MAX_ROWS, path, width)
@@ -209,8 +207,9 @@ def _format_with_write(item: Item, width: int) -> list[str]:
     change, names = entry["change"], map_names(entry)
     # Some orphans have no change that is known to be right.
     if change and change["action"] == DELETE_PROVIDERS:
-        providers = [_name_provider(each["name"], each["uuid"]) for each in change["providers"]]
-        write = f"DELETE /resource_providers for {', '.join(providers)}"
+        deleted = change["providers"]
+        named = [f"{make_printable(each['name'], MAX_NAME)} ({each['uuid']})" for each in deleted]
+        write = f"DELETE /resource_providers for {', '.join(named)}"
     elif change:
         dropped = {each["root_name"] for each in entry["providers"] if each["dropped"]}
         hosts = {make_printable(host, MAX_NAME) for host in dropped}
@@ -232,18 +231,13 @@ def _format_entry(
     entry: Entry, width: int, tone: str, fields: Mapping[str, str] | None = None
 ) -> list[str]:
     """Return an entry with its reason, and before it the fields that are not empty."""
-    about = format_second_column(get_subject(entry))
-    heading = format_row(entry["kind"], about, format_server(entry, width))
+    heading = format_row(entry["kind"], get_subject(entry), get_server_name(entry), width)
     # An earlier run has seen it.
     known = "" if entry["new"] else f"since {entry['first_seen']}"
     lines: list[str] = [Line(heading, tone)]
     for label, text in {"known": known, **(fields or {}), "why": entry["reason"]}.items():
         lines += format_field(label, text, width)
     return lines
-
-
-def _name_provider(name: str, uuid: str) -> str:
-    return f"{make_printable(name, MAX_NAME)} ({uuid})"
 
 
 def _format_allocations(
@@ -329,9 +323,10 @@ def _format_hosts(entries: Sequence[Entry], width: int) -> list[str]:
         return []
     ranked = sorted(freed, key=make_natural_key)
     ranked.sort(key=lambda host: _rank_amounts(freed[host]), reverse=True)
-    rows = []
-    for host in ranked[:_MAX_HOSTS]:
-        rows.append(Row((make_printable(host, MAX_NAME), humanize_amounts(freed[host]))))
+    rows = [
+        Row((make_printable(host, MAX_NAME), humanize_amounts(freed[host])))
+        for host in ranked[:_MAX_HOSTS]
+    ]
     left = len(ranked) - _MAX_HOSTS
     more = [f"and {left} more hosts"] if left > 0 else []
     return ["", *format_table((_HOST, _FREES), rows, width), *more]
@@ -355,7 +350,7 @@ def _format_unexplained(records: Sequence[Complaint], width: int) -> list[str]:
         kind = make_printable(record["kind"], KIND_COLUMN - 1)
         # No third column follows, so the name may be longer than the second.
         subject = cut_to_width(get_record_subject(record), min(MAX_NAME, width - KIND_COLUMN))
-        lines.append(format_row(kind, subject, ""))
+        lines.append(f"{kind:{KIND_COLUMN}}{subject}".rstrip())
         lines += format_field("log", describe_complaint(record), width)
     left = len(records) - MAX_ROWS
     return lines + ([f"… and {left} more"] if left > 0 else [])

@@ -26,12 +26,12 @@ import yaml
 from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
 
 from ...module_utils._common.errors import InvalidInput
-from ...module_utils._common.folders import explain_shared_folder
+from ...module_utils._common.json_files import explain_shared_folder
 from ...module_utils._common.options import Age, Duration, LongAge, Names, Option
 from ...module_utils._common.text import make_printable, show_value
 from ...module_utils._core.models.kind import REPORT
 from ...module_utils._core.models.kinds import KINDS, rename_kind
-from ...module_utils._core.options.exclusions import Exclusions
+from ...module_utils._core.options.policy import Exclusions
 from ...module_utils._core.run.pack import find_packs
 from .values import build_host_path, choose_document, read_host_names
 

@@ -53,10 +53,7 @@ def leaves_out_checks() -> bool:
 def list_patterns(terms: t.Any) -> list[str]:
     """Return the patterns in the terms of a lookup, none of them empty."""
     if isinstance(terms, (list, tuple)):
-        patterns = []
-        for term in terms:
-            patterns += list_patterns(term)
-        return patterns
+        return [pattern for term in terms for pattern in list_patterns(term)]
     return [str(terms)] if terms is not None and str(terms).strip() else []
 
 

@@ -199,10 +199,7 @@ class Variables:
             return _advise(ours)
         cases = {
             "kinds": (run.entry_point == "heal", _advise([])),
-            "stages": (
-                run.entry_point != "main",
-                "leave it out, and give --check for check mode",
-            ),
+            "stages": (run.entry_point != "main", "leave it out, and give --check for check mode"),
             "clouds": (run.is_one_cloud, _advise([f"{prefix}cloud"])),
             "host": (run.play_hosts > 1, _advise([f"{prefix}hosts"])),
         }

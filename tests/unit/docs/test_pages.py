@@ -32,6 +32,8 @@ MARKDOWN = sorted(
 )
 FENCED = re.compile(r"^```.*?^```$", re.DOTALL | re.MULTILINE)
 TARGET = re.compile(r"\]\(([^)\s]+)\)")
+# A service answers with these words.
+ANSWER = "Policy does not allow … to be performed"
 HEADING = re.compile(r"^#+ (.*)$", re.MULTILINE)
 
 
@@ -186,8 +188,7 @@ def test_explained_messages_are_ours() -> None:
         if not all(any(part.strip() in text for text in said) for part in message.split("…"))
     ]
 
-    # A service answers with these words.
-    assert unknown == ["Policy does not allow … to be performed"]
+    assert unknown == [ANSWER]
     assert len(explained) > 15
 
 
@@ -206,3 +207,37 @@ def test_architecture_page_names_every_file_of_every_room() -> None:
     there -= {f"_core/kinds/{kind.name}.py" for kind in KINDS}
 
     assert named == there
+
+
+# Every row about an attack has a test, and every file of attacks has a row.
+ATTACKS = (ROOT / "docs" / "attacks.md").read_text(encoding="utf-8")
+ROWS = [
+    [cell.strip() for cell in line.strip("|").split("|")]
+    for line in ATTACKS.splitlines()
+    if line.startswith("|") and "::" in line
+]
+
+
+@pytest.mark.parametrize("row", ROWS, ids=lambda row: row[-1].strip("`").rpartition("::")[2])
+def test_attack_has_a_result_a_version_and_a_test(row: list[str]) -> None:
+    _attack, result, since, test = row
+    assert re.match("(held|closed)", result)
+    assert since in ("1.0.0", "2.0.0", "3.0.0")
+    path, _separator, function = test.strip("`").partition("::")
+    code = (ROOT / "tests" / path).read_text(encoding="utf-8")
+    assert f"\ndef {function}(" in code
+
+
+def test_every_file_of_attacks_is_on_the_page() -> None:
+    files = sorted((ROOT / "tests" / "attacks").glob("test_*.py"))
+    assert files
+    assert [file.name for file in files if f"attacks/{file.name}" not in ATTACKS] == []
+
+
+def test_changelog_has_names_in_double_backticks() -> None:
+    """It shows the markup of module documentation as it is."""
+    markup = re.compile(r"\b(?:[BCEFIMOPUV]|RV)\([^)\n]*\)")
+    fragments = sorted((ROOT / "changelogs" / "fragments").glob("*.yml"))
+    found = {path.name: markup.findall(path.read_text(encoding="utf-8")) for path in fragments}
+
+    assert {name: names for name, names in found.items() if names} == {}

@@ -130,29 +130,21 @@ def test_role_says_how_a_kind_is_named_now(row: list[str]) -> None:
     assert faults == [find_message(row[2])]
 
 
-@pytest.mark.parametrize("row", read_rows("Variables"), ids=lambda row: find_message(row[0]))
-def test_role_says_how_a_variable_is_named_now(row: list[str]) -> None:
-    name = find_message(row[0])
-    role = next(role for role in ROLES if name.startswith(role))
-    required = {"host_decommission_target": "compute-1"} if role == "host_decommission" else {}
-
-    assert validate(role, {name: "24h", **required}) == [find_message(row[2])]
-
-
 def test_variables_table_has_all_removed_variables() -> None:
     removed = {name for name, sentence in REMOVED.items() if sentence.startswith("3.0.0")}
 
     assert {find_message(row[0]) for row in VARIABLES} == removed
 
 
-@pytest.mark.parametrize("row", VARIABLES, ids=lambda row: find_message(row[0]))
-def test_role_says_what_replaces_a_removed_variable(row: list[str], present: Interface) -> None:
+@pytest.mark.parametrize(
+    "row", [*read_rows("Variables"), *VARIABLES], ids=lambda row: find_message(row[0])
+)
+def test_role_says_what_became_of_a_variable(row: list[str], present: Interface) -> None:
     name = find_message(row[0])
     role = next(role for role in ROLES if name.startswith(role))
-
     required = {"host_decommission_target": "compute-1"} if role == "host_decommission" else {}
 
-    assert validate(role, {name: "1d", **required}) == [find_message(row[2])]
+    assert validate(role, {name: "24h", **required}) == [find_message(row[2])]
     assert set(find_names(row[1])) <= set(present["variables"])
 
 
@@ -170,20 +162,15 @@ def test_values_table_has_all_removed_values() -> None:
 
 
 @pytest.mark.parametrize("row", VALUES, ids=lambda row: find_message(row[1]))
-def test_role_says_what_replaces_a_removed_value(row: list[str]) -> None:
-    faults = validate("orphan_cleanup", {find_message(row[0]): find_message(row[1])})
+def test_role_says_what_replaces_a_removed_value_and_accepts_it(row: list[str]) -> None:
+    name, removed, replacement, fault = map(find_message, row[:4])
 
-    assert faults == [find_message(row[3])]
-
-
-@pytest.mark.parametrize("row", VALUES, ids=lambda row: find_message(row[1]))
-def test_replacement_of_a_removed_value_is_accepted(row: list[str]) -> None:
-    assert validate("orphan_cleanup", {find_message(row[0]): find_message(row[2])}) == []
+    assert validate("orphan_cleanup", {name: removed}) == [fault]
+    assert validate("orphan_cleanup", {name: replacement}) == []
 
 
 def test_new_names_exist(present: Interface) -> None:
     """What the guide recommends is there."""
-    variables = {name for row in read_rows("Variables") for name in find_names(row[1])}
     options = {
         f"{find_message(row[0])}: {name}"
         for row in read_rows("Options of modules")
@@ -192,7 +179,6 @@ def test_new_names_exist(present: Interface) -> None:
     }
     metrics = {name for row in read_rows("Metrics and alerts") for name in find_names(row[1])}
 
-    assert variables <= set(present["variables"])
     assert options <= set(present["options"])
     assert metrics <= set(present["metrics"])
 

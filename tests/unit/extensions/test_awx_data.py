@@ -315,7 +315,9 @@ def test_check_finds_a_missing_option() -> None:
     (entry,) = _find_entries(_resolve_data({}))["hosts"]
     del entry["inventory"]
 
-    assert _find_errors("host", entry) == ["missing required arguments: inventory"]
+    (error,) = _find_errors("host", entry)
+
+    assert "inventory" in error
 
 
 def test_check_finds_a_node_with_a_job_and_an_approval() -> None:

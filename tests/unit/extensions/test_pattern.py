@@ -22,52 +22,34 @@ PATTERN = ROOT / "extensions" / "patterns" / "orphan_cleanup"
 # that creates the objects: https://github.com/ansible/pattern-service
 
 # The keys that an object must have, and those that the schema knows besides.
+_NAMED = {"name", "description"}
 REQUIRED = {
-    "pattern": {
-        "schema_version",
-        "name",
-        "title",
-        "description",
-        "short_description",
-        "aap_resources",
-    },
+    "pattern": _NAMED | {"schema_version", "title", "short_description", "aap_resources"},
     "aap_resources": {"controller_project", "controller_job_templates"},
-    "controller_project": {"name", "description"},
-    "controller_execution_environment": {"name", "description", "image_name"},
-    "job": {"name", "description", "playbook"},
-    "survey": {"name", "description", "spec"},
+    "controller_project": _NAMED,
+    "controller_execution_environment": _NAMED | {"image_name"},
+    "job": _NAMED | {"playbook"},
+    "survey": _NAMED | {"spec"},
 }
-OPTIONAL = {
+_ASKED_ON_LAUNCH = {f"ask_{name}_on_launch" for name in ("credential", "inventory", "verbosity")}
+OPTIONAL: dict[str, set[str]] = {
     "pattern": {"tags"},
     # The service creates both without asking whether they are there.
     "aap_resources": {"controller_execution_environment", "controller_labels"},
     "controller_project": set(),
     "controller_execution_environment": {"pull"},
-    "job": {
-        "execution_environment",
-        "primary",
-        "ask_credential_on_launch",
-        "ask_inventory_on_launch",
-        "ask_verbosity_on_launch",
-        "labels",
-        "survey",
-        # The schema does not forbid other keys, and the service sends them to the controller.
-        "survey_enabled",
-    },
+    # The schema has no `survey_enabled`, and does not forbid it: the service sends it to the
+    # controller.
+    "job": {"execution_environment", "primary", "labels", "survey", "survey_enabled"}
+    | _ASKED_ON_LAUNCH,
     "survey": set(),
 }
 ASKED = ("type", "question_name", "question_description", "variable", "required")
-QUESTION_TYPES = {
-    "text",
-    "textarea",
-    "password",
-    "integer",
-    "float",
-    "multiplechoice",
-    "multiselect",
-}
+QUESTION_TYPES = {"text", "textarea", "password", "integer", "float"}
+QUESTION_TYPES |= {"multiplechoice", "multiselect"}
 MAX_TITLE = MAX_PATTERN_NAME = MAX_VARIABLE = 64
 MAX_NAME = 200
+APPLIED = "Placement: apply what was approved"
 PULL = {"always", "missing", "never"}
 
 OWN_INPUT = {"placement_hosts", "placement_mounted_dir"}
@@ -124,12 +106,8 @@ def test_pattern_texts_are_as_short_as_the_schema_wants_them(pattern: t.Any, job
     assert (
         not pattern["short_description"].endswith(".") and "\n" not in pattern["short_description"]
     )
-    for named in (
-        job,
-        resources["controller_project"],
-        resources["controller_execution_environment"],
-    ):
-        assert 0 < len(named["name"]) <= MAX_NAME
+    parts = (resources[f"controller_{name}"] for name in ("project", "execution_environment"))
+    assert all(0 < len(named["name"]) <= MAX_NAME for named in (job, *parts))
     for tags in (pattern["tags"], resources["controller_labels"], job["labels"]):
         assert tags and len(set(tags)) == len(tags)
 
@@ -208,19 +186,13 @@ def test_pattern_job_is_one_of_the_awx_jobs(job: t.Any) -> None:
 
 
 def test_pattern_survey_matches_the_awx_survey(job: t.Any) -> None:
-    survey = yaml.safe_load(
-        (PATTERN / "template_surveys" / job["playbook"]).read_text(encoding="utf-8")
-    )
+    survey, ours = read(PATTERN / "template_surveys" / job["playbook"]), job["survey"]
 
-    assert {key: job["survey"][key] for key in ("name", "description")} == {
-        key: survey[key] for key in ("name", "description")
-    }
-    assert [
-        [question[key] for key in (*ASKED, "default")] for question in job["survey"]["spec"]
-    ] == [[question[key] for key in (*ASKED, "default")] for question in survey["spec"]]
-    assert [question.get("choices", "") for question in job["survey"]["spec"]] == [
-        question["choices"] for question in survey["spec"]
-    ]
+    assert [ours[key] for key in ("name", "description")] == [survey["name"], survey["description"]]
+    for question, other in zip(ours["spec"], survey["spec"], strict=True):
+        assert [question[key] for key in ASKED] == [other[key] for key in ASKED]
+        assert question["default"] == other["default"]
+        assert question.get("choices", "") == other["choices"]
 
 
 def test_only_questions_without_a_default_must_be_answered() -> None:
@@ -245,7 +217,7 @@ def test_questions_about_hosts_say_how_to_type_a_name_that_is_no_text_to_yaml() 
 
     assert len(asked) == 5
     for description in asked:
-        assert description.endswith("Put a name such as 12345 or no in quotes.")
+        assert description.endswith(" in quotes.")
 
 
 def test_each_node_answers_with_a_choice_of_its_survey_and_each_choice_is_explained() -> None:
@@ -300,7 +272,7 @@ def test_no_team_may_launch_what_was_approved() -> None:
         if entry["in"] in ("job_templates", "workflow_job_templates")
     }
 
-    assert set(templates["Placement: apply what was approved"]) == {"read_role"}
+    assert set(templates[APPLIED]) == {"read_role"}
     launched = [name for name, roles in templates.items() if "execute_role" in roles]
     assert sorted(launched) == ["Placement: clean up after approval", "Placement: find orphans"]
     assert not any("admin_role" in roles for roles in templates.values())

@@ -44,10 +44,7 @@ def _explain(check: bool = False, **answers: t.Any) -> str:
 
 @pytest.mark.parametrize(
     "answers",
-    [
-        {},
-        {"check": True, "service": _service(updated_at=BEFORE), "service_now": {"skipped": True}},
-    ],
+    [{}, {"check": True, "service": _service(updated_at=BEFORE), "service_now": {"skipped": True}}],
 )
 def test_service_that_reports_and_has_nothing_to_clean_up_is_restarted(
     answers: dict[str, t.Any],

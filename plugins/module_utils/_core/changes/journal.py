@@ -21,8 +21,7 @@ from ..._common.errors import (
     describe_form_error,
     hide_credentials,
 )
-from ..._common.folders import require_private_file
-from ..._common.json_files import read_bytes
+from ..._common.json_files import read_bytes, require_private_file
 from ..models.codec import Unchecked
 from ..models.kinds import rename_finding, rename_kind
 from ..run.pack import read_packed

@@ -17,31 +17,24 @@ if t.TYPE_CHECKING:  # pragma: no cover
     from ..models.codec import Unchecked
     from .entries import Coverage
 
-# Why the amounts of servers were not checked, for one and for many.
+# Why the amounts of a server were not checked.
 _UNCHECKED = {
-    "flavor": ("has a flavor that Nova does not show", "have a flavor that Nova does not show"),
-    "image": ("needs the properties of its image", "need the properties of their image"),
-    "volume": ("needs the attachments of its volumes", "need the attachments of their volumes"),
-    "volume_image": ("needs Cinder", "need Cinder"),
-    "ports": ("needs Neutron", "need Neutron"),
-    "pci_alias": ("needs the alias of a PCI device", "need the alias of a PCI device"),
-    "device_profile": ("needs a device profile of Cyborg", "need a device profile of Cyborg"),
-    "accelerators": ("needs the devices of Cyborg", "need the devices of Cyborg"),
-    "tree": ("needs the providers of its host", "need the providers of their host"),
-    "contradictory": (
-        "has a request that contradicts its host",
-        "have a request that contradicts their host",
-    ),
-    "unsettled": ("is not settled", "are not settled"),
-    "unchanged": (
-        "has not changed since an earlier reading",
-        "have not changed since an earlier reading",
-    ),
-    "not_compared": (
-        "is only compared if the kind wrong_amount is named",
-        "are only compared if the kind wrong_amount is named",
-    ),
+    "flavor": "has a flavor that Nova does not show",
+    "image": "needs the properties of its image",
+    "volume": "needs the attachments of its volumes",
+    "volume_image": "needs Cinder",
+    "ports": "needs Neutron",
+    "pci_alias": "needs the alias of a PCI device",
+    "device_profile": "needs a device profile of Cyborg",
+    "accelerators": "needs the devices of Cyborg",
+    "tree": "needs the providers of its host",
+    "contradictory": "has a request that contradicts its host",
+    "unsettled": "is not settled",
+    "unchanged": "has not changed since an earlier reading",
+    "not_compared": "is only compared if the kind wrong_amount is named",
 }
+# The verbs of these reasons for several servers.
+_PLURALS = {"has": "have", "is": "are", "lacks": "lack", "needs": "need"}
 
 
 def list_unjudged_hosts(coverage: Unchecked) -> list[str]:
@@ -76,9 +69,7 @@ def describe_reading(coverage: Coverage) -> str:
             f"{coverage['full_at']}."
         )
     why_full = coverage.get("why_full")
-    if why_full:
-        return f"Everything was read. {why_full}"
-    return ""
+    return f"Everything was read. {why_full}" if why_full else ""
 
 
 def describe_amounts(coverage: Coverage) -> str:
@@ -95,6 +86,8 @@ def describe_amounts(coverage: Coverage) -> str:
         text += f" ({amounts['by_host']} only by the sums of their host)"
     reasons = []
     for name, count in sorted(amounts["unchecked"].items(), key=lambda item: (-item[1], item[0])):
-        one, many = _UNCHECKED.get(name, (f"lacks {name}", f"lack {name}"))
+        one = _UNCHECKED.get(name, f"lacks {name}")
+        verb, _space, rest = one.partition(" ")
+        many = f"{_PLURALS[verb]} {rest.replace(' its ', ' their ')}"
         reasons.append(format_count(count, one, many))
     return "; ".join([text, *reasons]) + "."

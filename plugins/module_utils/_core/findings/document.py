@@ -25,11 +25,7 @@ from .figures import (
     summarize_overcommit,
     summarize_stranded,
 )
-from .sightings import (
-    History,
-    count_sightings,
-    explain_wait,
-)
+from .sightings import History, count_sightings, explain_wait
 
 if t.TYPE_CHECKING:  # pragma: no cover
     from ..expected.amounts import AmountCounts
@@ -101,9 +97,8 @@ def build_document(
 
 def _group_by_verdict(findings: Iterable[Finding], scope: Scope) -> dict[str, list[Finding]]:
     """Return the findings of the kinds that were asked for, by verdict."""
-    by_verdict: dict[str, list[Finding]] = {}
-    for verdict in (ORPHANED, DRIFTED, PROTECTED, UNDECIDED):
-        by_verdict[verdict] = []
+    verdicts = (ORPHANED, DRIFTED, PROTECTED, UNDECIDED)
+    by_verdict: dict[str, list[Finding]] = {verdict: [] for verdict in verdicts}
     for finding in findings:
         # The kind of what is protected or undecided is the reason for it, and not one to ask for.
         unlimited = finding.verdict in (PROTECTED, UNDECIDED)
@@ -142,11 +137,9 @@ def _list_consumers_with_allocations(snapshot: Snapshot) -> list[str]:
 
     Of the others nothing can be changed.
     """
-    consumers = set(snapshot.allocations)
-    for evidence in snapshot.evidence.values():
-        allocation = evidence.allocation.value
-        if allocation and allocation.resources:
-            consumers.add(allocation.consumer)
+    looked_up = [evidence.allocation.value for evidence in snapshot.evidence.values()]
+    consumers = {each.consumer for each in looked_up if each and each.resources}
+    consumers.update(snapshot.allocations)
     return [consumer for consumer in snapshot.scope.consumers if consumer in consumers]
 
 
@@ -245,13 +238,9 @@ def _build_entry(finding: Finding, index: SnapshotIndex, history: History) -> En
 
 def _describe_providers(finding: Finding, index: SnapshotIndex) -> list[Json]:
     """Return the providers that a finding is about, each with what the consumer has there."""
-    resources: dict[str, Mapping[str, int]] = {}
-    for uuid in finding.providers:
-        resources[uuid] = {}
-    if isinstance(finding.change, Change):
-        # Also the providers on which the consumer has nothing yet.
-        for uuid in finding.change.after["allocations"]:
-            resources[uuid] = {}
+    # Also the providers on which the consumer has nothing yet.
+    after = finding.change.after["allocations"] if isinstance(finding.change, Change) else ()
+    resources: dict[str, Mapping[str, int]] = {uuid: {} for uuid in (*finding.providers, *after)}
     if finding.allocation:
         resources.update(finding.allocation.resources)
     described = []

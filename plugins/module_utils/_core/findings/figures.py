@@ -32,9 +32,7 @@ def summarize_stranded(findings: Iterable[Finding], index: SnapshotIndex) -> Str
     by_project: list[tuple[str, Resources]] = []
     consumers: dict[str, set[str]] = {}
     for finding in findings:
-        project = ""
-        if finding.allocation:
-            project = finding.allocation.project or ""
+        project = (finding.allocation.project or "") if finding.allocation else ""
         for provider, amounts in finding.frees.items():
             by_provider.append((index.get_name(provider), amounts))
             by_project.append((project, amounts))
@@ -42,9 +40,10 @@ def summarize_stranded(findings: Iterable[Finding], index: SnapshotIndex) -> Str
     stranded = sum_amounts(amounts for _project, amounts in by_project)
     allocated = _sum_allocated(stranded, index)
     projects = _sum_and_sort(by_project)
-    quota = {}
-    for project, amounts in projects.items():
-        quota[project] = _summarize_quota(project, amounts, len(consumers[project]), index)
+    quota = {
+        project: _summarize_quota(project, amounts, len(consumers[project]), index)
+        for project, amounts in projects.items()
+    }
     return {
         "resource_classes": stranded,
         "allocated": allocated,
@@ -100,10 +99,7 @@ def summarize_capacity(findings: Iterable[Finding], index: SnapshotIndex) -> Jso
 
     Only the providers whose inventory was read count, in each of the sums.
     """
-    freed_amounts: list[tuple[str, Resources]] = []
-    for finding in findings:
-        freed_amounts += finding.frees.items()
-    stranded = sum_amounts_by_key(freed_amounts)
+    stranded = sum_amounts_by_key(pair for each in findings for pair in each.frees.items())
     rows: list[tuple[str, Resources]] = []
     for uuid, details in index.snapshot.details.items():
         if not index.covers(index.get_root(uuid) or uuid):
@@ -194,10 +190,8 @@ def _compute_ratio(
     """
     physical = node.has.get(cls, 0)
     details = index.snapshot.details.get(node.uuid)
-    if details is not None:
-        for member in members:
-            if member in details.inventories:
-                physical -= details.inventories[member].reserved
+    stock = details.inventories if details else {}
+    physical -= sum(stock[member].reserved for member in members if member in stock)
     if physical <= 0:
         return None
     used = index.used.get(node.uuid, {})

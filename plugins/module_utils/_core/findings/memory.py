@@ -65,9 +65,6 @@ def build_memory(index: SnapshotIndex, findings: Iterable[Finding]) -> Memory | 
     snapshot = index.snapshot
     if index.failed_absence_checks:
         return None
-    nodes = []
-    for node in index.nodes.values():
-        nodes.append(RememberedNode(node.uuid, node.host, node.name, node.running_vms))
     return Memory(
         source=describe_source(snapshot.cloud, snapshot.scope),
         full_at=snapshot.reading.full_at or snapshot.started_at,
@@ -78,7 +75,10 @@ def build_memory(index: SnapshotIndex, findings: Iterable[Finding]) -> Memory | 
         generations={uuid: row.generation for uuid, row in snapshot.providers.items()},
         allocations=_list_known_allocations(snapshot),
         hosts=get_compute_hosts(snapshot.services),
-        nodes=tuple(nodes),
+        nodes=tuple(
+            RememberedNode(node.uuid, node.host, node.name, node.running_vms)
+            for node in index.nodes.values()
+        ),
         watched=_list_watched(snapshot, findings),
         has_open_migrations=any(
             not row.ended or row.is_unfinished_evacuation for row in index.migrations.values()
@@ -102,8 +102,6 @@ def _list_watched(snapshot: Snapshot, findings: Iterable[Finding]) -> frozenset[
 
     With time a finding may become another one without any change.
     """
-    watched = {finding.consumer for finding in findings if finding.consumer}
-    for uuid in snapshot.candidates:
-        if snapshot.evidence[uuid].allocation.value is None:
-            watched.add(uuid)
-    return frozenset(watched)
+    evidence = snapshot.evidence
+    unread = [uuid for uuid in snapshot.candidates if evidence[uuid].allocation.value is None]
+    return frozenset([*(each.consumer for each in findings if each.consumer), *unread])

@@ -64,9 +64,8 @@ def parse_min_sightings(options: Mapping[str, t.Any], history_path: str | None) 
 
 def explain_wait(seen: Sighting, min_sightings: int) -> str:
     """Say why a finding may not be changed yet, empty when it may."""
-    if seen.count >= min_sightings:
-        return ""
-    return f"it was seen {seen.count} of {min_sightings} times"
+    is_enough = seen.count >= min_sightings
+    return "" if is_enough else f"it was seen {seen.count} of {min_sightings} times"
 
 
 def count_sightings(
@@ -85,16 +84,10 @@ def count_sightings(
         if sighting is None or sighting.generations != generations:
             sighting = Sighting(0, at, "", generations)
         if sound and sighting.last != at:
-            sighting = _count_run(sighting, at)
+            since = sighting.since if sighting.count else at
+            sighting = d.replace(sighting, count=sighting.count + 1, since=since, last=at)
         sightings[finding.id] = sighting
     return sightings
-
-
-def _count_run(sighting: Sighting, at: str) -> Sighting:
-    """Return the sighting with one more run, which ended at `at`."""
-    if sighting.count == 0:
-        return d.replace(sighting, count=1, since=at, last=at)
-    return d.replace(sighting, count=sighting.count + 1, last=at)
 
 
 def _is_covered(identity: str, subjects: Collection[str], snapshot: Snapshot) -> bool:

@@ -60,55 +60,33 @@ def list_failures(summary: Json) -> list[str]:
 
 
 def _build_row(run: RunResult) -> Json:
-    row: Json = {
+    # What the findings say is right about the cloud, whatever was asked for.
+    findings: Unchecked = run.findings or {}
+    summary = findings.get("summary", {"coverage": {}, "stranded": {}})
+    coverage, scope = summary["coverage"], findings.get("scope", {})
+    cloud = findings.get("cloud", {"region": run.region, "placement_endpoint": None})
+    remediation = run.remediation or {"check_mode": None, "tally": {}, "journal": None}
+    shard = scope.get("shard")
+    asked = None if run.findings else run.shard
+    return {
         "name": run.name,
-        "region": run.region,
-        "placement_endpoint": None,
-        "shard": run.shard,
+        "region": cloud["region"],
+        "placement_endpoint": cloud["placement_endpoint"],
+        "shard": f"{shard['number']}/{shard['count']}" if shard else asked,
         "error": run.error,
-        "complete": False,
-        "failed_checks": [],
-        "partial": False,
-        "unjudged_hosts": [],
-        "finished_at": None,
-        "verdicts": {},
-        "kinds": {},
-        "stranded": {},
-        "coverage": {},
-        "check_mode": None,
-        "tally": {},
-        "journal": None,
-        "findings": run.paths.get("findings"),
-        "remediation": run.paths.get("remediation"),
+        "complete": coverage.get("complete", False),
+        "failed_checks": coverage.get("failed_checks", []),
+        "partial": bool(coverage.get("partial")),
+        "unjudged_hosts": list_unjudged_hosts(coverage),
+        "finished_at": findings.get("finished_at"),
+        "verdicts": summary.get("verdicts", {}),
+        "kinds": summary.get("kinds", {}),
+        "stranded": summary["stranded"].get("resource_classes", {}),
+        # A file of an older version has not all of them.
+        "coverage": {part: coverage[part] for part in _COVERAGE_COUNTS if part in coverage},
+        **{part: remediation[part] for part in ("check_mode", "tally", "journal")},
+        **{name: run.paths.get(name) for name in ("findings", "remediation")},
     }
-    if run.findings:
-        _add_findings(row, run.findings)
-    if run.remediation:
-        row["check_mode"] = run.remediation["check_mode"]
-        row["tally"] = run.remediation["tally"]
-        row["journal"] = run.remediation["journal"]
-    return row
-
-
-def _add_findings(row: Json, findings: FindingsDocument) -> None:
-    """Add what the findings of a run say to its row, where they are right about its cloud."""
-    cloud, shard = findings["cloud"], findings["scope"].get("shard")
-    summary = findings["summary"]
-    coverage = summary["coverage"]
-    row["region"] = cloud["region"]
-    row["placement_endpoint"] = cloud["placement_endpoint"]
-    row["shard"] = f"{shard['number']}/{shard['count']}" if shard else None
-    row["complete"] = coverage["complete"]
-    row["failed_checks"] = coverage["failed_checks"]
-    row["partial"] = bool(coverage.get("partial"))
-    row["unjudged_hosts"] = list_unjudged_hosts(coverage)
-    row["finished_at"] = findings["finished_at"]
-    row["verdicts"] = summary["verdicts"]
-    row["kinds"] = summary["kinds"]
-    row["stranded"] = summary["stranded"]["resource_classes"]
-    counts: Unchecked = coverage
-    # A file of an older version has not all of them.
-    row["coverage"] = {part: counts[part] for part in _COVERAGE_COUNTS if part in counts}
 
 
 def _count_unjudged(rows: Iterable[Json]) -> int:
@@ -116,11 +94,8 @@ def _count_unjudged(rows: Iterable[Json]) -> int:
 
     A host that several shards of a cloud name counts once.
     """
-    hosts = set()
-    for row in rows:
-        for host in row["unjudged_hosts"]:
-            hosts.add((row["placement_endpoint"], row["region"], host))
-    return len(hosts)
+    clouds = [(row["placement_endpoint"], row["region"], row["unjudged_hosts"]) for row in rows]
+    return len({(*cloud, host) for *cloud, hosts in clouds for host in hosts})
 
 
 def _find_missing_shards(rows: Iterable[Json]) -> list[Json]:

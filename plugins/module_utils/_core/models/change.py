@@ -83,9 +83,7 @@ class Change:
     @property
     def parts(self) -> tuple[Change, ...]:
         """The change of each consumer that is written: this one and its partner's."""
-        if self.partner is None:
-            return (self,)
-        return (self, self.partner)
+        return (self, self.partner) if self.partner else (self,)
 
     @property
     def action(self) -> Action:
@@ -147,9 +145,8 @@ class ProviderRemoval:
 
     def get_side(self, side: Side) -> dict[str, str]:
         """Return the names of the providers `before`, and nothing `after`, by uuid."""
-        if side != "before":
-            return {}
-        return {provider.uuid: provider.name for provider in self.providers}
+        shown = self.providers if side == "before" else ()
+        return {provider.uuid: provider.name for provider in shown}
 
     def as_dict(self) -> Json:
         """Return the removal as JSON's types."""
@@ -199,11 +196,8 @@ def is_same_allocation(one: AllocationBody, other: AllocationBody) -> bool:
 
     Their generations do not matter; nor does the owner when there are no allocations.
     """
-    if one["allocations"] != other["allocations"]:
-        return False
-    if not one["allocations"]:
-        return True
-    return all(one.get(key) == other.get(key) for key in ("project_id", "user_id", "consumer_type"))
+    owner = ("project_id", "user_id", "consumer_type") if one["allocations"] else ()
+    return all(one.get(key) == other.get(key) for key in ("allocations", *owner))
 
 
 def build_reduction(allocation: Allocation, removed: AbstractSet[str]) -> Change:
@@ -213,11 +207,7 @@ def build_reduction(allocation: Allocation, removed: AbstractSet[str]) -> Change
     """
     if allocation.generation is None:
         raise ValueError(f"{allocation.consumer} has no allocation that could be changed")
-    kept = {
-        provider: amounts
-        for provider, amounts in allocation.resources.items()
-        if provider not in removed
-    }
+    kept = {uuid: each for uuid, each in allocation.resources.items() if uuid not in removed}
     return build_change(allocation, resources=kept)
 
 
@@ -236,14 +226,9 @@ def sort_children_first(root: str, providers: Iterable[Provider]) -> tuple[Provi
     tree = {provider.uuid: provider for provider in providers if provider.root == root}
 
     def measure_depth(provider: Provider) -> int:
-        if provider.parent not in tree:
-            return 0
-        return 1 + measure_depth(tree[provider.parent])
+        return 1 + measure_depth(tree[provider.parent]) if provider.parent in tree else 0
 
-    def sort_key(provider: Provider) -> tuple[int, str]:
-        return -measure_depth(provider), provider.name
-
-    return tuple(sorted(tree.values(), key=sort_key))
+    return tuple(sorted(tree.values(), key=lambda each: (-measure_depth(each), each.name)))
 
 
 def _get_owner(document: AllocationBody) -> dict[str, object]:

@@ -100,9 +100,7 @@ class Finding:
     @property
     def consumer(self) -> str | None:
         """The uuid of the consumer that the finding is about; None when it is not about one."""
-        if self.allocation is None:
-            return None
-        return self.allocation.consumer
+        return self.allocation.consumer if self.allocation else None
 
     @property
     def frees(self) -> Amounts:

@@ -62,13 +62,7 @@ class Kind:
     was: str = ""
 
 
-def define_kind(
-    module: str,
-    doc: str | None,
-    group: str,
-    by_default: str,
-    **fields: t.Any,
-) -> Kind:
+def define_kind(module: str, doc: str | None, group: str, by_default: str, **fields: t.Any) -> Kind:
     """Return the kind of a file: it has the file's name, and the first sentence says what it is.
 
     module, doc: `__name__` and `__doc__` of the file. Python has no texts of files with -OO.

@@ -19,6 +19,8 @@ from .placement import Allocations
 
 MEMORY_FORMAT = 1
 
+_TEXTS = ("source", "full_at", "read_at", "changes_since")
+
 
 @d.dataclass(frozen=True)
 class RememberedNode:
@@ -80,10 +82,7 @@ def encode_memory(memory: Memory) -> dict[str, t.Any]:
         rows.append(row)
     return {
         "format": MEMORY_FORMAT,
-        "source": memory.source,
-        "full_at": memory.full_at,
-        "read_at": memory.read_at,
-        "changes_since": memory.changes_since,
+        **{key: getattr(memory, key) for key in _TEXTS},
         "providers": providers,
         "generations": [memory.generations[uuid] for uuid in providers],
         "amounts": [dict(amounts) for amounts in amount_numbers],
@@ -113,7 +112,7 @@ def decode_memory(contents: t.Any) -> Memory:
 
 
 def _decode(contents: t.Any) -> Memory:
-    texts = {key: contents[key] for key in ("source", "full_at", "read_at", "changes_since")}
+    texts = {key: contents[key] for key in _TEXTS}
     if not all(isinstance(text, str) for text in texts.values()):
         raise TypeError("the source or a time is not a text")
     providers, amounts = contents["providers"], contents["amounts"]

@@ -368,28 +368,23 @@ class Action:
 
         None stands for a host that these credentials may not see.
         """
-        if self.action not in SHELVING_ACTIONS:
-            return frozenset()
-        return self._get_successful_hosts(SHELVING_EVENTS)
+        events = SHELVING_EVENTS if self.action in SHELVING_ACTIONS else ()
+        return self._get_successful_hosts(events)
 
     @property
     def unshelving_hosts(self) -> frozenset[str | None]:
         """The hosts that created the guest of a server that was unshelved."""
-        if self.action != UNSHELVE_ACTION:
-            return frozenset()
-        return self.successful_placing_hosts
+        return self.successful_placing_hosts if self.action == UNSHELVE_ACTION else frozenset()
 
     @property
     def successful_placing_hosts(self) -> frozenset[str | None]:
         """The hosts that ended their part of an action that can give a host, and did not fail."""
-        if self.action not in PLACING_ACTIONS:
-            return frozenset()
-        return self._get_successful_hosts({PLACING_ACTIONS[self.action]})
+        return self._get_successful_hosts((PLACING_ACTIONS.get(self.action),))
 
     def _has_failed(self) -> bool:
         return any(event.result == "Error" for event in self.events)
 
-    def _get_successful_hosts(self, names: Collection[str]) -> frozenset[str | None]:
+    def _get_successful_hosts(self, names: Collection[str | None]) -> frozenset[str | None]:
         return frozenset(
             event.host
             for event in self.events

@@ -10,8 +10,7 @@ import typing as t
 from collections.abc import Iterable, Iterator, Mapping
 
 from ..._common.errors import InvalidInput, describe_form_error
-from ..._common.folders import require_private_file
-from ..._common.json_files import read_json_option
+from ..._common.json_files import read_json_option, require_private_file
 from ..._common.options import List, Options
 from ..._common.times import shift_time
 from ..models.other_services import GuestDevices, HostGuests

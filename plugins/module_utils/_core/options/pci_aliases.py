@@ -93,9 +93,9 @@ def _check_values(name: str, fields: Mapping[str, str]) -> None:
 
 def _choose_class(name: str, fields: Mapping[str, str]) -> str:
     requested = fields.get("resource_class", "").upper()
+    if requested in STANDARD_CLASSES or _CUSTOM.fullmatch(requested):
+        return requested
     if requested:
-        if requested in STANDARD_CLASSES or _CUSTOM.fullmatch(requested):
-            return requested
         return _name_custom(requested)
     if "vendor_id" in fields and "product_id" in fields:
         return f"CUSTOM_PCI_{fields['vendor_id']}_{fields['product_id']}".upper()
@@ -106,13 +106,11 @@ def _choose_class(name: str, fields: Mapping[str, str]) -> str:
 
 
 def _parse_traits(text: str) -> frozenset[str]:
-    traits = set()
-    for part in text.upper().split(","):
-        if part.startswith(_STANDARD_TRAITS) or _CUSTOM.fullmatch(part):
-            traits.add(part)
-        elif part:
-            traits.add(_name_custom(part))
-    return frozenset(traits)
+    def is_known(trait: str) -> bool:
+        return trait.startswith(_STANDARD_TRAITS) or bool(_CUSTOM.fullmatch(trait))
+
+    named = filter(None, text.upper().split(","))
+    return frozenset(name if is_known(name) else _name_custom(name) for name in named)
 
 
 def _name_custom(name: str) -> str:

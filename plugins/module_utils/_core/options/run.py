@@ -138,3 +138,11 @@ class ProgressFileOptions(ProgressOptions):
 
     Since 2.0.0.
     """
+
+
+class DetectionOptions(ProgressFileOptions, MemoryOptions, SightingOptions, StageOptions):
+    """What of the above a detection has."""
+
+
+class ChangeOptions(ProgressFileOptions, LimitOptions, FailureOptions, StageOptions):
+    """What of the above a module has that changes allocations."""

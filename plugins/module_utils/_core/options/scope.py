@@ -257,11 +257,8 @@ def _parse_project(text: str) -> str:
     stripped = text.strip()
     if not stripped:
         raise InvalidInput("projects: a name is empty. Give the names or UUIDs of projects.")
-    uuid = normalize_uuid(stripped)
-    if uuid:
-        # Keystone writes uuids without dashes.
-        return uuid.replace("-", "")
-    return stripped
+    # Keystone writes uuids without dashes.
+    return (normalize_uuid(stripped) or "").replace("-", "") or stripped
 
 
 def _reject_incremental(options: Mapping[str, t.Any]) -> None:

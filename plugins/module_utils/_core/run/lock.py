@@ -21,7 +21,7 @@ import typing as t
 from collections.abc import Callable
 
 from ..._common.errors import InvalidInput
-from ..._common.folders import belongs_to_others
+from ..._common.json_files import belongs_to_others
 
 _PAUSE = 0.2
 

@@ -12,8 +12,7 @@ import typing as t
 
 from ..._common.clock import get_utc_now
 from ..._common.errors import InvalidInput
-from ..._common.folders import require_private_file
-from ..._common.json_files import read_json, read_or_put_aside, write_json
+from ..._common.json_files import read_json, read_or_put_aside, require_private_file, write_json
 from ..clients.session import CloudContext, Session, get_sdk_version
 from ..expected.amounts import count_amounts
 from ..facts.index import SnapshotIndex

@@ -11,8 +11,7 @@ import typing as t
 
 from ..._common.context import Context
 from ..._common.errors import BreakerTripped, InvalidInput
-from ..._common.folders import require_private_folder
-from ..._common.json_files import read_json, read_json_option, write_json
+from ..._common.json_files import read_json, read_json_option, require_private_folder, write_json
 from ..models.change import build_diff
 from ..models.placement import sum_amounts
 from ..plan.limits import parse_limits

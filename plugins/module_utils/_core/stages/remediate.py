@@ -12,8 +12,7 @@ import os
 import typing as t
 
 from ..._common.errors import InvalidInput
-from ..._common.folders import require_private_file, require_private_folder
-from ..._common.json_files import read_json_option
+from ..._common.json_files import read_json_option, require_private_file, require_private_folder
 from ..changes.group_check import GroupCheck
 from ..changes.journal import read_journal
 from ..changes.outcomes import begin_writing, conclude_run, count_outcomes

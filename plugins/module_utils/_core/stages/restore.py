@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import typing as t
 
-from ..._common.folders import require_private_folder
+from ..._common.json_files import require_private_folder
 from ..._common.text import require_uuid
 from ..changes.outcomes import begin_writing, conclude_run
 from ..changes.records import find_deleted_providers, read_restorable

@@ -20,7 +20,7 @@ import stat
 import typing as t
 
 from ..._common.errors import HostError
-from ..._common.folders import belongs_to_others
+from ..._common.json_files import belongs_to_others
 from ..._common.text import normalize_uuid
 from ..._common.times import format_timestamp
 from .files import (

@@ -16,7 +16,7 @@ import typing as t
 
 from ..._common.context import Context
 from ..._common.errors import HostError, InvalidInput
-from ..._common.folders import belongs_to_others
+from ..._common.json_files import belongs_to_others
 from ..._common.text import normalize_uuid
 from .domain_xml import MAX_XML_BYTES, Domain, parse_domain
 from .files import TIMESTAMP_PATTERN, describe_os_error, find_free_name

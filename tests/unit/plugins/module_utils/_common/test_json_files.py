@@ -20,30 +20,23 @@ def test_written_data_is_read_back_unchanged(tmp_path: pathlib.Path) -> None:
         "amounts": {"VCPU": 2},
         "nothing": None,
     }
-    write_json(str(tmp_path / "file.json"), contents)
+    for name, written in (("one", contents), ("two", dict(reversed(contents.items())))):
+        write_json(str(tmp_path / name), written)
 
-    assert read_json(str(tmp_path / "file.json")) == contents
-
-
-def test_equal_contents_make_identical_files(tmp_path: pathlib.Path) -> None:
-    write_json(str(tmp_path / "one"), {"a": 1, "b": 2})
-    write_json(str(tmp_path / "two"), {"b": 2, "a": 1})
-
+    assert read_json(str(tmp_path / "one")) == contents
     assert (tmp_path / "one").read_bytes() == (tmp_path / "two").read_bytes()
 
 
-def test_file_is_readable_only_by_its_owner(tmp_path: pathlib.Path) -> None:
+def test_file_and_created_folders_are_accessible_only_by_their_owner(
+    tmp_path: pathlib.Path,
+) -> None:
     existing = tmp_path / "file.json"
     existing.write_text("{}")
     existing.chmod(0o644)
     write_json(str(existing), {})
-
-    assert stat.S_IMODE(existing.stat().st_mode) == 0o600
-
-
-def test_created_folders_are_accessible_only_by_their_owner(tmp_path: pathlib.Path) -> None:
     write_json(str(tmp_path / "new" / "file.json"), {})
 
+    assert stat.S_IMODE(existing.stat().st_mode) == 0o600
     assert stat.S_IMODE((tmp_path / "new").stat().st_mode) == 0o700
 
 
@@ -56,9 +49,7 @@ def test_bare_name_is_written_to_the_current_directory(
     assert (tmp_path / "file.json").exists()
 
 
-def test_interrupted_write_leaves_only_the_old_file(
-    tmp_path: pathlib.Path,
-) -> None:
+def test_interrupted_write_leaves_only_the_old_file(tmp_path: pathlib.Path) -> None:
     path = tmp_path / "file.json"
     write_json(str(path), {"old": True})
 
@@ -82,18 +73,14 @@ def test_folder_that_cannot_be_created_is_named_with_its_cause(tmp_path: pathlib
     (tmp_path / "occupied").write_text("")
     path = str(tmp_path / "occupied" / "file.json")
 
-    with pytest.raises(InvalidInput) as refusal:
+    with pytest.raises(InvalidInput, match=f"^{path} .*: File exists"):
         write_json(path, {})
 
-    assert str(refusal.value).startswith(f"{path} cannot be written: File exists.")
 
-
-def test_path_of_a_folder_is_refused_without_leftovers(
-    tmp_path: pathlib.Path,
-) -> None:
+def test_path_of_a_folder_is_refused_without_leftovers(tmp_path: pathlib.Path) -> None:
     (tmp_path / "folder").mkdir()
 
-    with pytest.raises(InvalidInput, match="cannot be written: Is a directory"):
+    with pytest.raises(InvalidInput, match="Is a directory"):
         write_json(str(tmp_path / "folder"), {})
     assert [entry.name for entry in tmp_path.iterdir()] == ["folder"]
 
@@ -107,26 +94,24 @@ def test_data_that_is_not_json_is_refused(tmp_path: pathlib.Path, contents: byte
     path = tmp_path / "file.json"
     path.write_bytes(contents)
 
-    with pytest.raises(InvalidInput, match=r"file\.json is not JSON"):
+    with pytest.raises(InvalidInput, match=r"file\.json"):
         read_json(str(path))
 
 
-def test_missing_file_is_named_with_its_cause(tmp_path: pathlib.Path) -> None:
-    with pytest.raises(
-        InvalidInput, match=r"missing\.json cannot be read: No such file or directory\."
-    ):
-        read_json(str(tmp_path / "missing.json"))
-
-
-def test_contents_in_place_of_a_path_are_not_repeated() -> None:
-    with pytest.raises(InvalidInput, match=r"^x{60}… is too long to be a path\.$"):
-        read_json("x" * 5000)
-
-
-def test_option_with_a_path_returns_the_contents_of_the_file(tmp_path: pathlib.Path) -> None:
-    write_json(str(tmp_path / "plan.json"), {"format": 1})
-
-    assert read_json_option("plan", str(tmp_path / "plan.json")) == {"format": 1}
+@pytest.mark.parametrize(
+    ("path", "why"),
+    [
+        (" ", "No such file"),
+        ("missing.json", "^plan: missing.json .*: No such file"),
+        ("/", "Is a directory"),
+        ("a\x00b", "valid path"),
+        # The contents of a file in place of its path are not repeated.
+        ("x" * 5000, "^plan: x{60}… "),
+    ],
+)
+def test_unreadable_path_is_refused(path: str, why: str) -> None:
+    with pytest.raises(InvalidInput, match=why):
+        read_json_option("plan", path)
 
 
 def test_path_may_begin_with_a_tilde(
@@ -145,9 +130,7 @@ def test_option_with_data_returns_the_data(contents: t.Any) -> None:
 
 @pytest.mark.parametrize("nothing", [None, "", {}, [], 0, False], ids=repr)
 def test_empty_option_is_refused_by_its_name(nothing: t.Any) -> None:
-    with pytest.raises(
-        InvalidInput, match="plan is empty: set it to the path of a file, or to its contents"
-    ):
+    with pytest.raises(InvalidInput, match=r"^plan "):
         read_json_option("plan", nothing)
 
 
@@ -155,7 +138,7 @@ def test_a_pipe_is_not_waited_for(tmp_path: pathlib.Path) -> None:
     pipe = tmp_path / "plan.json"
     os.mkfifo(pipe)
 
-    with pytest.raises(InvalidInput, match="is no regular file"):
+    with pytest.raises(InvalidInput, match="regular file"):
         read_json(str(pipe))
 
 
@@ -165,14 +148,5 @@ def test_a_file_of_an_impossible_size_is_not_read(tmp_path: pathlib.Path) -> Non
     with path.open("wb") as stream:
         stream.truncate(1 << 40)
 
-    with pytest.raises(InvalidInput, match="has 1048576 MiB, and more than 512 are not read"):
+    with pytest.raises(InvalidInput, match="1048576 MiB"):
         read_json(str(path))
-
-
-@pytest.mark.parametrize(
-    ("path", "why"),
-    [(" ", "No such file"), ("/", "Is a directory"), ("a\x00b", "is not a valid path")],
-)
-def test_unreadable_path_is_refused(path: str, why: str) -> None:
-    with pytest.raises(InvalidInput, match=why):
-        read_json_option("plan", path)

@@ -74,5 +74,5 @@ def test_consumer_uuid_becomes_canonical(text: str) -> None:
 
 @pytest.mark.parametrize("text", ["", "web-1", CONSUMER[:-1], f"{CONSUMER}/../x"])
 def test_consumer_that_is_not_a_uuid_is_refused(text: str) -> None:
-    with pytest.raises(InvalidInput, match="is not a valid UUID"):
+    with pytest.raises(InvalidInput, match=r"^consumer "):
         require_uuid(text, "consumer")

@@ -52,49 +52,18 @@ def test_line_ends_and_quotes_follow_the_standard() -> None:
 
 def test_row_shows_freed_amounts_and_outcome() -> None:
     findings = told(hostile("x"), known={"nothing/else": "2026-01-01T00:00:00Z"})
-    findings["findings"][0] |= {
-        "new": False,
-        "first_seen": "2026-01-02T03:04:05Z",
-        "selected": False,
-    }
+    first_seen = "2026-01-02T03:04:05Z"
+    findings["findings"][0] |= {"new": False, "first_seen": first_seen, "selected": False}
     row, *_others = _rows(Report(findings, remediation=remediation_of(findings, "removed")))
 
-    told_of = (
-        "verdict",
-        "kind",
-        "new",
-        "first_seen",
-        "server_name",
-        "hosts",
-        "frees_vcpu",
-        "frees_memory_mb",
-        "selected",
-        "outcome",
-        "reason_id",
-    )
-    assert [row[column] for column in told_of] == [
-        *(
-            "orphaned",
-            "deleted_server",
-            "no",
-            "2026-01-02T03:04:05Z",
-            "x",
-            "x",
-            "1",
-            "512",
-            "no",
-            "removed",
-            "server_deleted",
-        )
-    ]
+    expected = {"verdict": "orphaned", "kind": "deleted_server", "new": "no", "selected": "no"}
+    expected |= {"first_seen": first_seen, "server_name": "x", "hosts": "x", "frees_vcpu": "1"}
+    expected |= {"frees_memory_mb": "512", "outcome": "removed", "reason_id": "server_deleted"}
+    assert {column: row[column] for column in expected} == expected
 
 
 def test_check_mode_outcome_is_a_prediction() -> None:
     findings = told(hostile("x"))
+    remediation = remediation_of(findings, "removed", check_mode=True)
 
-    assert (
-        _rows(Report(findings, remediation=remediation_of(findings, "removed", check_mode=True)))[
-            0
-        ]["outcome"]
-        == "would be removed"
-    )
+    assert _rows(Report(findings, remediation=remediation))[0]["outcome"] == "would be removed"

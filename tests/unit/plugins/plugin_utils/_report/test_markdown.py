@@ -17,6 +17,8 @@ from ......plugins.plugin_utils._report.markdown import escape_text, format_code
 from ......plugins.plugin_utils._report.view import Report
 from ..hostile import HOSTILE, hostile, hostile_report, remediation_of, told
 
+AMOUNTS = "1 VCPU, 512 MiB, 1 GiB disk"
+CHECK_MODE = "Check mode: nothing was written. Without check mode: 2 removed."
 READER = MarkdownIt("gfm-like")
 
 # The elements that our documents may render to.
@@ -43,17 +45,13 @@ def _rows(document: str) -> list[list[str]]:
 
 @pytest.mark.parametrize("name", HOSTILE)
 def test_hostile_name_contains_no_markup(name: str) -> None:
-    document = render(hostile_report(name))
+    document, harmless = render(hostile_report(name)), render(hostile_report("quotes"))
+    types, usual = ([token.type for token in _inline(each)] for each in (document, harmless))
 
-    assert {token.type for token in _inline(document)} <= OURS
-    assert not [
-        token
-        for token in READER.parse(document)
-        if token.type in ("html_block", "fence", "code_block")
-    ]
-    assert sum(token.type == "strong_open" for token in _inline(document)) == sum(
-        token.type == "strong_open" for token in _inline(render(hostile_report("quotes")))
-    )
+    assert set(types) <= OURS
+    blocks = {token.type for token in READER.parse(document)}
+    assert not blocks & {"html_block", "fence", "code_block"}
+    assert types.count("strong_open") == usual.count("strong_open")
 
 
 @pytest.mark.parametrize("name", HOSTILE)
@@ -85,18 +83,12 @@ def test_no_mention_remains_outside_of_code(name: str) -> None:
 
 
 def test_finding_shows_freed_amounts_and_outcome() -> None:
-    findings = told(hostile("x"))
-    findings["findings"][0] |= {"new": False, "first_seen": "2026-01-02T03:04:05Z"}
+    findings, first_seen = told(hostile("x")), "2026-01-02T03:04:05Z"
+    findings["findings"][0] |= {"new": False, "first_seen": first_seen}
     rows = _rows(render(Report(findings, remediation=remediation_of(findings, "removed"))))
     (row,) = (row for row in rows if row[0] == "deleted_server")
 
-    assert row[1:6] == [
-        "2026-01-02T03:04:05Z",
-        findings["findings"][0]["consumer"],
-        "x",
-        "x",
-        "1 VCPU, 512 MiB, 1 GiB disk",
-    ]
+    assert row[1:6] == [first_seen, findings["findings"][0]["consumer"], "x", "x", AMOUNTS]
     assert row[7] == "removed"
     assert [row[1] for row in rows if row[0] == "extra_host"] == [f"new, {findings['finished_at']}"]
 
@@ -115,7 +107,7 @@ def test_command_is_shown_whole_or_not_at_all() -> None:
     rows = _rows(render(Report(findings)))
 
     shown = rows[rows.index(["kind", "about", "command"]) + 1 :]
-    assert [row[2] for row in shown[:2]] == [command, "too long: see the findings file"]
+    assert shown[0][2] == command and shown[1][2].startswith("too long")
 
 
 def test_over_committed_hosts_are_counted_by_class() -> None:
@@ -136,16 +128,9 @@ def test_over_committed_hosts_are_counted_by_class() -> None:
 @pytest.mark.parametrize("check_mode", [True, False])
 def test_outcome_says_whether_anything_was_written(check_mode: bool) -> None:
     findings = told(hostile("x"))
-    document = render(
-        Report(
-            findings,
-            remediation=remediation_of(findings, "removed", check_mode=check_mode),
-            journal="/j.jsonl",
-        )
-    )
+    remediation = remediation_of(findings, "removed", check_mode=check_mode)
+    document = render(Report(findings, remediation=remediation, journal="/j.jsonl"))
 
-    assert (
-        "Check mode: nothing was written. Without check mode: 2 removed." in document
-    ) == check_mode
+    assert (CHECK_MODE in document) == check_mode
     assert ("\n2 removed.\n" in document) != check_mode
     assert "Journal: `/j.jsonl`" in document

@@ -68,39 +68,29 @@ def test_notification_has_the_cloud_the_problem_and_new_findings(format_: str) -
     findings["summary"]["coverage"]["failed_checks"] = ["Wrong region."]
     text = json.dumps(NOTICE_FORMATTERS[format_](_notice(Report(findings))))
 
-    for part in (
-        "http://placement",
-        "Wrong region.",
-        "deleted_server",
-        findings["findings"][0]["consumer"],
-        "web-1",
-        "/r/report.md",
-    ):
+    consumer = findings["findings"][0]["consumer"]
+    for part in ("http://placement", "Wrong region.", "deleted_server", consumer, "web-1"):
         assert part in text, part
+    assert "/r/report.md" in text
 
 
 @pytest.mark.parametrize("format_", NOTICE_FORMATTERS)
 def test_run_without_a_reading_is_described_by_its_failure(format_: str) -> None:
-    assert "The cloud did not answer." in json.dumps(
-        NOTICE_FORMATTERS[format_](_notice(None, "The cloud did not answer."))
-    )
+    failure = "The cloud did not answer."
+
+    assert failure in json.dumps(NOTICE_FORMATTERS[format_](_notice(None, failure)))
 
 
-@pytest.mark.parametrize("format_", NOTICE_FORMATTERS)
-def test_remaining_new_findings_are_counted(format_: str) -> None:
+@pytest.mark.parametrize(
+    ("format_", "shown", "more"),
+    [("json", '"deleted_server/', '"new_count": 23'), ("text", "deleted_server ", "… and 3 more")],
+)
+def test_remaining_new_findings_are_counted(format_: str, shown: str, more: str) -> None:
     findings = told(hostile("web-1"))
     findings["findings"] = findings["findings"][:1] * (MAX_NEW_FINDINGS + 3)
     text = json.dumps(NOTICE_FORMATTERS[format_](_notice(Report(findings))), ensure_ascii=False)
 
-    assert (
-        text.count(
-            f'"deleted_server/{findings["findings"][0]["consumer"]}"'
-            if format_ == "json"
-            else "deleted_server "
-        )
-        == MAX_NEW_FINDINGS
-    )
-    assert ('"new_count": 23' if format_ == "json" else "… and 3 more") in text
+    assert text.count(shown) == MAX_NEW_FINDINGS and more in text
 
 
 @pytest.mark.parametrize("format_", NOTICE_FORMATTERS)
@@ -131,7 +121,7 @@ def test_text_is_a_list_with_a_line_for_each_item(name: str) -> None:
     text = _text(hostile_report(name))
     title, blank, *items = text.split("\n")
 
-    assert (title, blank) == ("Orphaned allocations: the run failed", "")
+    assert title.endswith(" failed") and blank == ""
     assert all(item.startswith("- ") and item.isprintable() for item in items)
     assert len(items) == _text(hostile_report("template")).count("\n") - 1
 
@@ -140,9 +130,6 @@ def test_generic_notification_is_data() -> None:
     body = NOTICE_FORMATTERS["json"](_notice(hostile_report("script")))
 
     assert body["new"][0]["server"] == HOSTILE["script"]
-    assert (body["new_count"], body["summary"]["verdicts"]["orphaned"], body["reports"]) == (
-        2,
-        2,
-        {"markdown": "/r/report.md"},
-    )
+    assert (body["new_count"], body["summary"]["verdicts"]["orphaned"]) == (2, 2)
+    assert body["reports"] == {"markdown": "/r/report.md"}
     assert make_printable(HOSTILE["script"]) in body["troubles"][0]

@@ -31,11 +31,8 @@ def test_projects_with_the_largest_amounts_come_first() -> None:
         c={"name": "ram", "ram_mib": 512},
     )
 
-    assert list_quota_lines(stranded) == [
-        "db (b): 4 cores",
-        "web (a): 1 core, 2 GiB of RAM",
-        "ram (c): 512 MiB of RAM",
-    ]
+    lines = ["db (b): 4 cores", "web (a): 1 core, 2 GiB of RAM", "ram (c): 512 MiB of RAM"]
+    assert list_quota_lines(stranded) == lines
 
 
 @pytest.mark.parametrize(
@@ -102,19 +99,24 @@ def test_thousands_are_separated() -> None:
     ]
 
 
-def test_usual_classes_come_first_in_their_order() -> None:
-    assert (
-        format_amounts({"VF": 1, "DISK_GB": 3, "CUSTOM_A\n": 9, "VCPU": 1})
-        == "1 VCPU, 3 DISK_GB, 9 CUSTOM_A\\n, 1 VF"
-    )
+AMOUNTS = {"VF": 1, "DISK_GB": 2048, "CUSTOM_A\n": 9, "MEMORY_MB": 3072, "VCPU": 1}
 
 
-def test_amounts_for_people_have_units_and_fractions() -> None:
-    amounts = {"CUSTOM_A\n": 9, "DISK_GB": 2048, "MEMORY_MB": 3072, "VCPU": 1}
-
-    assert humanize_amounts(amounts) == "1 VCPU, 3 GiB, 2 TiB disk, 9 CUSTOM_A\\n"
-    assert humanize_amounts({"VCPU": 1}, {"VCPU": 0.25}) == "1 VCPU (25.0%)"
-
-
-def test_empty_amounts_give_no_text() -> None:
-    assert format_amounts({}) == humanize_amounts({}) == ""
+@pytest.mark.parametrize(
+    ("amounts", "fractions", "text", "for_people"),
+    [
+        (
+            AMOUNTS,
+            {"VCPU": 0.25},
+            "1 VCPU, 3072 MEMORY_MB, 2048 DISK_GB, 9 CUSTOM_A\\n, 1 VF",
+            "1 VCPU (25.0%), 3 GiB, 2 TiB disk, 9 CUSTOM_A\\n, 1 VF",
+        ),
+        ({"VCPU": 1}, None, "1 VCPU", "1 VCPU"),
+        ({}, {}, "", ""),
+    ],
+)
+def test_usual_classes_come_first_and_people_get_units_and_fractions(
+    amounts: dict[str, int], fractions: dict[str, float] | None, text: str, for_people: str
+) -> None:
+    assert format_amounts(amounts) == text
+    assert humanize_amounts(amounts, fractions) == for_people

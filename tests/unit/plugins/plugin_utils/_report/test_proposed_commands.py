@@ -29,6 +29,9 @@ from ......plugins.plugin_utils._report.proposed_commands import (
 from ..hostile import HOSTILE
 
 ROOT = Path(__file__).parents[5]
+UNDO = "Undo:    ansible"
+CLEANUP = "ansible-playbook osops.placement.cleanup_orphans"
+RESTORE = "ansible-playbook osops.placement.restore_allocations"
 PLAN, JOURNAL = "/out/plan.json", "/out/journal-1.jsonl"
 
 
@@ -52,38 +55,26 @@ def _next(**parts: t.Any) -> str:
 
 
 def test_check_leads_to_exactly_the_plan_that_was_written() -> None:
-    assert format_ending(
-        Ending({"csv": "/c", "html": "/r.html"}, findings="/f", plan=PLAN, check_mode=True)
-    ) == [
+    reports = {"csv": "/c", "html": "/r.html"}
+
+    assert format_ending(Ending(reports, findings="/f", plan=PLAN, check_mode=True)) == [
         "Report:  /r.html",
-        "Next:    ansible-playbook osops.placement.cleanup_orphans "
-        "-e orphan_cleanup_plan=/out/plan.json",
+        f"Next:    {CLEANUP} -e orphan_cleanup_plan=/out/plan.json",
     ]
+    assert format_ending(Ending({}, findings="/f", check_mode=True)) == ["Report:  /f"]
 
 
-def test_detection_leads_to_a_check() -> None:
-    assert _next(plan=PLAN, detects_only=True) == (
-        "ansible-playbook osops.placement.cleanup_orphans --check"
-    )
+def test_detection_leads_to_a_check_and_a_failure_to_its_cause() -> None:
+    assert _next(plan=PLAN, detects_only=True) == f"{CLEANUP} --check"
+    assert _next(plan=PLAN, failed=True, check_mode=True).startswith("solve ")
 
 
 def test_changes_can_be_undone() -> None:
     assert format_ending(Ending({"markdown": "/r.md"}, journal=JOURNAL)) == [
         "Report:  /r.md",
         f"Journal: {JOURNAL}",
-        "Undo:    ansible-playbook osops.placement.restore_allocations "
-        f"-e orphan_cleanup_journal={JOURNAL}",
+        f"Undo:    {RESTORE} -e orphan_cleanup_journal={JOURNAL}",
     ]
-
-
-def test_nothing_to_do_leads_to_nothing() -> None:
-    assert format_ending(Ending({}, findings="/f", check_mode=True)) == ["Report:  /f"]
-
-
-def test_failure_says_what_to_do_instead_of_the_next_command() -> None:
-    assert _next(plan=PLAN, failed=True, check_mode=True).startswith(
-        "solve the cause that the message names"
-    )
 
 
 @pytest.mark.parametrize(
@@ -188,7 +179,7 @@ def test_a_plan_has_no_scope_and_all_other_options(started: t.Callable[..., None
         f"""-e orphan_cleanup_min_age=2h -e '{{"orphan_cleanup_projects": []}}' {plan}"""
     )
     shard = Context(scope=("orphan_cleanup_shard",))
-    assert _next(plan=PLAN, check_mode=True, run=shard).startswith("run the same playbook with ")
+    assert _next(plan=PLAN, check_mode=True, run=shard).startswith("run the same")
 
 
 def test_one_of_several_clouds_is_its_own_limit(started: t.Callable[..., None]) -> None:
@@ -199,10 +190,8 @@ def test_one_of_several_clouds_is_its_own_limit(started: t.Callable[..., None]) 
         "ansible-playbook -i /inv --limit north osops.placement.cleanup_clouds -e "
     )
     (*_rest, undo) = format_ending(Ending({}, journal=JOURNAL, run=north))
-    assert undo == (
-        "Undo:    ansible-playbook osops.placement.restore_allocations "
-        f"-e orphan_cleanup_cloud=north -e orphan_cleanup_journal={JOURNAL}"
-    )
+    given = f"-e orphan_cleanup_cloud=north -e orphan_cleanup_journal={JOURNAL}"
+    assert undo == f"Undo:    {RESTORE} {given}"
     secret = Context(connection={"auth": {"password": "secret"}}, host="north")
     (*_rest, undo) = format_ending(Ending({}, journal=JOURNAL, run=secret))
     assert "run osops.placement.restore_allocations with " in undo and "secret" not in undo
@@ -211,18 +200,11 @@ def test_one_of_several_clouds_is_its_own_limit(started: t.Callable[..., None]) 
 @pytest.mark.parametrize(
     "given",
     [
-        "orphan_cleanup_auth={password: secret}",
-        "ansible_become_pass=secret",
-        "{db: {password: secret}}",
-        "{x: !vault secret}",
-        "orphan_cleanup_notify_url=https://secret",
-        "x=https://user:secret@host/",
-        "api_token=secret",
-        "os_pwd=secret",
-        "apikey=secret",
-        "x=https://user:a/secret@host/",
+        *("orphan_cleanup_auth={password: secret}", "ansible_become_pass=secret"),
+        *("{db: {password: secret}}", "{x: !vault secret}", 'x={"password":"secret"}'),
+        *("orphan_cleanup_notify_url=https://secret", "x=https://user:secret@host/"),
+        *("api_token=secret", "os_pwd=secret", "apikey=secret", "x=https://user:a/secret@host/"),
         "{clouds: [{name: north, password: secret}]}",
-        'x={"password":"secret"}',
     ],
 )
 def test_a_secret_is_not_repeated_and_then_there_is_no_command(
@@ -231,8 +213,8 @@ def test_a_secret_is_not_repeated_and_then_there_is_no_command(
     started("osops.placement.cleanup_orphans", (given,))
     shown = _next(plan=PLAN, check_mode=True)
 
-    assert shown.startswith("run the same playbook with orphan_cleanup_plan=/out/plan.json, and")
-    assert "secret" not in shown and "without its hosts, consumers" in shown
+    assert shown.startswith("run the same") and " orphan_cleanup_plan=/out/plan.json, " in shown
+    assert "secret" not in shown and "without its hosts" in shown
 
 
 def test_a_path_that_ansible_would_split_is_json_and_a_hostile_one_is_escaped() -> None:
@@ -241,13 +223,16 @@ def test_a_path_that_ansible_would_split_is_json_and_a_hostile_one_is_escaped() 
     assert shown.endswith("""-e '{"orphan_cleanup_plan": "/a b/p\\u001b"}'""")
 
 
-def test_awx_shows_no_commands(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_awx_shows_no_commands(
+    started: t.Callable[..., None], monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("AWX_PRIVATE_DATA_DIR", "/runner")
+    ending = Ending({"html": "/r"}, plan=PLAN, journal=JOURNAL, check_mode=True)
 
-    assert format_ending(Ending({"html": "/r"}, plan=PLAN, journal=JOURNAL, check_mode=True)) == [
-        "Report:  /r",
-        f"Journal: {JOURNAL}",
-    ]
+    assert format_ending(ending) == ["Report:  /r", f"Journal: {JOURNAL}"]
+    started("osops.placement.decommission_host")
+    assert _follow() == _undo() == ""
+    assert format_journals([JOURNAL], Context()) == [f"Journal: {JOURNAL}"]
 
 
 def test_only_a_remediation_is_undone_with_its_journal() -> None:
@@ -319,7 +304,7 @@ def test_commands_have_the_inventories_and_the_limit_of_the_run(
         "Next:    ansible-playbook -i '/a b/hosts' -i c, --limit 'compute-1*' "
         "osops.placement.decommission_host -e a=x"
     )
-    assert _undo().startswith("Undo:    ansible -i '/a b/hosts' -i c, compute-17 -m ")
+    assert _undo().startswith(f"{UNDO} -i '/a b/hosts' -i c, compute-17 -m ")
     started("osops.placement.decommission_host", inventory=("/etc/ansible/hosts",), subset=None)
     assert _follow(a="x") == f"{FOLLOWED}-e a=x"
 
@@ -337,10 +322,10 @@ def _undo(**changes: t.Any) -> str:
 
 
 def test_a_module_undoes_a_change_on_a_host() -> None:
-    command = "Undo:    ansible compute-17 -m osops.placement.hypervisor_guest -a"
+    command = f"{UNDO} compute-17 -m osops.placement.hypervisor_guest -a"
 
     assert _undo() == f"{command} 'uuid=u directory=present'"
-    assert _undo(others=2).endswith("  # and 2 more, each with its own host and uuid")
+    assert _undo(others=2).partition("  # ")[2].startswith("and 2 more")
     assert " compute-17 -b -m " in _undo(become=True)
     assert _undo(arguments={"virsh": "docker exec virsh"}) == (
         command + """ '{"virsh": "docker exec virsh"}'"""
@@ -352,16 +337,6 @@ def test_each_journal_has_its_undo() -> None:
 
     assert [line.partition(":")[0] for line in lines] == ["Journal", "Undo"] * 2
     assert lines[3].endswith("-e orphan_cleanup_journal=/out/journal-2.jsonl")
-
-
-def test_awx_shows_no_commands_of_hosts_either(
-    started: t.Callable[..., None], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    started("osops.placement.decommission_host")
-    monkeypatch.setenv("AWX_PRIVATE_DATA_DIR", "/runner")
-
-    assert _follow() == _undo() == ""
-    assert format_journals([JOURNAL], Context()) == [f"Journal: {JOURNAL}"]
 
 
 _UUID = "0aa0a0aa-0000-4000-8000-000000000001"
@@ -391,7 +366,7 @@ def _read_variables(command: str) -> dict[str, t.Any]:
 def test_value_is_quoted_for_the_shell_and_for_ansible(value: str, text: str) -> None:
     command = build_cleanup({"orphan_cleanup_plan": keep_safe(value)}, Context())
 
-    assert command == f"ansible-playbook osops.placement.cleanup_orphans {text}"
+    assert command == f"{CLEANUP} {text}"
 
 
 @pytest.mark.parametrize("name", HOSTILE)

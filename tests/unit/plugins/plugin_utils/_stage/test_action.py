@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import types
 import typing as t
 from pathlib import Path
 
@@ -16,6 +15,7 @@ from ......plugins.module_utils._core.run.folder import format_state, start_stat
 from ......plugins.plugin_utils._stage.action import is_plan_of_findings
 from ...module_utils.judging import NO_MINIMUM_AGE, build_findings
 from ...module_utils.situations import build_world_of_every_action
+from ..actions import make_action
 
 KINDS = ["deleted_server", "extra_host"]
 EARLIER = "2026-11-19T12:00:00Z"
@@ -37,33 +37,21 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def run_action(action: t.Any, folder: Path, **options: t.Any) -> dict[str, t.Any]:
+def run_action(module: t.Any, folder: Path, **options: t.Any) -> dict[str, t.Any]:
     """Run an action plugin on the controller, as a task without a role does."""
     for name in ("findings", "plan"):
         if name in options:
             options[name] = str(folder / options[name])
-    task = types.SimpleNamespace(
-        action=f"osops.placement.{action.__name__.rpartition('.')[2]}",
-        args=options,
-        async_val=0,
-        check_mode=True,
-        diff=True,
-        environment=[],
-        no_log=False,
-        _role=None,
-    )
-    shell = types.SimpleNamespace(tmpdir=None)
-    plugin = action.ActionModule(
-        task=task,
-        connection=types.SimpleNamespace(transport="local", _shell=shell, has_native_async=False),
-        play_context=types.SimpleNamespace(check_mode=True, become=False),
-        loader=types.SimpleNamespace(get_basedir=lambda: str(folder)),
-        templar=None,
-        shared_loader_obj=None,
-    )
+    plugin = make_action(module, basedir=str(folder), args=options, check_mode=True, diff=True)
     result: dict[str, t.Any] = plugin.run(task_vars={})
     assert not result.get("failed"), result
     return result
+
+
+def start_run(folder: Path, run_id: str) -> dict[str, t.Any]:
+    """Return a run that detects and remediates in a folder."""
+    run = {"id": run_id, "host": "", "folder": str(folder), "check_mode": True, "detects": True}
+    return run | {"remediates": True, "continues": False}
 
 
 def test_plan_belongs_to_the_findings_that_were_complete_when_it_was_made() -> None:
@@ -103,8 +91,7 @@ def test_difference_of_a_plan_has_no_names_of_other_findings(folder: Path) -> No
 
 def test_run_has_no_plan_of_other_findings(folder: Path) -> None:
     findings = json.loads((folder / "findings.json").read_text())
-    run = {"id": "1", "host": "", "folder": str(folder), "check_mode": True, "detects": True}
-    run |= {"remediates": True, "continues": False}
+    run = start_run(folder, "1")
     detected = {"dest": str(folder / "findings.json"), "summary": findings["summary"]}
     state: dict[str, t.Any] = start_state(t.cast("t.Any", run))
     state["detected"] = {**detected, "failed": False, "finished_at": findings["finished_at"]}
@@ -120,15 +107,14 @@ def test_run_has_no_plan_of_other_findings(folder: Path) -> None:
     # That of the run is there, and says what the run has come to.
     assert json.loads((folder / "run.json").read_text())["reported"]["outcome"] == "findings"
     state["detected"]["finished_at"] = EARLIER
-    assert "is that of another run" in report("plan.json")["failure"]
+    assert "findings.json" in report("plan.json")["failure"]
 
 
 @pytest.mark.parametrize(("run_id", "is_recorded"), [("1", False), ("2", True), ("3", True)])
 def test_interruption_is_not_recorded_in_the_state_of_a_later_run(
     folder: Path, run_id: str, is_recorded: bool
 ) -> None:
-    run = {"id": "2", "host": "", "folder": str(folder), "check_mode": True, "detects": True}
-    run |= {"remediates": True, "continues": False}
+    run = start_run(folder, "2")
     (folder / "run.json").write_text(format_state(start_state(t.cast("t.Any", run))))
 
     result = run_action(orphan_report, folder, run={**run, "id": run_id}, failure="It broke.")

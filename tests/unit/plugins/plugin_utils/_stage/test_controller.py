@@ -5,12 +5,12 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-import types
 import typing as t
 from pathlib import Path
 
 import pytest
 
+from ......plugins.action import orphan_detect
 from ......plugins.module_utils._common.context import Task
 from ......plugins.module_utils._common.errors import InvalidInput
 from ......plugins.plugin_utils._stage import controller
@@ -21,36 +21,15 @@ from ......plugins.plugin_utils._stage.controller import (
     run_here,
     write_text,
 )
+from ..actions import make_action
 
 SAME_PYTHON = {"ansible_python_interpreter": sys.executable}
 
 
-def _action(
-    args: dict[str, t.Any] | None = None,
-    transport: str = "local",
-    become: bool = False,
-    async_val: int = 0,
-    environment: t.Any = None,
-    basedir: str = "/plays",
-    name: str = "orphan_detect",
-) -> t.Any:
-    """Return what the functions use of an action plugin."""
-    task = types.SimpleNamespace(
-        action=f"osops.placement.{name}",
-        args=args or {},
-        async_val=async_val,
-        environment=environment,
-        check_mode=True,
-        diff=False,
-    )
-    return types.SimpleNamespace(
-        _task=task,
-        _connection=types.SimpleNamespace(transport=transport),
-        _play_context=types.SimpleNamespace(become=become),
-        _loader=types.SimpleNamespace(get_basedir=lambda: basedir),
-        _templar=types.SimpleNamespace(template=lambda value: value),
-        validate_argument_spec=lambda argument_spec: (None, args or {}),
-    )
+def _action(args: dict[str, t.Any] | None = None, **fields: t.Any) -> t.Any:
+    action = make_action(orphan_detect, args=args or {}, check_mode=True, **fields)
+    action.validate_argument_spec = lambda argument_spec: (None, args or {})
+    return action
 
 
 @pytest.mark.parametrize(
@@ -95,9 +74,7 @@ def test_a_module_runs_for_secrets_and_for_another_python(
     assert can_run_here(_action(args), variables) is expected
 
 
-def test_a_module_runs_where_a_fork_cannot_use_the_network(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_module_runs_where_a_fork_cannot_use_the_network(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "platform", "darwin")
 
     assert not can_run_here(_action(), SAME_PYTHON)
@@ -119,11 +96,7 @@ def test_only_what_changes_nothing_does_without_a_module(
     name: str, args: dict[str, t.Any], expected: bool
 ) -> None:
     """A plan needs no cloud, and so no Python that has openstacksdk."""
-    assert can_run_here(_action(args, name=name), {}) is expected
-
-
-def test_a_host_elsewhere_is_sent_the_module() -> None:
-    assert not can_run_here(_action(transport="ssh"), SAME_PYTHON)
+    assert can_run_here(_action(args, action=name), {}) is expected
 
 
 def test_paths_begin_where_those_of_a_module_do(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -200,9 +173,10 @@ def test_existing_file_is_replaced_with_its_mode(tmp_path: Path) -> None:
     path.write_text("old")
     path.chmod(0o644)
 
-    write_text(str(path), "new", 0o600)
+    # A lone surrogate is escaped.
+    write_text(str(path), "a\ud800b", 0o600)
 
-    assert (path.read_text(), path.stat().st_mode & 0o777) == ("new", 0o600)
+    assert (path.read_text(), path.stat().st_mode & 0o777) == ("a\\ud800b", 0o600)
     assert list(tmp_path.iterdir()) == [path]
 
 
@@ -224,14 +198,6 @@ def test_failure_leaves_the_old_file_and_nothing_else(tmp_path: Path) -> None:
         write_text(str(path), "new", 0o600)
 
     assert list(tmp_path.iterdir()) == [path]
-
-
-def test_lone_surrogate_is_escaped(tmp_path: Path) -> None:
-    path = tmp_path / "report.txt"
-
-    write_text(str(path), "a\ud800b", 0o600)
-
-    assert path.read_text() == "a\\ud800b"
 
 
 # Run in a process of their own, because this one has imported everything.

@@ -28,15 +28,10 @@ from ...module_utils.world import World, answer
 heal_outcome = FilterModule().filters()["heal_outcome"]
 
 NOT_RUN = {"changed": False, "skipped": True, "skip_reason": "Conditional result was False"}
-UNREACHABLE = {
-    "changed": False,
-    "unreachable": True,
-    "msg": "Failed to connect\nto the host via ssh.",
-}
+UNREACHABLE: t.Any = {"changed": False, "unreachable": True, "msg": "Failed to\nconnect via ssh."}
 # Killed by a signal, nova-manage ends with 143 in a shell and with -15 outside of it.
 STOPPED = [143, -15]
 EVERY_CODE = [*EXIT_CODES, *STOPPED]
-ORDINARY = [code for code in EVERY_CODE if code not in (4, 7)]
 
 
 def _detected(*holds: str, complete: bool = True, **fields: t.Any) -> dict[str, t.Any]:
@@ -91,84 +86,41 @@ def _outcome(
     return heal_outcome(called, before=before, read=now[0], after=now[1], dry=dry)
 
 
-@pytest.mark.parametrize("code", ORDINARY)
-@pytest.mark.parametrize(
-    ("now", "outcome", "changed", "left"),
-    [
-        (NOTHING, FAILED, False, "It has no allocations."),
-        (GONE, FAILED, False, "It has no allocations."),
-        (ITS_OWN, HEALED, True, "It now has an allocation on its own host, and no other."),
-        (ANOTHERS, FAILED, True, ANOTHERS[1]["findings"][0]["reason"]),
-        (UNVERIFIED, FAILED, True, "It has allocations that could not be verified."),
-        (UNVERIFIED_BY_FAILURE, FAILED, True, "It has allocations that could not be verified."),
-        (UNKNOWN, FAILED, False, "Its allocations are not known: Placement cannot be reached."),
-        (
-            UNKNOWN_AND_UNJUDGED,
-            FAILED,
-            False,
-            "Its allocations are not known: Placement cannot be reached.",
-        ),
-    ],
-)
-def test_allocations_decide_the_outcome_and_not_the_exit_code(
-    code: int, now: t.Any, outcome: str, changed: bool, left: str
-) -> None:
+NO_ALLOCATIONS = "It has no allocations."
+RIGHT = "It now has an allocation on its own host, and no other."
+UNVERIFIABLE = "It has allocations that could not be verified."
+NOT_KNOWN = "Its allocations are not known: Placement cannot be reached."
+# What there is afterwards: what is said of it, the outcome and whether it is a change, and the
+# outcome if nova-manage wrote nothing.
+STATES: dict[str, tuple[t.Any, str, tuple[str, bool], str]] = {
+    "nothing": (NOTHING, NO_ALLOCATIONS, (FAILED, False), FAILED),
+    "no server": (GONE, NO_ALLOCATIONS, (FAILED, False), SKIPPED),
+    "its own": (ITS_OWN, RIGHT, (HEALED, True), SKIPPED),
+    "others too": (ANOTHERS, ANOTHERS[1]["findings"][0]["reason"], (FAILED, True), SKIPPED),
+    "unsound": (UNVERIFIED, UNVERIFIABLE, (FAILED, True), FAILED),
+    "not judged": (UNVERIFIED_BY_FAILURE, UNVERIFIABLE, (FAILED, True), FAILED),
+    "not read": (UNKNOWN, NOT_KNOWN, (FAILED, False), SKIPPED),
+    "neither": (UNKNOWN_AND_UNJUDGED, NOT_KNOWN, (FAILED, False), FAILED),
+}
+
+
+def _say(code: int, text: str) -> str:
+    return f"nova-manage ended with {code} and said: {text}"
+
+
+@pytest.mark.parametrize("code", EVERY_CODE)
+@pytest.mark.parametrize("name", STATES)
+def test_allocations_decide_the_outcome_and_not_the_exit_code(name: str, code: int) -> None:
+    now, left, outcome, outcome_unwritten = STATES[name]
+    if code == 4 and name == "nothing":
+        left = BARE["findings"][0]["reason"]
+
     healed = _outcome(_ended(code), now)
 
-    assert (healed["outcome"], healed["changed"]) == (outcome, changed)
-    meaning = (
-        "nova-manage was stopped: find out why, and heal again."
-        if code in STOPPED
-        else EXIT_CODES[code]
-    )
-    assert healed["reason"] == f"{meaning} {left} nova-manage ended with {code} and said: out"
-
-
-@pytest.mark.parametrize(
-    ("now", "outcome", "left"),
-    [
-        (NOTHING, FAILED, BARE["findings"][0]["reason"]),
-        (GONE, SKIPPED, "It has no allocations."),
-        (ITS_OWN, SKIPPED, "It now has an allocation on its own host, and no other."),
-        (ANOTHERS, SKIPPED, ANOTHERS[1]["findings"][0]["reason"]),
-        (UNVERIFIED_BY_FAILURE, FAILED, "It has allocations that could not be verified."),
-        (UNKNOWN, SKIPPED, "Its allocations are not known: Placement cannot be reached."),
-        (
-            UNKNOWN_AND_UNJUDGED,
-            FAILED,
-            "Its allocations are not known: Placement cannot be reached.",
-        ),
-    ],
-)
-def test_server_still_without_allocation_failed_unless_another_gave_it(
-    now: t.Any, outcome: str, left: str
-) -> None:
-    healed = _outcome(_ended(4), now)
-
-    assert (healed["outcome"], healed["changed"]) == (outcome, False)
-    assert healed["reason"] == f"{EXIT_CODES[4]} {left} nova-manage ended with 4 and said: out"
-
-
-@pytest.mark.parametrize(
-    "now",
-    [
-        NOTHING,
-        GONE,
-        ITS_OWN,
-        ANOTHERS,
-        UNVERIFIED,
-        UNVERIFIED_BY_FAILURE,
-        UNKNOWN,
-        UNKNOWN_AND_UNJUDGED,
-    ],
-)
-def test_changed_ports_are_a_failure_with_a_change_whatever_the_allocations(
-    now: t.Any,
-) -> None:
-    healed = _outcome(_ended(7), now)
-
-    assert (healed["outcome"], healed["changed"]) == (FAILED, True)
-    assert healed["reason"].startswith(EXIT_CODES[7])
+    expected = {4: (outcome_unwritten, False), 7: (FAILED, True)}.get(code, outcome)
+    assert (healed["outcome"], healed["changed"]) == expected
+    meaning = EXIT_CODES.get(code, "nova-manage was stopped: find out why, and heal again.")
+    assert healed["reason"] == f"{meaning} {left} {_say(code, 'out')}"
 
 
 @pytest.mark.parametrize(
@@ -181,10 +133,8 @@ def test_lost_controller_may_have_healed_the_server(
     healed = _outcome(UNREACHABLE, now)
 
     assert (healed["outcome"], healed["changed"]) == (outcome, changed)
-    assert healed["reason"].startswith(
-        "nova-manage was not reached: check the connection to orphan_cleanup_nova_manage_host. "
-    )
-    assert healed["reason"].endswith(" Ansible says: Failed to connect to the host via ssh.")
+    assert "orphan_cleanup_nova_manage_host" in healed["reason"]
+    assert healed["reason"].endswith(" ".join(UNREACHABLE["msg"].split()))
 
 
 @pytest.mark.parametrize("code", EVERY_CODE)
@@ -193,24 +143,17 @@ def test_only_a_completed_dry_run_predicts_healing(code: int) -> None:
     unwritten = _outcome(_ended(code, "Processed 0 instances."), dry=True)
 
     assert (unwritten["outcome"], unwritten["changed"]) == (FAILED, False)
-    assert unwritten["reason"].endswith(
-        f" nova-manage ended with {code} and said: Processed 0 instances."
-    )
-    if code == 4:
-        assert written == {
-            "outcome": WOULD_BE_HEALED,
-            "changed": True,
-            "reason": "Nova would write its allocation: [dry-run] Create allocations",
-        }
-    else:
-        assert (written["outcome"], written["changed"]) == (FAILED, False)
+    assert unwritten["reason"].endswith(_say(code, "Processed 0 instances."))
+    predicted = (WOULD_BE_HEALED, True) if code == 4 else (FAILED, False)
+    assert (written["outcome"], written["changed"]) == predicted
+    assert "[dry-run] Create" in written["reason"]
 
 
 def test_dry_run_that_reached_no_server_predicts_nothing() -> None:
     healed = _outcome(UNREACHABLE, dry=True)
 
     assert (healed["outcome"], healed["changed"]) == (FAILED, False)
-    assert healed["reason"].startswith("nova-manage was not reached: ")
+    assert "orphan_cleanup_nova_manage_host" in healed["reason"]
 
 
 def test_output_that_only_looks_like_a_dry_run_predicts_nothing() -> None:
@@ -219,46 +162,22 @@ def test_output_that_only_looks_like_a_dry_run_predicts_nothing() -> None:
 
 @pytest.mark.parametrize("dry", [False, True])
 @pytest.mark.parametrize(
-    ("before", "outcome", "reason"),
+    ("before", "outcome", "why"),
     [
-        (
-            UNREAD,
-            FAILED,
-            (
-                "Nothing can be proven now, and nova-manage was not called: Placement cannot be "
-                "reached."
-            ),
-        ),
-        (
-            UNSOUND,
-            FAILED,
-            (
-                "Nothing can be proven now, and nova-manage was not called: "
-                f"{' '.join(UNSOUND['summary']['coverage']['failed_checks'])}"
-            ),
-        ),
-        *(
-            (
-                before,
-                SKIPPED,
-                f"It has changed since detection, and nova-manage was not called. {why}",
-            )
-            for before, why in [
-                (_detected("home"), "Its allocations are right, or the server no longer exists."),
-                (MOVED, MOVED["findings"][0]["reason"]),
-                (BUSY, BUSY["protected"][0]["reason"]),
-            ]
-        ),
+        (UNREAD, FAILED, UNREAD["msg"]),
+        (UNSOUND, FAILED, " ".join(UNSOUND["summary"]["coverage"]["failed_checks"])),
+        (_detected("home"), SKIPPED, "no longer exists."),
+        (MOVED, SKIPPED, MOVED["findings"][0]["reason"]),
+        (BUSY, SKIPPED, BUSY["protected"][0]["reason"]),
     ],
 )
 def test_unproven_server_is_skipped_with_the_reason(
-    before: t.Any, outcome: str, reason: str, dry: bool
+    before: t.Any, outcome: str, why: str, dry: bool
 ) -> None:
-    assert _outcome(NOT_RUN, before=before, dry=dry) == {
-        "outcome": outcome,
-        "changed": False,
-        "reason": reason,
-    }
+    healed = _outcome(NOT_RUN, before=before, dry=dry)
+
+    assert (healed["outcome"], healed["changed"]) == (outcome, False)
+    assert healed["reason"].endswith(why)
 
 
 @pytest.mark.parametrize(
@@ -345,46 +264,20 @@ def test_cells_are_named_by_name_or_uuid(cells: t.Any, hosts: dict[str, list[str
 @pytest.mark.parametrize(
     ("cells", "result", "sentence"),
     [
-        (
-            ["cell9"],
-            {},
-            "orphan_cleanup_cells: Nova has no cell cell9 with hosts. Did you mean cell1?",
-        ),
-        (["twin"], {}, f"orphan_cleanup_cells: 2 cells are named twin: {CELL_2}, {TWIN}."),
-        (
-            ["cell1", CELL_1],
-            {},
-            f"orphan_cleanup_cells names one cell twice: cell1 and {CELL_1}.",
-        ),
+        (["cell9"], {}, "cell9 .* cell1"),
+        (["twin"], {}, f"2 cells .* twin: {CELL_2}, {TWIN}"),
+        (["cell1", CELL_1], {}, f"twice: cell1 and {CELL_1}"),
         # An empty table is no table of a cell without hosts.
-        (["cell1"], {"stdout": _print()}, "orphan_cleanup_cells: Nova has no cell cell1 with"),
-        (["cell1"], {"stdout": ""}, "orphan_cleanup_cells: `nova-manage cell_v2 list_hosts` print"),
-        (["cell1"], {"stdout": "cell1 compute-1"}, "orphan_cleanup_cells: `nova-manage cell_v2"),
+        (["cell1"], {"stdout": _print()}, "no cell cell1 "),
+        (["cell1"], {"stdout": ""}, "no table"),
+        (["cell1"], {"stdout": "cell1 compute-1"}, "no table"),
         # A row of which only a part can be read must not leave out a host.
-        (
-            ["cell1"],
-            {"stdout": f"{TABLE}\n| cell1 | {CELL_1} | two hosts |"},
-            "orphan_cleanup_cells: this line of `nova-manage cell_v2 list_hosts` cannot be read",
-        ),
-        (
-            ["cell1"],
-            {"stdout": f"{TABLE}\n| cell1 | {CELL_1} |"},
-            "orphan_cleanup_cells: this line of `nova-manage cell_v2 list_hosts` cannot be read",
-        ),
-        (
-            ["cell1"],
-            {"rc": 127, "stdout": "", "stderr": "env: nova-manage: No such file"},
-            "orphan_cleanup_cells: `nova-manage cell_v2 list_hosts` did not list the hosts of the "
-            "cells, and said: env: nova-manage: No such file",
-        ),
+        (["cell1"], {"stdout": f"{TABLE}\n| cell1 | {CELL_1} | two hosts |"}, "two hosts"),
+        (["cell1"], {"stdout": f"{TABLE}\n| cell1 | {CELL_1} |"}, "cannot be read"),
+        (["cell1"], {"rc": 127, "stderr": "env: No such file"}, "and said: env: No such file"),
         # The table of a command that failed is not read.
-        (["cell1"], {"rc": 1}, "orphan_cleanup_cells: `nova-manage cell_v2 list_hosts` did not"),
-        (
-            ["cell1"],
-            {"rc": None, "unreachable": True, "msg": "no route to host"},
-            "orphan_cleanup_cells: `nova-manage cell_v2 list_hosts` did not list the hosts of the "
-            "cells, and said: no route to host",
-        ),
+        (["cell1"], {"rc": 1}, "and said: nothing"),
+        (["cell1"], {"rc": None, "unreachable": True, "msg": "no route"}, "and said: no route"),
     ],
     ids=itertools.count(),
 )
@@ -394,5 +287,5 @@ def test_cells_that_are_not_certain_have_no_hosts(
     described = _describe(cells, **result)
 
     assert described["hosts"] == {}
-    assert described["fault"].startswith(sentence)
+    assert re.search(f"^orphan_cleanup_cells.*{sentence}", described["fault"])
     assert described["fault"].endswith("Nothing was changed.")

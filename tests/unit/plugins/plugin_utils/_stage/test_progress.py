@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import threading
-import types
 import typing as t
 from pathlib import Path
 
@@ -14,12 +13,13 @@ from ansible.plugins.action import ActionBase
 
 from ......plugins.action import orphan_detect, orphan_remediate, orphan_restore
 from ......plugins.plugin_utils._stage import progress as _progress
+from ......plugins.plugin_utils._stage.controller import read_running_version
 from ......plugins.plugin_utils._stage.progress import (
     describe_stage,
     follow_progress,
     read_progress,
 )
-from ......plugins.plugin_utils._stage.versions import read_running_version
+from ..actions import make_action
 
 
 def make_stage(
@@ -179,36 +179,12 @@ def fake(
     return fake
 
 
-def make_action(
-    options: dict[str, t.Any] | None = None,
-    transport: str = "local",
-    no_log: bool = False,
-    async_val: int = 0,
-    action: t.Any = orphan_detect,
-) -> t.Any:
-    name = action.__name__.rpartition(".")[2]
-    task = types.SimpleNamespace(
-        action=f"osops.placement.{name}",
-        args=options or {},
-        no_log=no_log,
-        async_val=async_val,
-        check_mode=False,
-        environment=[],
-    )
-    shell = types.SimpleNamespace(tmpdir=None)
-    connection = types.SimpleNamespace(transport=transport, _shell=shell, has_native_async=False)
-    return action.ActionModule(
-        task=task,
-        connection=connection,
-        # With become, detection runs as a module too, and not in the process of the task.
-        play_context=types.SimpleNamespace(check_mode=False, become=True),
-        loader=types.SimpleNamespace(get_basedir=str),
-        templar=None,
-        shared_loader_obj=None,
-    )
-
-
 HOST = {"inventory_hostname": "north"}
+
+
+def make_module_action(module: t.Any = orphan_detect, **fields: t.Any) -> t.Any:
+    """With become, detection runs as a module too, and not in the process of the task."""
+    return make_action(module, become=True, **fields)
 
 
 @pytest.mark.parametrize("action", [orphan_detect, orphan_remediate, orphan_restore])
@@ -216,7 +192,7 @@ def test_line_names_the_module_and_the_host(
     fake: FakeModule, lines: list[tuple[str, bool]], tmp_path: Path, action: t.Any
 ) -> None:
     options = {"cloud": "admin", "progress_every": "1"}
-    plugin = make_action(options, action=action)
+    plugin = make_module_action(action, args=options)
 
     assert plugin.run(task_vars=HOST)["changed"] is False
 
@@ -233,7 +209,7 @@ def test_nothing_stays_after_a_failure(
 ) -> None:
     fake.error = ConnectionError()
     before = threading.active_count()
-    plugin = make_action({"progress_every": 1})
+    plugin = make_module_action(args={"progress_every": 1})
 
     with pytest.raises(ConnectionError):
         plugin.run(task_vars=HOST)
@@ -250,19 +226,19 @@ def test_nothing_stays_after_a_failure(
         {"transport": "ssh"},
         {"no_log": True},
         {"async_val": 60},
-        {"options": {"progress_every": 0}},
-        {"options": {"progress_every": -1}},
-        {"options": {"progress_every": None}},
+        {"args": {"progress_every": 0}},
+        {"args": {"progress_every": -1}},
+        {"args": {"progress_every": None}},
         # The module refuses these.
-        {"options": {"progress_every": "often"}},
-        {"options": {"progress_every": "nan"}},
-        {"options": {"progress_path": "/tmp/progress.json"}},
+        {"args": {"progress_every": "often"}},
+        {"args": {"progress_every": "nan"}},
+        {"args": {"progress_path": "/tmp/progress.json"}},
     ],
 )
 def test_module_runs_as_without_an_action_plugin(
     fake: FakeModule, lines: list[tuple[str, bool]], silent: dict[str, t.Any]
 ) -> None:
-    assert make_action(**silent).run(task_vars=HOST)["changed"] is False
+    assert make_module_action(**silent).run(task_vars=HOST)["changed"] is False
     version = {"collection_version": read_running_version()}
-    assert fake.options == {**silent.get("options", {}), **version}
+    assert fake.options == {**silent.get("args", {}), **version}
     assert lines == []

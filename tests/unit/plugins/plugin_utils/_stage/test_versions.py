@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 import yaml
 
-from ......plugins.plugin_utils._stage import versions as _versions
-from ......plugins.plugin_utils._stage.versions import (
+from ......plugins.plugin_utils._stage import controller as _versions
+from ......plugins.plugin_utils._stage.controller import (
     explain_other_copy,
     read_running_version,
     read_version,
@@ -90,10 +90,8 @@ def test_job_in_a_copy_of_another_version_is_explained(
 
     explained = explain_other_copy(str(copy.parent / playbook_folder))
 
-    assert explained == (
-        f"Version {read_running_version()} of osops.placement runs, from {ROOT.resolve()}, and not "
-        f"version 0.1.0, which is in {copy}."
-    )
+    for part in (read_running_version(), ROOT.resolve(), "0.1.0", copy):
+        assert f" {part}" in explained
 
 
 def test_job_in_the_running_copy_or_in_none_needs_no_explanation(

@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 import typing as t
 from pathlib import Path
-from types import SimpleNamespace
 
+from ......plugins.action import orphan_restore
 from ......plugins.module_utils._core.changes.journal import read_journal
 from ......plugins.module_utils._core.changes.restore import find_restore_steps
 from ......plugins.plugin_utils._terminal.changes import find_findings, format_journal, name_diff
+from ..actions import make_action
 
 JOURNAL = Path(__file__).parents[4] / "fixtures" / "journal" / "1.0.0.jsonl"
 
@@ -71,12 +72,7 @@ def test_contents_of_a_tree_get_no_allocations() -> None:
 
 
 def test_findings_are_those_in_the_folder_of_the_output(tmp_path: Path) -> None:
-    action: t.Any = SimpleNamespace(
-        _task=SimpleNamespace(args={}, async_val=0, environment=[]),
-        _connection=SimpleNamespace(transport="local"),
-        _play_context=SimpleNamespace(become=False),
-        _loader=SimpleNamespace(get_basedir=lambda: str(tmp_path)),
-    )
+    action = make_action(orphan_restore, basedir=str(tmp_path))
     assert find_findings(action) is None
     action._task.args = {"output_dir": str(tmp_path)}
     assert find_findings(action) is None

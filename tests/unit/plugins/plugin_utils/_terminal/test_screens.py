@@ -14,6 +14,7 @@ import pytest
 from ansible import context
 from ansible.module_utils.common.collections import ImmutableDict
 
+from ......plugins.module_utils._core.models.kinds import KINDS
 from ......plugins.plugin_utils._hosts.hosts import format_guests, format_host
 from ......plugins.plugin_utils._report.proposed_commands import (
     Context,
@@ -29,6 +30,8 @@ from ......plugins.plugin_utils._terminal.changes import (
 )
 from ......plugins.plugin_utils._terminal.lines import get_prose_width, measure_width
 from ......plugins.plugin_utils._terminal.terminal import format_findings
+from ...module_utils.judging import NO_MINIMUM_AGE, build_findings
+from ...module_utils.situations import build_world_of_every_action
 
 FIXTURES = Path(__file__).parents[4] / "fixtures"
 FINDINGS, JOURNAL = "/out/findings.json", "/out/journal-1.jsonl"
@@ -60,6 +63,8 @@ def _read(name: str) -> t.Any:
 
 def _draw_check(width: int) -> list[str]:
     findings = _read("findings.json")
+    for entry in findings["findings"][:2]:
+        entry["commands"] = ["nova-manage placement sync_aggregates"]
     ending = Ending(REPORTS, FINDINGS, plan="/out/plan.json", check_mode=True)
     return [*format_findings(findings, FINDINGS, None, width), *format_ending(ending)]
 
@@ -72,6 +77,48 @@ def _draw_unsound(width: int) -> list[str]:
     ending = Ending(REPORTS, FINDINGS, check_mode=True, failed=True)
     drawn = format_findings(_read("closed.json"), FINDINGS, None, width)
     return [*drawn, *format_ending(ending)]
+
+
+def _draw_every_action(width: int) -> list[str]:
+    """Return the screen of a finding for each action, all but one of them of chosen kinds.
+
+    Hosts complain of them, and of what nothing explains; names and answers are hostile.
+    """
+    world, changes = build_world_of_every_action()
+    findings = json.loads(json.dumps(build_findings(world.snapshot(**changes), NO_MINIMUM_AGE)))
+    first, second, *_others = findings["findings"]
+    summary = findings["summary"]
+    (first["new"], first["first_seen"]) = (False, "2026-01-02T03:04:05Z")
+    summary["new"][first["kind"]] -= 1
+    summary["coverage"] |= {"failed_checks": ["No\x1b."], "unread": ["Ironic answered 403\x1b."]}
+    for number in range(7):
+        fields = {"name": f"web-{number}\x1b", "exists": True, "consumers": 1, "cores": 1}
+        summary["stranded"]["quota"][f"p{number}"] = {**fields, "ram_mib": 512}
+    kinds = [kind.name for kind in KINDS if kind.name != "unknown_consumer"]
+    complaints: list[t.Any] = [
+        {**complaint, "host": "compute-1", "count": 12, "last_seen": "2026-11-02T07:48:00Z"}
+        for complaint in (
+            {"kind": "not_managed", "instance": first["consumer"], "amounts": {"VCPU": 1}},
+            *[{"kind": "moved_away", "instance": second["consumer"], "other_host": "b"}] * 4,
+            {"kind": "moved_away", "instance": UUIDS[0]},
+            {"kind": "power_state_counts", "counts": {"database": 1, "hypervisor": 2}},
+            {"kind": "rpc_version_cap", "versions": {"requested": "5.0", "cap": "4.17"}},
+            {"kind": "provider_conflict", "provider": {"name": "compute-9"}},
+            {"kind": "of_a_newer_version"},
+        )
+    ]
+    complaints.append(
+        {"kind": "not_in_database", "host": "a", "instance": UUIDS[1], "last_seen": None}
+    )
+    return format_findings(findings, FINDINGS, kinds, width, complaints, verbose=True)
+
+
+def _draw_outcomes(width: int) -> list[str]:
+    """Return the outcomes in check mode, some of them skipped, and those of no changes at all."""
+    remediation = {**_read("remediation.json"), "check_mode": True}
+    nothing: t.Any = {"check_mode": False, "tally": {}, "outcomes": []}
+    drawn = format_remediation(remediation, "/j\x07.jsonl", width, _read("findings.json"))
+    return [*drawn, *format_remediation(nothing, None, width)]
 
 
 def _draw_changes(width: int) -> list[str]:
@@ -239,6 +286,8 @@ SCREENS = {
     "check": _draw_check,
     "verbose": _draw_verbose,
     "unsound": _draw_unsound,
+    "every_action": _draw_every_action,
+    "outcomes": _draw_outcomes,
     "changes": _draw_changes,
     "failed_write": _draw_failed_write,
 }
@@ -265,22 +314,3 @@ def test_only_what_is_copied_is_wider_than_the_screen(name: str) -> None:
         wide = [line for line in SCREENS[name](width) if measure_width(line) > width]
 
         assert all(line.startswith(("Next: ", "Undo: ")) for line in wide), (width, wide)
-
-
-def test_last_lines_of_an_unsound_reading_say_why_nothing_may_be_changed() -> None:
-    last = "\n".join(_draw_unsound(120)[-10:])
-
-    assert "NOTHING MAY BE CHANGED: " in last
-    assert (
-        "Report:  /out/report.html" in last
-        and "Next:    solve the cause that the message names" in last
-    )
-    assert "orphan_cleanup_plan=" not in last
-
-
-def test_last_lines_of_a_failed_write_have_the_journal_and_the_undo() -> None:
-    last = "\n".join(_draw_failed_write(120)[-10:])
-
-    assert "1 failed" in last and f"Journal: {JOURNAL}" in last
-    assert f"restore_allocations -e orphan_cleanup_journal={JOURNAL}" in last
-    assert "Next:    solve the cause that the message names" in last

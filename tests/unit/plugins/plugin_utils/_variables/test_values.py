@@ -184,27 +184,20 @@ def test_names_are_read(answer: t.Any, names: list[str]) -> None:
 @pytest.mark.parametrize(
     "answer",
     [
-        12345,
-        0,
-        1.5,
-        True,
-        False,
-        datetime.date(2026, 11, 20),
+        *(12345, 0, 1.5, True, False, datetime.date(2026, 11, 20)),
         datetime.datetime(2026, 11, 20, 3, 4, 5, tzinfo=datetime.UTC),
-        {"compute-1": None},
-        ["compute-1", 12345],
-        ["compute-1", None],
-        [["compute-1"]],
+        *({"compute-1": None}, ["compute-1", 12345], ["compute-1", None], [["compute-1"]]),
     ],
+    ids=str,
 )
 def test_names_that_became_something_else_are_not_guessed(answer: t.Any) -> None:
-    with pytest.raises(AnsibleFilterError, match=r"placement_hosts is .* not a name: .* in quotes"):
+    with pytest.raises(AnsibleFilterError, match=r"placement_hosts .* in quotes"):
         host_names(answer, "placement_hosts")
 
 
 @pytest.mark.parametrize("answer", [",", "''", ' "" ,', ["compute-1", "''"]])
 def test_an_answer_without_a_name_does_not_mean_all_hosts(answer: t.Any) -> None:
-    with pytest.raises(AnsibleFilterError, match=r"placement_hosts is .* does not name a host"):
+    with pytest.raises(AnsibleFilterError, match=r"placement_hosts .* does not"):
         host_names(answer, "placement_hosts")
 
 

@@ -42,10 +42,7 @@ def _findings(**coverage: t.Any) -> dict[str, t.Any]:
             {"partial": True, "unjudged_hosts": []},
             "Part of the cloud was not judged, because a cell does not answer.",
         ),
-        (
-            {"unjudged_hosts": ["a"]},
-            "1 host was not judged, because its cell does not answer: a.",
-        ),
+        ({"unjudged_hosts": ["a"]}, "1 host was not judged, because its cell does not answer: a."),
         ({"unjudged_hosts": FOUR}, SENTENCE),
     ],
 )
@@ -68,7 +65,7 @@ def test_every_report_lists_hosts_not_judged(name: str) -> None:
             return str(NOTICE_FORMATTERS[name](Notice(report, None, "", {})))
         return {"html": html_page, "markdown": markdown}[name].render(report)
 
-    assert "4 hosts were not judged" in shown(Report(_findings(unjudged_hosts=FOUR, partial=True)))
+    assert all(host in shown(Report(_findings(unjudged_hosts=FOUR))) for host in sorted(FOUR)[:3])
     assert "not judged" not in shown(Report(_findings()))
 
 

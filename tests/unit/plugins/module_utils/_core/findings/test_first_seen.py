@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import dataclasses as d
-import json
 import typing as t
 from pathlib import Path
 
 import pytest
 
+from .......plugins.module_utils._common.errors import InvalidInput
 from .......plugins.module_utils._common.json_files import read_or_put_aside, write_json
 from .......plugins.module_utils._core.findings import sightings
 from .......plugins.module_utils._core.findings.selection import Selection
@@ -20,6 +20,7 @@ from .......plugins.module_utils._core.findings.sightings import (
 )
 from .......plugins.module_utils._core.models.snapshot import Scope
 from .......plugins.module_utils._core.options.policy import Policy
+from ....plugin_utils.hostile import told
 from ...judging import build_findings
 from ...world import NOW, World, answer
 
@@ -43,11 +44,7 @@ def _entries(found: t.Any) -> list[t.Any]:
 
 
 def _report(known: dict[str, str] | None = None, **changes: t.Any) -> t.Any:
-    return json.loads(
-        json.dumps(
-            build_findings(_world().snapshot(**changes), Policy(), history=History(known or {}))
-        )
-    )
+    return told(_world(), known, **changes)
 
 
 def test_first_run_marks_everything_as_new() -> None:
@@ -66,18 +63,15 @@ def test_known_finding_keeps_the_time_of_its_first_sighting() -> None:
     assert found["summary"]["new"] == {}
 
 
-def test_selection_can_use_the_first_sighting() -> None:
-    (orphan,) = _report()["findings"]
-    known = {orphan["id"]: THEN}
+@pytest.mark.parametrize(
+    ("expression", "is_selected"),
+    [(f"[?first_seen <= '{THEN}']", True), ("[?!new]", True), ("[?new]", False)],
+)
+def test_selection_can_use_the_first_sighting(expression: str, is_selected: bool) -> None:
+    history = History({entry["id"]: THEN for entry in _report()["findings"]})
+    found = build_findings(_world().snapshot(), Policy(), Selection(expression), history)
 
-    chosen = [
-        build_findings(_world().snapshot(), Policy(), Selection(expression), History(known))[
-            "findings"
-        ][0]["selected"]
-        for expression in (f"[?first_seen <= '{THEN}']", "[?!new]", "[?new]")
-    ]
-
-    assert chosen == [True, True, False]
+    assert found["findings"][0]["selected"] is is_selected
 
 
 def test_complete_sound_reading_forgets_missing_findings() -> None:
@@ -107,11 +101,9 @@ def test_finding_reported_under_another_kind_is_remembered() -> None:
 def test_full_memory_keeps_the_most_recent_sightings(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sightings, "MAX_REMEMBERED", 2)
     known = {f"kind/{number}": f"2026-01-0{number}T00:00:00Z" for number in (2, 4, 1, 3)}
+    kept = History(known).retain([], World().snapshot(), complete=False)
 
-    assert sorted(History(known).retain([], World().snapshot(), complete=False).first_seen) == [
-        "kind/3",
-        "kind/4",
-    ]
+    assert sorted(kept.first_seen) == ["kind/3", "kind/4"]
 
 
 def _read(path: str | None, warnings: list[str]) -> History:
@@ -157,22 +149,16 @@ def test_missing_file_is_an_empty_memory_without_a_warning(path: str | None) -> 
         '{"known": {"a/b": 1}}',
         '{"known": {}, "sightings": []}',
         '{"known": {}, "sightings": {"a/b": 1}}',
-        '{"known": {}, "sightings": {"a/b": {"count": 1, "since": "", "last": ""}}}',
-        (
-            '{"known": {}, "sightings": {"a/b": {"count": "9", "since": "", "last": "", '
-            '"generations": [1]}}}'
-        ),
-        (
-            '{"known": {}, "sightings": {"a/b": {"count": true, "since": "", "last": "", '
-            '"generations": [1]}}}'
-        ),
-        (
-            '{"known": {}, "sightings": {"a/b": {"count": 1, "since": null, "last": "", '
-            '"generations": [1]}}}'
-        ),
-        (
-            '{"known": {}, "sightings": {"a/b": {"count": 1, "since": "", "last": "", '
-            '"generations": ["1"]}}}'
+        # One field is missing, or has another type.
+        *(
+            f'{{"known": {{}}, "sightings": {{"a/b": {{{fields}}}}}}}'
+            for fields in (
+                '"count": 1, "since": "", "last": ""',
+                '"count": "9", "since": "", "last": "", "generations": [1]',
+                '"count": true, "since": "", "last": "", "generations": [1]',
+                '"count": 1, "since": null, "last": "", "generations": [1]',
+                '"count": 1, "since": "", "last": "", "generations": ["1"]',
+            )
         ),
         '{"known": {}, "findings": [{}]}',
         '{"known": {}, "findings": 7}',
@@ -188,7 +174,7 @@ def test_broken_file_is_set_aside_with_one_warning(tmp_path: Path, contents: str
     assert _read(str(path), warnings) == History()
 
     (warning,) = warnings
-    assert "every finding counts as new" in warning and f"It is kept as {path}.broken." in warning
+    assert HISTORY_LOST in warning and f"{path}.broken" in warning
     assert (tmp_path / "state.json.broken").read_text() == contents
     assert not path.exists()
 
@@ -208,9 +194,7 @@ def test_silent_hosts_are_counted_once_each() -> None:
 
 
 def test_file_with_other_contents_is_named() -> None:
-    with pytest.raises(
-        Exception, match=r"/there/plan\.json does not say when and how often findings were seen"
-    ):
+    with pytest.raises(InvalidInput, match=r"^/there/plan\.json "):
         parse_history({"format": 1, "changes": []}, "/there/plan.json")
 
 

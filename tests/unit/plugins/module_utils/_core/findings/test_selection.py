@@ -2,30 +2,25 @@
 
 from __future__ import annotations
 
+import typing as t
+
 import pytest
 
 from .......plugins.module_utils._common.errors import InvalidInput
 from .......plugins.module_utils._core.findings.selection import Selection
 
-FINDINGS = [
+FINDINGS: t.Any = [
     {
-        "id": "extra_host/a",
-        "kind": "extra_host",
-        "age_seconds": 9000,
-        "providers": [{"name": "compute-1"}],
-    },
-    {
-        "id": "deleted_server/b",
-        "kind": "deleted_server",
-        "age_seconds": 60,
-        "providers": [{"name": "compute-2"}],
-    },
-    {
-        "id": "unconfirmed_resize/c",
-        "kind": "unconfirmed_resize",
-        "age_seconds": None,
-        "providers": [],
-    },
+        "id": f"{kind}/{name}",
+        "kind": kind,
+        "age_seconds": age,
+        "providers": [{"name": host} for host in hosts],
+    }
+    for kind, name, age, hosts in (
+        ("extra_host", "a", 9000, ["compute-1"]),
+        ("deleted_server", "b", 60, ["compute-2"]),
+        ("unconfirmed_resize", "c", None, []),
+    )
 ]
 
 
@@ -49,35 +44,31 @@ def test_selection_returns_matching_findings(expression: str, ids: set[str]) -> 
     assert Selection(expression).select_ids(FINDINGS) == ids
 
 
-@pytest.mark.parametrize("expression", ["[?kind==", "[?kind=='a'", "=", "nonesuch("])
+@pytest.mark.parametrize(
+    "expression",
+    ["[?kind==", "[?kind=='a'", "=", "nonesuch(", "(" * 20000 + "id" + ")" * 20000],
+    ids=lambda expression: expression[:9],
+)
 def test_invalid_expression_is_refused_before_the_reading(expression: str) -> None:
-    with pytest.raises(InvalidInput, match="select is not a valid JMESPath expression: "):
+    with pytest.raises(InvalidInput):
         Selection(expression)
 
 
 @pytest.mark.parametrize(
     "expression",
-    ["[].kind", "[].age_seconds", "length(@)", "'extra_host/d'", "[].providers", "[0].providers"],
+    [
+        # Neither findings nor their ids.
+        *("[].kind", "[].age_seconds", "length(@)", "'extra_host/d'"),
+        *("[].providers", "[0].providers"),
+        # Errors within the library.
+        *("[::0]", "[?contains(kind, `1`)]", "sum([].kind)"),
+    ],
 )
-def test_result_without_findings_or_ids_is_refused(expression: str) -> None:
-    with pytest.raises(InvalidInput, match="select must return findings or their ids"):
-        Selection(expression).select_ids(FINDINGS)
+def test_other_result_is_refused(expression: str) -> None:
+    selection = Selection(expression)
 
-
-@pytest.mark.parametrize("expression", ["[::0]", "[?contains(kind, `1`)]"])
-def test_error_inside_the_library_is_refused(expression: str) -> None:
-    with pytest.raises(InvalidInput, match="select cannot be applied"):
-        Selection(expression).select_ids(FINDINGS)
-
-
-def test_too_deeply_nested_expression_is_refused() -> None:
-    with pytest.raises(InvalidInput, match="select is not a valid JMESPath expression"):
-        Selection("(" * 20000 + "id" + ")" * 20000)
-
-
-def test_inapplicable_expression_is_refused() -> None:
-    with pytest.raises(InvalidInput, match="select cannot be applied to the findings: "):
-        Selection("sum([].kind)").select_ids(FINDINGS)
+    with pytest.raises(InvalidInput):
+        selection.select_ids(FINDINGS)
 
 
 def test_empty_findings_give_an_empty_selection() -> None:

@@ -32,6 +32,7 @@ from ...situations import Cloud, deleted_server, ended_migration, extra_host, un
 from ...world import answer
 
 KINDS = [kind.name for kind in CHANGEABLE_KINDS]
+WAITING = "it was seen 1 of 2 times"
 BEGINNING = datetime.datetime(2026, 11, 20, tzinfo=datetime.UTC)
 
 
@@ -64,6 +65,15 @@ class Runs:
         return [step.subject for step in Plan.from_findings(self.run(**changes), KINDS).steps]
 
 
+def _see_once() -> tuple[Runs, str]:
+    """Return runs of which one has seen a deleted server, and its UUID."""
+    cloud = Cloud()
+    orphan = deleted_server(cloud)
+    runs = Runs(cloud)
+    runs.run()
+    return runs, orphan
+
+
 def test_finding_is_planned_at_the_second_sighting() -> None:
     cloud = Cloud()
     orphan = deleted_server(cloud)
@@ -72,9 +82,7 @@ def test_finding_is_planned_at_the_second_sighting() -> None:
     first = runs.run()
     second = runs.run()
 
-    assert [(entry["sightings"], entry["waiting"]) for entry in first["findings"]] == [
-        (1, "it was seen 1 of 2 times")
-    ]
+    assert [(entry["sightings"], entry["waiting"]) for entry in first["findings"]] == [(1, WAITING)]
     assert Plan.from_findings(first, KINDS).steps == ()
     assert [(entry["sightings"], entry["waiting"]) for entry in second["findings"]] == [(2, "")]
     assert [step.subject for step in Plan.from_findings(second, KINDS).steps] == [orphan]
@@ -88,26 +96,19 @@ def test_one_sighting_is_enough_by_default() -> None:
 
 
 def test_each_finding_is_counted_separately() -> None:
-    cloud = Cloud()
-    old = deleted_server(cloud)
-    runs = Runs(cloud)
-    runs.run()
-    deleted_server(cloud)
+    runs, old = _see_once()
+    deleted_server(runs.cloud)
 
     assert runs.planned() == [old]
 
 
 def test_another_generation_restarts_the_count() -> None:
-    cloud = Cloud()
-    orphan = deleted_server(cloud)
-    runs = Runs(cloud)
-    runs.run()
-    held = cloud.allocations[orphan]
+    runs, orphan = _see_once()
+    held = runs.cloud.allocations[orphan]
     assert held.generation is not None
-    cloud.allocations[orphan] = d.replace(held, generation=held.generation + 1)
+    runs.cloud.allocations[orphan] = d.replace(held, generation=held.generation + 1)
 
-    assert runs.planned() == []
-    assert runs.planned() == [orphan]
+    assert [runs.planned(), runs.planned()] == [[], [orphan]]
 
 
 def test_another_kind_restarts_the_count() -> None:
@@ -143,8 +144,7 @@ def test_healthy_reading_restarts_the_count() -> None:
     assert runs.run()["findings"] == []
     cloud.allocations[migration] = held
 
-    assert runs.planned() == []
-    assert runs.planned() == [migration]
+    assert [runs.planned(), runs.planned()] == [[], [migration]]
 
 
 def test_same_reading_judged_twice_counts_once() -> None:
@@ -163,7 +163,7 @@ def test_unsound_reading_does_not_affect_the_count() -> None:
     silent = {"services_after": answer("GET /os-services", 500)}
 
     first = runs.run(**silent)
-    assert first["findings"][0]["waiting"] == "it was seen 0 of 2 times"
+    assert first["findings"][0]["sightings"] == 0 and first["findings"][0]["waiting"]
     assert runs.planned() == []
     runs.run(**silent)
     runs.run(**silent, evidence={}, candidates=())
@@ -181,51 +181,35 @@ def test_unsound_reading_does_not_affect_the_count() -> None:
     ],
 )
 def test_reading_of_another_scope_changes_nothing(elsewhere: dict[str, t.Any]) -> None:
-    cloud = Cloud()
-    orphan = deleted_server(cloud)
-    runs = Runs(cloud)
-    runs.run()
+    runs, orphan = _see_once()
     runs.run(**elsewhere, candidates=(), allocations={}, evidence={})
 
     assert runs.planned() == [orphan]
 
 
 def test_reading_of_other_kinds_changes_nothing() -> None:
-    cloud = Cloud()
-    orphan = deleted_server(cloud)
-    runs = Runs(cloud)
-    runs.run()
+    runs, orphan = _see_once()
     assert runs.run(scope=Scope(kinds=("extra_host",)))["findings"] == []
 
     assert runs.planned() == [orphan]
 
 
 def test_reading_of_the_host_without_the_finding_restarts_the_count() -> None:
-    cloud = Cloud()
-    orphan = deleted_server(cloud)
-    runs = Runs(cloud)
-    runs.run()
+    runs, orphan = _see_once()
     runs.run(scope=Scope(hosts=("compute-1",)), candidates=())
 
-    assert runs.planned() == []
-    assert runs.planned() == [orphan]
+    assert [runs.planned(), runs.planned()] == [[], [orphan]]
 
 
 def test_reading_of_the_host_with_the_finding_counts() -> None:
-    cloud = Cloud()
-    orphan = deleted_server(cloud)
-    runs = Runs(cloud)
-    runs.run()
+    runs, orphan = _see_once()
 
     assert runs.planned(scope=Scope(hosts=("compute-1",))) == [orphan]
 
 
 def test_complete_sound_reading_forgets_missing_findings() -> None:
-    cloud = Cloud()
-    orphan = deleted_server(cloud)
-    runs = Runs(cloud)
-    runs.run()
-    del cloud.allocations[orphan]
+    runs, orphan = _see_once()
+    del runs.cloud.allocations[orphan]
     runs.run()
 
     assert runs.memory.sightings == {}
@@ -261,15 +245,12 @@ def test_reports_say_why_a_finding_is_not_changed_yet(name: str) -> None:
         "csv": lambda: csv_file.render(Report(found, KINDS)),
     }[name]()
 
-    assert "it was seen 1 of 2 times" in shown
-    assert name == "csv" or "ot now: it was seen 1 of 2 times" in shown
+    assert WAITING in shown
+    assert name == "csv" or f"ot now: {WAITING}" in shown
 
 
 def test_missing_memory_is_refused() -> None:
-    with pytest.raises(
-        InvalidInput,
-        match=r"needs a file that keeps .*: set state \(orphan_cleanup_state\) or dest",
-    ):
+    with pytest.raises(InvalidInput, match="orphan_cleanup_state"):
         parse_min_sightings({"min_sightings": 2}, None)
 
     assert parse_min_sightings({"min_sightings": 2}, "findings.json") == 2
@@ -277,8 +258,5 @@ def test_missing_memory_is_refused() -> None:
 
 @pytest.mark.parametrize("number", [0, -1])
 def test_fewer_than_one_sighting_is_refused(number: int) -> None:
-    with pytest.raises(
-        InvalidInput,
-        match=f"min_sightings is {number}, and must be 1 or more",
-    ):
+    with pytest.raises(InvalidInput, match=f"^min_sightings is {number}, "):
         parse_min_sightings({"min_sightings": number}, "state.json")

@@ -14,6 +14,7 @@ from .......plugins.module_utils._core.options.policy import Policy
 from ...judging import build_findings
 from ...world import World, answer
 
+ERROR = "It cannot be reached."
 TALLY = {"removed": 2, "reduced": 0, "rewritten": 0, "created": 0, "skipped": 1, "failed": 0}
 
 
@@ -31,36 +32,29 @@ def _remediation() -> dict[str, t.Any]:
 
 
 def test_totals_are_the_sums_of_the_runs() -> None:
-    summary = summarize_runs(
-        [
-            RunResult("north", findings=_findings(2), remediation=_remediation()),
-            RunResult("south", findings=_findings(3), remediation=_remediation()),
-            RunResult("east", error="It cannot be reached."),
-        ]
-    )
+    runs = [
+        RunResult(name, findings=_findings(orphans), remediation=_remediation())
+        for name, orphans in (("north", 2), ("south", 3))
+    ]
+    totals = summarize_runs([*runs, RunResult("east", error=ERROR)])["totals"]
 
-    assert summary["totals"]["verdicts"] == {
-        "drifted": 0,
-        "orphaned": 5,
-        "protected": 0,
-        "undecided": 0,
-    }
-    assert summary["totals"]["kinds"] == {"deleted_server": 5}
-    assert summary["totals"]["stranded"] == {"DISK_GB": 5, "MEMORY_MB": 5 * 512, "VCPU": 5}
-    assert summary["totals"]["tally"]["removed"] == 4
-    assert summary["totals"]["coverage"]["consumers"] == 7
+    assert totals["verdicts"] == {"drifted": 0, "orphaned": 5, "protected": 0, "undecided": 0}
+    assert totals["kinds"] == {"deleted_server": 5}
+    assert totals["stranded"] == {"DISK_GB": 5, "MEMORY_MB": 5 * 512, "VCPU": 5}
+    assert totals["tally"]["removed"] == 4
+    assert totals["coverage"]["consumers"] == 7
 
 
 def test_failed_run_is_named_and_makes_the_summary_incomplete() -> None:
     summary = summarize_runs(
         [
             RunResult("north", findings=_findings(0)),
-            RunResult("south", region="RegionTwo", error="It cannot be reached."),
+            RunResult("south", region="RegionTwo", error=ERROR),
         ]
     )
 
     assert not summary["complete"]
-    assert list_failures(summary) == ["south: It cannot be reached."]
+    assert list_failures(summary) == [f"south: {ERROR}"]
     assert (summary["runs"][1]["region"], summary["runs"][1]["verdicts"]) == ("RegionTwo", {})
 
 
@@ -70,7 +64,7 @@ def test_unsound_reading_makes_the_summary_incomplete() -> None:
     )
 
     assert not summary["complete"] and list_failures(summary) == []
-    assert "when asked for its services" in " ".join(summary["runs"][0]["failed_checks"])
+    assert summary["runs"][0]["failed_checks"]
 
 
 def test_sound_runs_are_complete_and_zero_runs_are_not() -> None:
@@ -78,32 +72,20 @@ def test_sound_runs_are_complete_and_zero_runs_are_not() -> None:
     assert not summarize_runs([])["complete"]
 
 
-def test_missing_shards_are_named() -> None:
-    runs = [
-        RunResult(f"part-{number}", findings=_findings(0, Shard(number, 4))) for number in (1, 3)
-    ]
-    summary = summarize_runs(runs)
+def _read_shards(*numbers: int) -> list[RunResult]:
+    return [RunResult(f"{number}", findings=_findings(0, Shard(number, 4))) for number in numbers]
 
-    assert [known["shards"] for known in summary["missing_shards"]] == [["2/4", "4/4"]]
-    assert (
-        summarize_runs(
-            runs[:1]
-            + [
-                RunResult(f"part-{number}", findings=_findings(0, Shard(number, 4)))
-                for number in (2, 3, 4)
-            ]
-        )["missing_shards"]
-        == []
-    )
+
+def test_missing_shards_are_named() -> None:
+    (missing,) = summarize_runs(_read_shards(1, 3))["missing_shards"]
+
+    assert missing["shards"] == ["2/4", "4/4"]
+    assert summarize_runs(_read_shards(1, 2, 3, 4))["missing_shards"] == []
 
 
 def test_failed_shard_is_not_missing() -> None:
-    summary = summarize_runs(
-        [
-            RunResult("part-1", findings=_findings(0, Shard(1, 2))),
-            RunResult("part-2", shard="2/2", error="No."),
-        ]
-    )
+    failed = RunResult("part-2", shard="2/2", error="No.")
+    summary = summarize_runs([RunResult("part-1", findings=_findings(0, Shard(1, 2))), failed])
 
     assert [known["shards"] for known in summary["missing_shards"]] == [["2/2"]]
 

@@ -95,7 +95,7 @@ def test_findings_of_version_1_0_are_only_the_state_of_a_run() -> None:
 
 
 def test_other_version_is_named() -> None:
-    with pytest.raises(InvalidInput, match="its format is 7, and this version reads 1"):
+    with pytest.raises(InvalidInput, match="format is 7"):
         validate_document("findings", {**FINDINGS, "format": 7}, "file.json")
 
 
@@ -103,5 +103,5 @@ def test_other_version_is_named() -> None:
 def test_each_file_is_accepted_only_as_what_it_is(what: str) -> None:
     assert validate_document(what, FILES[what], "file.json") is FILES[what]
     for other in [*(told for name, told in FILES.items() if name != what), *OTHERS]:
-        with pytest.raises(InvalidInput, match=r"file\.json is not a file that"):
+        with pytest.raises(InvalidInput, match=r"^file\.json "):
             validate_document(what, other, "file.json")

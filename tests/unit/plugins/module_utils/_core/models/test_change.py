@@ -35,16 +35,10 @@ def test_document_is_what_placement_accepts() -> None:
     }
 
 
-def test_untyped_consumer_has_no_type_in_its_document() -> None:
-    assert "consumer_type" not in build_body(_allocation(type=None))
+def test_consumer_keeps_its_type_and_its_missing_generation() -> None:
+    body = build_body(_allocation(generation=None, type="INSTANCE"))
 
-
-def test_typed_consumer_keeps_its_type() -> None:
-    assert build_body(_allocation(type="INSTANCE"))["consumer_type"] == "INSTANCE"
-
-
-def test_new_consumer_has_generation_null() -> None:
-    assert build_body(_allocation(generation=None))["consumer_generation"] is None
+    assert (body["consumer_type"], body["consumer_generation"]) == ("INSTANCE", None)
 
 
 def test_equal_allocations_make_identical_documents_in_any_order() -> None:
@@ -55,36 +49,22 @@ def test_equal_allocations_make_identical_documents_in_any_order() -> None:
     )
 
 
-def test_change_drops_the_named_providers_and_keeps_the_others() -> None:
-    change = build_reduction(_allocation(), {"a"})
+@pytest.mark.parametrize(("dropped", "action"), [("a", "reduce"), ("ab", "remove")])
+def test_change_drops_the_named_providers_and_keeps_everything_else(
+    dropped: str, action: str
+) -> None:
+    change = build_reduction(_allocation(type="MIGRATION"), set(dropped))
 
-    assert change.before == build_body(_allocation())
-    assert change.after == {
-        **change.before,
-        "allocations": {"b": change.before["allocations"]["b"]},
+    assert change.before == build_body(_allocation(type="MIGRATION"))
+    kept = {
+        uuid: each for uuid, each in change.before["allocations"].items() if uuid not in dropped
     }
-    assert (change.consumer, change.generation, change.action) == ("consumer", 3, "reduce")
-
-
-def test_change_that_drops_everything_removes_the_consumer() -> None:
-    change = build_reduction(_allocation(type="MIGRATION"), {"a", "b"})
-
-    assert change.after == {**change.before, "allocations": {}}
-    assert change.action == "remove"
-
-
-def test_change_keeps_the_generation_and_the_owner() -> None:
-    after = build_reduction(_allocation(), {"a", "b"}).after
-
-    assert (after["consumer_generation"], after["project_id"], after["user_id"]) == (
-        3,
-        "project",
-        "user",
-    )
+    assert change.after == {**change.before, "allocations": kept}
+    assert (change.consumer, change.generation, change.action) == ("consumer", 3, action)
 
 
 def test_consumer_without_generation_cannot_be_changed() -> None:
-    with pytest.raises(ValueError, match="consumer has no allocation"):
+    with pytest.raises(ValueError):
         build_reduction(_allocation(generation=None), {"a"})
 
 

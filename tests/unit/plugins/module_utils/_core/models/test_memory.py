@@ -105,17 +105,17 @@ def test_file_is_small() -> None:
 def test_file_with_something_missing_is_refused(key: str, value: t.Any) -> None:
     contents = encode_memory(make_large_memory(10, 2))
     contents[key] = value
-    with pytest.raises(InvalidInput, match="edited or cut short"):
+    with pytest.raises(InvalidInput, match="edited"):
         decode_memory(contents)
 
 
 @pytest.mark.parametrize("contents", [None, [], {}, "memory", {"format": 1}])
 def test_another_file_is_refused(contents: t.Any) -> None:
-    with pytest.raises(InvalidInput, match="edited or cut short"):
+    with pytest.raises(InvalidInput, match="edited"):
         decode_memory(contents)
 
 
 def test_another_format_is_refused_by_its_number() -> None:
     contents = {**encode_memory(make_large_memory(1, 1)), "format": 2}
-    with pytest.raises(InvalidInput, match="has format 2, and this version reads format 1"):
+    with pytest.raises(InvalidInput, match=r"format 2, .* format 1"):
         decode_memory(contents)

@@ -73,7 +73,7 @@ def test_shard_has_a_number_and_a_total() -> None:
     "text", ["0/8", "9/8", "2", "2/", "/8", "-1/8", "1/257", "2/8/9", "two/8", "1/00000000008"]
 )
 def test_invalid_shard_is_refused(text: str) -> None:
-    with pytest.raises(InvalidInput, match="which is not a shard"):
+    with pytest.raises(InvalidInput, match=r"^shard is"):
         _scope(shard=text)
 
 
@@ -106,7 +106,7 @@ def test_groups_limit_the_hosts_and_their_consumers_are_not_all_looked_up(
 @pytest.mark.parametrize("option", ["aggregates", "availability_zones", "cells"])
 @pytest.mark.parametrize("name", ["", " "])
 def test_empty_name_of_a_group_does_not_mean_all_hosts(option: str, name: str) -> None:
-    with pytest.raises(InvalidInput, match=f"{option}: a name is empty"):
+    with pytest.raises(InvalidInput, match=f"^{option}: "):
         _scope(**{option: ["a", name]})
 
 

@@ -48,7 +48,7 @@ def run(folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFix
         arguments = json.dumps({"ANSIBLE_MODULE_ARGS": options})
         monkeypatch.setattr(basic, "_ANSIBLE_ARGS", arguments.encode())
         with pytest.raises(SystemExit):
-            orphan_plan.main()
+            orphan_plan.TASK.run_module()
         return json.loads(capsys.readouterr().out)
 
     return run_module

@@ -1,21 +1,23 @@
-"""Exclusions with an end.
-
-What they protect until then, how they are reported, and what is refused.
-"""
+"""From the options of a module to the policy of the rules: exclusions with an end, and ages."""
 
 from __future__ import annotations
 
+import dataclasses as d
 import datetime
 import typing as t
 
 import pytest
 
 from .......plugins.module_utils._common.errors import InvalidInput
-from .......plugins.module_utils._core.options.exclusions import (
+from .......plugins.module_utils._core.facts.index import ListingsIndex
+from .......plugins.module_utils._core.options.policy import (
+    Policy,
+    PolicyOptions,
     convert_exclusions,
+    find_absent_allocators,
     parse_exclusions,
+    parse_policy,
 )
-from .......plugins.module_utils._core.options.policy import parse_policy
 from ...judging import judge
 from ...world import World
 
@@ -31,14 +33,18 @@ def _until(until: t.Any, **more: t.Any) -> dict[str, t.Any]:
 
 @pytest.mark.parametrize("until", [DAY, datetime.date(2026, 12, 31)])
 def test_end_date_includes_its_day_in_utc(until: t.Any) -> None:
-    held, over = (parse_policy({"exclude_providers": [_until(until)]}, at) for at in (LAST, AFTER))
+    options = {
+        "exclude_providers": [_until(until), {"name": "compute-2", "until": "9999-12-31"}],
+        "exclude_consumers": [{"name": CONSUMER.upper(), "until": until}],
+    }
+    held, over = (parse_policy(options, at) for at in (LAST, AFTER))
 
-    assert (held.exclude_providers, held.ended_exclusions) == ({"compute-1"}, ())
-    assert over.exclude_providers == frozenset()
-    assert over.ended_exclusions == (
-        "exclude_providers: compute-1 is no longer excluded, "
-        "because its exclusion ended with 2026-12-31.",
-    )
+    assert (held.exclude_consumers, held.ended_exclusions) == ({CONSUMER}, ())
+    assert held.exclude_providers == {"compute-1", "compute-2"}
+    assert (over.exclude_consumers, over.exclude_providers) == (frozenset(), {"compute-2"})
+    of_consumer, of_provider = over.ended_exclusions
+    assert of_consumer.startswith(f"exclude_consumers: {CONSUMER} ") and DAY in of_consumer
+    assert of_provider.startswith("exclude_providers: compute-1 ") and DAY in of_provider
 
 
 @pytest.mark.parametrize(
@@ -64,13 +70,6 @@ def test_end_time_is_exact(until: t.Any, last: str, first: str) -> None:
     ]
 
     assert excluded == [{"compute-1"}, frozenset()]
-
-
-def test_consumer_exclusion_can_have_an_end() -> None:
-    entry = {"name": CONSUMER.upper(), "until": DAY}
-
-    assert parse_policy({"exclude_consumers": [entry]}, LAST).exclude_consumers == {CONSUMER}
-    assert parse_policy({"exclude_consumers": [entry]}, AFTER).exclude_consumers == frozenset()
 
 
 @pytest.mark.parametrize("other", ["compute-1", {"name": "compute-1"}, _until("2027-06-30")])
@@ -112,48 +111,28 @@ def test_permanent_exclusion_can_have_a_reason() -> None:
     assert (known.note, known.has_ended("9999-01-01T00:00:00Z")) == (": ours", False)
 
 
-def test_last_representable_day_is_a_valid_end() -> None:
-    assert parse_policy({"exclude_providers": [_until("9999-12-31")]}).exclude_providers == {
-        "compute-1"
-    }
-
-
-@pytest.mark.parametrize("name", [12345, 5349, 1.5])
-def test_name_that_yaml_reads_as_a_number_is_refused(name: t.Any) -> None:
-    """It may have been written as 012345, and that provider would not be excluded."""
-    for entry in (name, {"name": name}):
-        with pytest.raises(InvalidInput, match="is not a name: write it in quotes"):
-            parse_policy({"exclude_providers": [entry]}, LAST)
+# A number may have been written as 012345, and that provider would not be excluded.
+NUMBERS = (12345, 5349, 1.5)
 
 
 @pytest.mark.parametrize(
     ("entry", "why"),
     [
-        (
-            _until("2026-13-01"),
-            "until of compute-1 is '2026-13-01', which is neither a date nor a time",
+        (_until("2026-13-01"), "until of compute-1 is '2026-13-01', "),
+        *(
+            (_until(text), "neither a date nor a time")
+            for text in ("2026-02-30", "next week", "20261231", "2026-W53-4", 20261231)
         ),
-        (_until("2026-02-30"), "neither a date nor a time"),
-        (_until("next week"), "neither a date nor a time"),
-        (_until("20261231"), "neither a date nor a time"),
-        (_until("2026-W53-4"), "neither a date nor a time"),
-        (_until(20261231), "neither a date nor a time"),
-        (_until(None), "until of compute-1 is 'None'"),
         (_until(""), "until of compute-1 is ''"),
-        (
-            _until(DAY, till="x"),
-            "an entry has the unknown keys till. Valid keys are name, until, reason.",
-        ),
+        (_until(None), "until of compute-1 is 'None'"),
+        (_until(DAY, till="x"), "unknown keys till. "),
         ({"until": DAY}, "an entry has no name"),
-        ({"name": None}, "None is not a name"),
-        ({"name": " "}, "' ' is not a name"),
-        ({"name": False}, "False is not a name: write it in quotes"),
-        (True, "True is not a name"),
-        (["compute-1"], "is not a name"),
-        (None, "None is not a name"),
+        *(({"name": name}, f"{name!r} is not a name: ") for name in (None, " ", False, *NUMBERS)),
+        *((name, f"{name!r} is not a name: ") for name in (True, None, ["compute-1"], *NUMBERS)),
         ("[{'name': 'compute-1'", "is the text of a list or of an entry"),
         (_until(DAY, reason=["a"]), "the reason ['a'] is not text"),
     ],
+    ids=str,
 )
 def test_invalid_exclusion_is_refused_in_one_sentence(entry: t.Any, why: str) -> None:
     with pytest.raises(InvalidInput) as refusal:
@@ -163,13 +142,9 @@ def test_invalid_exclusion_is_refused_in_one_sentence(entry: t.Any, why: str) ->
 
 
 def test_blanks_around_a_name_do_not_cancel_its_exclusion() -> None:
-    """Ansible splits the text of an extra variable at its commas.
-
-    It leaves the blanks.
-    """
-    spare = parse_policy(
-        {"exclude_providers": ["compute-1", " compute-2 "], "exclude_consumers": [f" {CONSUMER}\n"]}
-    )
+    """Ansible splits the text of an extra variable at its commas, and leaves the blanks."""
+    providers, consumers = ["compute-1", " compute-2 "], [f" {CONSUMER}\n"]
+    spare = parse_policy({"exclude_providers": providers, "exclude_consumers": consumers})
 
     assert spare.exclude_providers == {"compute-1", "compute-2"}
     assert spare.exclude_consumers == {CONSUMER}
@@ -197,3 +172,72 @@ MOMENT = datetime.datetime(2026, 12, 31, 18, tzinfo=datetime.UTC)
 )
 def test_exclusions_are_a_list_without_dates(given: t.Any, expected: t.Any) -> None:
     assert convert_exclusions(given) == expected
+
+
+# --- the other options of the policy
+
+
+def _options(**given: t.Any) -> dict[str, t.Any]:
+    spec = PolicyOptions.build_spec()
+    return {**{name: option["default"] for name, option in spec.items()}, **given}
+
+
+def test_policy_defaults_match_the_rules() -> None:
+    assert parse_policy(_options()) == Policy()
+
+
+def test_ages_are_durations() -> None:
+    spared = parse_policy(_options(min_age="15m", unknown_min_age="7d"))
+
+    assert (spared.min_age, spared.unknown_min_age) == (900, 604800)
+
+
+@pytest.mark.parametrize("option", ["min_age", "unknown_min_age"])
+def test_invalid_age_is_refused(option: str) -> None:
+    with pytest.raises(InvalidInput, match=f"^{option} is 'soon'"):
+        parse_policy(_options(**{option: "soon"}))
+
+
+@pytest.mark.parametrize("text", [CONSUMER, CONSUMER.upper(), CONSUMER.replace("-", "")])
+def test_consumer_is_excluded_in_any_spelling_of_its_uuid(text: str) -> None:
+    assert parse_policy(_options(exclude_consumers=[text])).exclude_consumers == {CONSUMER}
+
+
+def test_excluded_consumer_that_is_not_a_uuid_is_refused() -> None:
+    with pytest.raises(InvalidInput, match=r"^exclude_consumers: 'web-1'"):
+        parse_policy(_options(exclude_consumers=[CONSUMER, "web-1"]))
+
+
+def test_providers_are_excluded_by_name_or_by_uuid_in_any_spelling() -> None:
+    spared = parse_policy(_options(exclude_providers=["compute-1", CONSUMER.upper()]))
+
+    assert spared.exclude_providers == {"compute-1", CONSUMER}
+
+
+def test_unknown_excluded_providers_are_named() -> None:
+    world = World()
+    here = world.host("compute-1")
+    world.host("compute-2", service="nova-2")
+    names = [here, "compute-2", "nova-2", "Compute-1", "compute-1.example", "compute-3"]
+    spared = parse_policy(_options(exclude_providers=names))
+
+    unknown = ListingsIndex(world.listings()).list_unknown_names(spared.exclude_providers)
+
+    assert unknown == ["compute-3"]
+
+
+@pytest.mark.parametrize("name", ["container", "application-container"])
+def test_service_is_ignored_by_either_of_its_names(name: str) -> None:
+    assert parse_policy(_options(ignore_allocators=[name])).ignore_allocators == {"container"}
+
+
+def test_service_not_known_to_allocate_is_refused() -> None:
+    with pytest.raises(InvalidInput, match=r"'containers' .* accelerator, application-container"):
+        parse_policy(_options(ignore_allocators=["container", "containers"]))
+
+
+def test_service_missing_from_the_catalogue_is_named() -> None:
+    cloud = d.replace(World().snapshot().cloud, allocators=("container",))
+    policy = parse_policy(_options(ignore_allocators=["container", "reservation"]))
+
+    assert find_absent_allocators(policy, cloud) == ["reservation"]
