@@ -91,6 +91,12 @@ def write_back(cloud: Cloud, consumer: str, holding: Holding) -> None:
     put(cloud, consumer, holding.allocations, holding)
 
 
+def add(cloud: Cloud, consumer: str, more: Allocations) -> None:
+    """Give an untyped consumer this beside what it has."""
+    held = of(cloud, consumer)
+    put(cloud, consumer, {**held.allocations, **more}, held)
+
+
 def put_typed(
     cloud: Cloud, consumer: str, kind: str, allocations: Allocations, owner: Holding
 ) -> None:
