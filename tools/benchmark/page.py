@@ -5,6 +5,8 @@ from __future__ import annotations
 import statistics
 import typing as t
 
+from markup import format_table
+
 from benchmark.bars import judge
 from benchmark.stages import (
     ALL,
@@ -56,10 +58,7 @@ Starting Ansible, importing modules and writing the reports is part of that.
 _METHOD = """\
 ## What is measured
 
-| name | what it is |
-|---|---|
 {commands}
-
 nova-api and Placement each run with 1 process, which handles several requests in threads, and \
 then with 2 processes, each of which handles one request at a time.
 The clients and the services use the same machine.
@@ -162,17 +161,10 @@ def describe_verdict(verdict: Verdict) -> str:
 def _format_bars(results: Results) -> str:
     rows = []
     for verdict in judge(results):
-        rows.append(
-            [
-                verdict.what,
-                str(verdict.processes),
-                _format_value(verdict),
-                _format_limit(verdict),
-                _format_outcome(verdict),
-            ]
-        )
+        measured = _format_value(verdict), _format_limit(verdict), _format_outcome(verdict)
+        rows.append([verdict.what, verdict.processes, *measured])
     columns = ["figure", "API processes", "measured", "limit", "measured / limit"]
-    return f"## Bars\n\n{_format_table(columns, rows)}"
+    return f"## Bars\n\n{format_table(columns, rows)}\n"
 
 
 def _format_value(verdict: Verdict) -> str:
@@ -210,7 +202,7 @@ def _format_extremes(results: Results) -> str:
     if not rows:
         return ""
     text = "The best and the worst of all rounds at the first size:\n\n"
-    return text + _format_table(["", "best", "worst"], rows)
+    return text + format_table(["", "best", "worst"], rows) + "\n"
 
 
 def _get_time(case: tuple[Observation, int]) -> float:
@@ -233,7 +225,7 @@ def _format_stage(name: str, results: list[StageResult]) -> str:
     text += f"Measured on {first.date} with {first.machine}.\n\n"
     if name == REMEDIATION:
         text += "All allocations are restored before each run.\n\n"
-        text += f"| name | what it is |\n|---|---|\n{_format_commands(_REMEDIATION_COMMANDS)}\n\n"
+        text += f"{_format_commands(_REMEDIATION_COMMANDS)}\n"
     text += _warn_of_load(results)
     rows = []
     for result in results:
@@ -244,11 +236,11 @@ def _format_stage(name: str, results: list[StageResult]) -> str:
     if name == REMEDIATION:
         columns[-1] = "/ the same requests"
     columns += ["in modules", "own CPU", "requests", "peak memory", "found", "wrong"]
-    return text + _format_table(columns, rows)
+    return text + format_table(columns, rows) + "\n"
 
 
 def _format_commands(commands: dict[str, str]) -> str:
-    return "\n".join(f"| {name} | {what} |" for name, what in commands.items())
+    return format_table(["name", "what it is"], commands.items())
 
 
 def _warn_of_load(results: Iterable[StageResult]) -> str:
@@ -329,13 +321,8 @@ def _format_requests(results: Results) -> str:
                 continue
             rows = [[f"`{endpoint}`", str(count)] for endpoint, count in endpoints]
             rows.append(["all", str(sum(count for _endpoint, count in endpoints))])
-            parts.append(_format_table([command, "requests"], rows))
+            parts.append(format_table([command, "requests"], rows) + "\n")
     if not parts:
         return ""
     head = "## Requests\n\nWith authentication and discovery, of the last round.\n\n"
     return head + "".join(parts)
-
-
-def _format_table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    lines = [columns, ["---"] * len(columns), *rows]
-    return "".join(f"| {' | '.join(line)} |\n" for line in lines) + "\n"

@@ -121,7 +121,7 @@ def test_section_shows_figures_causes_and_names(tmp_path: pathlib.Path) -> None:
 
     section = page.format_nova(tmp_path)
 
-    assert "| | Nova 34.0.0 |" in section
+    assert "|  | Nova 34.0.0 |" in section
     assert "| missed: protected error_with_host: on another host | 1 |" in section
     assert "| `fault` | Nova 34.0.0 | `test` | 1 |" in section
     assert "* `test`: it counts what was left" in section

@@ -152,7 +152,7 @@ def compared() -> Results:
 
 def test_page_has_both_tables_and_names_what_is_wrong(compared: Results, tmp_path: Path) -> None:
     path = tmp_path / "page.md"
-    path.write_text("before\n<!-- compare: begin -->\nold\n<!-- compare: end -->\nafter\n")
+    path.write_text("before\n<!-- begin compare -->\nold\n<!-- end compare -->\nafter\n")
 
     page.write(path, compared)
 

@@ -68,7 +68,7 @@ def test_table_is_written_between_its_marks(tmp_path: Path) -> None:
     measured.runs[FULL] = Result(FULL, 90.0, 800, {"server": 1200}, {"findings.json": 6.2}, 1000)
     kept, path = tmp_path / "results.json", tmp_path / "page.md"
     measured.save(kept)
-    path.write_text("Before\n<!-- simulation: begin -->\nold\n<!-- simulation: end -->\nAfter\n")
+    path.write_text("Before\n<!-- begin simulation -->\nold\n<!-- end simulation -->\nAfter\n")
     loaded = results.load(kept)
     assert loaded == measured
 
