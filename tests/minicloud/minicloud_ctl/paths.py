@@ -115,14 +115,6 @@ class Paths:
         """
         return self.venv.with_name(f"{self.venv.name}-{name}")
 
-    def part_lock(self, name: str) -> Path:
-        return self.venv.with_name(f".{self.venv.name}-{name}.lock")
-
-    @property
-    def install_lock(self) -> Path:
-        """It is beside the virtual environment, because that is deleted and created again."""
-        return self.venv.with_name(f".{self.venv.name}.lock")
-
     @property
     def lock(self) -> Path:
         return self.home / ".lock"
