@@ -63,10 +63,7 @@ def build_parser() -> argparse.ArgumentParser:
         "--page", type=Path, default=REPOSITORY / "docs" / "benchmark.md", help="the page to write"
     )
     top.add_argument(
-        "--results",
-        type=Path,
-        default=results.KEPT,
-        help="the file with the results of all stages",
+        "--results", type=Path, default=results.KEPT, help="the file with the results of all stages"
     )
     top.add_argument(
         "--home",

@@ -13,17 +13,7 @@ from benchmark.commands import CLEANED, DETECTED, FULL, Commands, Measurement
 from minicloud_ctl.paths import REPOSITORY
 
 from compare import outputs
-from compare.results import (
-    AUDIT,
-    CLEANUP,
-    DETECT,
-    HEAL,
-    NAMES,
-    NRPE,
-    SCRIPT,
-    SERVERS,
-    Row,
-)
+from compare.results import AUDIT, CLEANUP, DETECT, HEAL, NAMES, NRPE, SCRIPT, SERVERS, Row
 from compare.truth import Named, score
 
 if t.TYPE_CHECKING:

@@ -40,11 +40,7 @@ def build_parser() -> argparse.ArgumentParser:
 def main(argv: list[str]) -> int:
     arguments = build_parser().parse_args(argv)
     measured = Results(
-        arguments.hosts,
-        arguments.servers,
-        arguments.cells,
-        arguments.orphans,
-        arguments.shards,
+        arguments.hosts, arguments.servers, arguments.cells, arguments.orphans, arguments.shards
     )
     kept = results.load(arguments.results)
     if kept is not None and arguments.only:

@@ -6,15 +6,7 @@ import typing as t
 
 from markup import format_table, renew_sections
 
-from simulation.results import (
-    CELL_DOWN,
-    CHANGED,
-    FULL,
-    INCREMENTAL,
-    REMEDIATION,
-    SHARD,
-    SHARDS,
-)
+from simulation.results import CELL_DOWN, CHANGED, FULL, INCREMENTAL, REMEDIATION, SHARD, SHARDS
 
 if t.TYPE_CHECKING:
     from pathlib import Path

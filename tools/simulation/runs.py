@@ -120,12 +120,7 @@ class Runs:
             world.down = None
 
     def _run(
-        self,
-        name: str,
-        playbook: str,
-        variables: dict[str, t.Any],
-        *flags: str,
-        folder: str = "",
+        self, name: str, playbook: str, variables: dict[str, t.Any], *flags: str, folder: str = ""
     ) -> Result:
         output = self._home / (folder or name)
         self._cloud.counts.clear()

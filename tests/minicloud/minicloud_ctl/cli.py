@@ -104,10 +104,7 @@ def _install(paths: Paths, arguments: argparse.Namespace) -> None:
         help="create compute-1 to compute-N (default: 4)",
     ),
     parts("add a real service, which stays until 'down --purge'; neutron: instead of the stub"),
-    flag(
-        "--without-date",
-        "the APIs answer without a Date, as behind uWSGI, until 'down --purge'",
-    ),
+    flag("--without-date", "the APIs answer without a Date, as behind uWSGI, until 'down --purge'"),
 )
 def _up(paths: Paths, arguments: argparse.Namespace) -> None:
     began = time.monotonic()
@@ -147,8 +144,7 @@ def _kill(paths: Paths, arguments: argparse.Namespace) -> None:
     argument("host"),
     flag("--nested", "a new host gets devices, and so a tree of providers"),
     flag(
-        "--without-disk",
-        "such a host has no disk of its own; another provider shares one with it",
+        "--without-disk", "such a host has no disk of its own; another provider shares one with it"
     ),
 )
 def _start(paths: Paths, arguments: argparse.Namespace) -> None:
@@ -214,8 +210,7 @@ def _nova_manage(paths: Paths, arguments: argparse.Namespace) -> int:
     flag("--list", "list all scenarios"),
     flag("--again", "create an existing scenario once more"),
     flag(
-        "--renew",
-        "create a scenario once more if its allocations are no longer the recorded ones",
+        "--renew", "create a scenario once more if its allocations are no longer the recorded ones"
     ),
     flag("--undo", "revert the named scenarios"),
 )

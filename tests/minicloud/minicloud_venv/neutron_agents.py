@@ -159,11 +159,7 @@ class Server:
     def list_bound(self, host: str) -> list[str]:
         """Return the ports on a host: those that an agent finds in the switch when it starts."""
         found = self._call(
-            topics.PLUGIN,
-            "1.7",
-            "get_ports_by_vnic_type_and_host",
-            vnic_type="normal",
-            host=host,
+            topics.PLUGIN, "1.7", "get_ports_by_vnic_type_and_host", vnic_type="normal", host=host
         )
         return [port["id"] for port in found]
 

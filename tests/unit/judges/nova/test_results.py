@@ -46,9 +46,7 @@ def make_result(
 
 
 def make_summary(
-    result: t.Mapping[str, t.Any],
-    excused: t.Mapping[str, str] | None = None,
-    **planted: t.Any,
+    result: t.Mapping[str, t.Any], excused: t.Mapping[str, str] | None = None, **planted: t.Any
 ) -> dict[str, t.Any]:
     summary = summarize([result], planted, {}, excused or {})
     summary["about"] = {

@@ -35,11 +35,7 @@ def _make_report(*findings: dict[str, t.Any], undecided: str = "", failed: str =
     if undecided:
         undecided_entries = [{"consumer": undecided, "kind": "ended_migration"}]
     coverage = {"failed_checks": [failed] if failed else []}
-    return {
-        "findings": findings,
-        "undecided": undecided_entries,
-        "summary": {"coverage": coverage},
-    }
+    return {"findings": findings, "undecided": undecided_entries, "summary": {"coverage": coverage}}
 
 
 def test_exactly_the_orphans_are_perfect() -> None:

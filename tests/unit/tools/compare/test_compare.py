@@ -106,10 +106,7 @@ CONSUMERS = {"orphan_allocations": [{"server_id": DEAD}, {"server_id": LIVE}]}
     ids=["audit", "names", "nrpe", "consumers", "heal"],
 )
 def test_output_names_allocations(
-    truth: Truth,
-    read: Callable[[str, Truth], Named],
-    output: str,
-    pairs: set[tuple[str, str]],
+    truth: Truth, read: Callable[[str, Truth], Named], output: str, pairs: set[tuple[str, str]]
 ) -> None:
     assert read(output, truth).pairs == pairs
 

@@ -109,10 +109,7 @@ def test_bill_names_the_collection_its_files_and_what_is_pinned(normalized: Path
         "bomFormat": "CycloneDX",
         "metadata": {"tools": {}},
         "components": [{"bom-ref": f"{name}==1", "name": name} for name in names],
-        "dependencies": [
-            {"ref": "ansible-core==1", "dependsOn": ["Jinja2==1"]},
-            {"ref": "pip==1"},
-        ],
+        "dependencies": [{"ref": "ansible-core==1", "dependsOn": ["Jinja2==1"]}, {"ref": "pip==1"}],
     }
     pinned = "# a comment\nansible-core==1 ; python_full_version >= '3.12'\njinja2==1\n"
     pinned += "jmespath==1\nopenstacksdk==1\n"

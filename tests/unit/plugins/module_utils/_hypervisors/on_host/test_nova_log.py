@@ -130,11 +130,7 @@ LINES: dict[str, tuple[str, dict[str, t.Any]]] = {
     "counts, of a context with global and own request": (
         "2018-03-02 12:07:35.608 7 WARNING nova.compute.manager [req-a - req-b admin admin - "
         f"default default] {POWER_STATES.format(1, 0)}",
-        seen(
-            "power_state_counts",
-            "2018-03-02T12:07:35Z",
-            counts={"database": 1, "hypervisor": 0},
-        ),
+        seen("power_state_counts", "2018-03-02T12:07:35Z", counts={"database": 1, "hypervisor": 0}),
     ),
     "RPC, at the end of a traceback": (
         f"{STAMP} ERROR oslo_messaging.rpc.server oslo_messaging.rpc.client.RPCVersionCapError: "
@@ -217,10 +213,7 @@ def test_examples_cover_every_kind_of_line() -> None:
             f"[-] {MISSING}",
             "not_in_database",
         ),
-        (
-            f"devstack@n-cpu.service[7]: {LINES['in the colors of DevStack'][0]}",
-            "moved_away",
-        ),
+        (f"devstack@n-cpu.service[7]: {LINES['in the colors of DevStack'][0]}", "moved_away"),
     ],
     ids=["with its own time", "in colors and without a time"],
 )
