@@ -121,7 +121,7 @@ def _refuse_while_it_runs(paths: Paths, names: list[str]) -> None:
 def _make_part_template(paths: Paths, part: str) -> None:
     template = paths.template(part, part)
     template.parent.mkdir(parents=True, exist_ok=True)
-    argv = [paths.program("python"), "-m", f"minicloud_venv.{part}_schema", f"sqlite:///{template}"]
+    argv = [paths.program("python"), "-m", "minicloud_venv.schema", part, f"sqlite:///{template}"]
     path = f"{configs.python_path(paths)}:{paths.part(part)}"
     _run(paths.install_log, argv, environment={"PYTHONPATH": path})
 
