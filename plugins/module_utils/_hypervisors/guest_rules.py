@@ -118,12 +118,9 @@ def _judge_guest(
     if evidence.allocation.value is None:
         reason = Reason("allocation_unread", "The allocation of its server could not be read.")
         return GuestFinding(guest, undecided(reason, evidence.allocation), None)
+    allocation = evidence.allocation.value
     view = ConsumerView(
-        index=index,
-        allocation=evidence.allocation.value,
-        evidence=evidence,
-        subject=evidence,
-        migration=None,
+        index=index, allocation=allocation, evidence=evidence, subject=evidence, migration=None
     )
     outcome = _decide(guest, view, policy)
     if outcome is None:
@@ -306,8 +303,7 @@ def _explain_use(guest: Guest) -> Reason | None:
     state, nova = guest.facts["state"], guest.facts["nova"]
     if nova is None:
         return Reason(
-            "not_defined_by_nova",
-            "It has no metadata of Nova, so Nova did not define this domain.",
+            "not_defined_by_nova", "It has no metadata of Nova, so Nova did not define this domain."
         )
     if guest.is_active:
         return Reason(
