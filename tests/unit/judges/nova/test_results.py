@@ -25,20 +25,10 @@ VIOLATION = {
 def make_result(
     outcome: str = "passed", mode: str = "deep", alone: str = "passed", **found: t.Any
 ) -> dict[str, t.Any]:
-    run = {
-        "outcome": outcome,
-        "steps": 10,
-        "unseen_steps": 0,
-        "passes": 5,
-        "requests": 50,
-        "checked": 7,
-        "removals": {"deleted_server removed": 2, "extra_host skipped": 1},
-        "violations": [],
-        "conflicts": [],
-        "missed": [],
-        "errors": [],
-        "faults": [],
-    }
+    counts = {"steps": 10, "unseen_steps": 0, "passes": 5, "requests": 50, "checked": 7}
+    removals = {"deleted_server removed": 2, "extra_host skipped": 1}
+    lists = {name: [] for name in ("violations", "conflicts", "missed", "errors", "faults")}
+    run = {"outcome": outcome, **counts, "removals": removals, **lists}
     result = {"test": "test", "mode": mode, "with": {**run, **found}}
     if outcome != "passed":
         result["alone"] = {"outcome": alone}
@@ -49,14 +39,8 @@ def make_summary(
     result: t.Mapping[str, t.Any], excused: t.Mapping[str, str] | None = None, **planted: t.Any
 ) -> dict[str, t.Any]:
     summary = summarize([result], planted, {}, excused or {})
-    summary["about"] = {
-        "nova": "34.0.0",
-        "placement": "16.0.0",
-        "python": "3.11.9",
-        "date": "2026-11-26",
-        "minutes": 20,
-        "all": False,
-    }
+    versions = {"nova": "34.0.0", "placement": "16.0.0", "python": "3.11.9"}
+    summary["about"] = {**versions, "date": "2026-11-26", "minutes": 20, "all": False}
     return summary
 
 
@@ -98,10 +82,10 @@ def test_conflict_at_age_0_is_counted_only() -> None:
 
 
 def test_planted_fault_must_be_found() -> None:
+    found = make_result(violations=[VIOLATION])
+
     assert find_problems(make_summary(make_result(), fault=make_result()))
-    assert (
-        find_problems(make_summary(make_result(), fault=make_result(violations=[VIOLATION]))) == []
-    )
+    assert find_problems(make_summary(make_result(), fault=found)) == []
 
 
 def test_only_changes_that_were_made_count() -> None:

@@ -29,28 +29,17 @@ def describe(consumer: str, provider: str, kind: str | None) -> dict[str, str | 
 @pytest.fixture
 def truth() -> Truth:
     """A deleted server on a host and a pool, a live one on both, and a misplaced one."""
-    return read_truth(
-        [
-            {
-                "scenario": "deleted_server",
-                "server": DEAD,
-                "allocations": [
-                    describe(DEAD, HOST, "deleted_server"),
-                    describe(DEAD, POOL, "deleted_server"),
-                ],
-            },
-            {
-                "scenario": "healthy",
-                "server": LIVE,
-                "allocations": [describe(LIVE, HOST, None), describe(LIVE, POOL, None)],
-            },
-            {
-                "scenario": "misplaced_allocation",
-                "server": MOVED,
-                "allocations": [describe(MOVED, OTHER, "misplaced_allocation")],
-            },
-        ]
-    )
+    situations = {
+        "deleted_server": [(DEAD, HOST, "deleted_server"), (DEAD, POOL, "deleted_server")],
+        "healthy": [(LIVE, HOST, None), (LIVE, POOL, None)],
+        "misplaced_allocation": [(MOVED, OTHER, "misplaced_allocation")],
+    }
+    records = []
+    for scenario, allocations in situations.items():
+        described = [describe(*allocation) for allocation in allocations]
+        server = allocations[0][0]
+        records.append({"scenario": scenario, "server": server, "allocations": described})
+    return read_truth(records)
 
 
 def test_misplaced_allocation_is_neither_orphaned_nor_needed(truth: Truth) -> None:
