@@ -14,8 +14,12 @@ if t.TYPE_CHECKING:
 
 _OLD, _RECENT = "2026-01-01T00:00:00Z", "2026-09-01T00:00:00Z"
 _UP = {
-    **{"status": "enabled", "state": "up", "zone": "nova", "updated_at": _RECENT},
-    **{"forced_down": False, "disabled_reason": None},
+    "status": "enabled",
+    "state": "up",
+    "zone": "nova",
+    "updated_at": _RECENT,
+    "forced_down": False,
+    "disabled_reason": None,
 }
 _MAX_PAGE = 1000
 # No server has any of the states that these filters name.

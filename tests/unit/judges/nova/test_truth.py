@@ -22,15 +22,12 @@ def make_state(
     """Return a cloud with two hosts and a server on the first; `rp-1` is a child of `node-1`."""
     sizes = {"vcpus": 2, "memory_mb": 1024, "root_gb": 10, "ephemeral_gb": 0, "swap": 0}
     flavor = {**sizes, "extra_specs": {"resources:VGPU": "1"}}
-    row = {
-        **{"uuid": SERVER, "host": "host-1", "node": "host-1", "deleted": 0, "hidden": 0},
-        **{"vm_state": "active", "task_state": None, "project_id": "project", "image_ref": "image"},
-        "flavor": json.dumps({"cur": {"nova_object.data": flavor}}),
-    }
-    migration = {
-        **{"uuid": MOVE, "instance_uuid": SERVER, "source_compute": "host-2", "deleted": 0},
-        **{"status": "confirmed", "migration_type": "migration"},
-    }
+    place = {"host": "host-1", "node": "host-1", "deleted": 0, "hidden": 0}
+    state = {"vm_state": "active", "task_state": None}
+    row = {"uuid": SERVER, "project_id": "project", "image_ref": "image", **place, **state}
+    row["flavor"] = json.dumps({"cur": {"nova_object.data": flavor}})
+    migration = {"uuid": MOVE, "instance_uuid": SERVER, "source_compute": "host-2", "deleted": 0}
+    migration |= {"status": "confirmed", "migration_type": "migration"}
     nodes = [
         {"uuid": f"node-{n}", "host": f"host-{n}", "hypervisor_hostname": f"host-{n}", "deleted": 0}
         for n in (1, 2)
