@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import typing as t
 
+from ....plugins.module_utils._common.errors import Reason
 from ....plugins.module_utils._core.facts import protections
 from ....plugins.module_utils._core.judging import engine
 from ....plugins.module_utils._core.models.finding import Decision, orphaned
@@ -15,7 +16,7 @@ def _free_every_migration() -> None:
     def ended_migration(view: t.Any, _policy: t.Any) -> Decision | None:
         if view.migration is None:
             return None
-        return orphaned("A planted fault.", *view.state_evidence)
+        return orphaned(Reason("planted_fault", "A planted fault."), *view.state_evidence)
 
     engine.PROTECTIONS = {}
     engine.PROOFS = {**engine.PROOFS, "ended_migration": ended_migration}
