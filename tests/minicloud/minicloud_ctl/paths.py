@@ -91,16 +91,8 @@ class Paths:
 
     def made(self) -> list[Path]:
         """Return everything that a minicloud has written, except the virtual environment."""
-        folders = [
-            self.etc,
-            self.databases,
-            self.logs,
-            self.run,
-            self.plugins,
-            self.scenarios,
-            self.cache,
-            self.home / "services",
-        ]
+        folders = [self.etc, self.databases, self.logs, self.run, self.plugins, self.scenarios]
+        folders += [self.cache, self.home / "services"]
         found = [*folders, self.state, self.clouds_yaml, self.install_log, self.lock]
         return [path for path in found if path.exists()]
 

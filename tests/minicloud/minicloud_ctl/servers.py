@@ -74,12 +74,9 @@ def settle(cloud: Cloud, server: str, host: str | None, *statuses: str) -> dict:
             raise MinicloudError(
                 f"Server {found['name']} went to ERROR: {found.get('fault', {}).get('message')}"
             )
-        there = host is None or found["OS-EXT-SRV-ATTR:host"] == host
-        return (
-            found
-            if found["status"] in wanted and found["OS-EXT-STS:task_state"] is None and there
-            else None
-        )
+        is_there = host is None or found["OS-EXT-SRV-ATTR:host"] == host
+        is_idle = found["OS-EXT-STS:task_state"] is None
+        return found if found["status"] in wanted and is_idle and is_there else None
 
     return wait_for(f"server {server} to be {' or '.join(wanted)} on {host or 'any host'}", probe)
 

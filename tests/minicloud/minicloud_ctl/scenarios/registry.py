@@ -81,11 +81,8 @@ class Context:
         Each scenario begins with a different one, so that the load is distributed.
         """
         computes = states.load(self.paths).computes
-        found = sorted(
-            host
-            for host, compute in computes.items()
-            if host.startswith("compute-") and compute["running"]
-        )
+        steady = [host for host in computes if host.startswith("compute-")]
+        found = sorted(host for host in steady if computes[host]["running"])
         if len(found) < number:
             raise MinicloudError(
                 f"Scenario {self.name} needs {number} running hosts; run 'minicloud up --computes "
@@ -158,10 +155,9 @@ class Context:
                 )
             for allocation in self.record.allocations:
                 if allocation["consumer"] == consumer:
-                    allocation.update(
-                        provider_name=providers[allocation["provider"]],
-                        resources=held[allocation["provider"]],
-                    )
+                    provider = allocation["provider"]
+                    named = {"provider_name": providers[provider], "resources": held[provider]}
+                    allocation.update(named)
         write_record(self.paths, vars(self.record))
 
 
