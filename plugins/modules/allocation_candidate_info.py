@@ -302,8 +302,7 @@ import typing as t
 
 from ..module_utils._core.clients.placement import PlacementReader
 from ..module_utils._core.clients.session import CloudContext, CloudTask
-from ..module_utils._core.resources.candidate_requests import parse_request
-from ..module_utils._core.resources.candidates import find_candidates
+from ..module_utils._core.resources.candidates import find_candidates, parse_request
 
 
 def find(context: CloudContext) -> dict[str, t.Any]:

@@ -15,8 +15,8 @@ import functools
 from collections.abc import Iterable, Sequence
 
 from .._common.parallel import map_parallel
-from .._core.clients.neutron import NeutronReader
 from .._core.clients.nova import NovaReader
+from .._core.clients.other_services import NeutronReader
 from .._core.clients.placement import PlacementReader
 from .._core.clients.session import Session
 from .._core.facts.services import COMPUTE, get_listed_services, require_answer, require_service

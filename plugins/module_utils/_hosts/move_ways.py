@@ -19,7 +19,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from .._core.models.nova import Aggregate, Migration
 from .._core.models.other_services import ServerPort
 from .._core.models.placement import Allocations, Resources, sum_amounts
-from .._core.resources.candidate_requests import DISABLED_TRAIT
+from .._core.resources.candidates import DISABLED_TRAIT
 from .draining import (
     AFFINITY,
     ANTI_AFFINITY,

@@ -20,9 +20,13 @@ from .._common.errors import CloudError
 from .._common.parallel import map_parallel
 from .._common.text import make_printable
 from .._core.clients.api import Api, Reply
-from .._core.clients.neutron import ADMIN, SAMPLE, shows_other_projects
 from .._core.clients.nova import NovaReader
-from .._core.clients.other_services import list_cinder_services
+from .._core.clients.other_services import (
+    ADMIN,
+    SAMPLE,
+    list_cinder_services,
+    shows_other_projects,
+)
 from .._core.clients.session import Session
 from .._core.facts.services import COMPUTE
 from .._core.models.codec import convert_to_json

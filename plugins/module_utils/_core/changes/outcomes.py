@@ -2,14 +2,16 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The outcomes of a run: collected step by step, counted, written to a file and returned."""
+"""A run that writes: its lock and journal, its outcomes step by step, and the file of them."""
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses as d
 import typing as t
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
+from ..._common.context import Context
 from ..._common.errors import (
     NO_REASON,
     AllocationConflict,
@@ -25,7 +27,11 @@ from ..._common.text import make_printable, summarize_checks
 from ..findings.entries import FORMAT, MAX_RETURNED
 from ..models.change import FAILED, OUTCOME_BY_ACTION, RESTORED, SKIPPED, Change
 from ..models.codec import Json
+from ..plan.limits import explain_abort
 from ..plan.plan import Step, TreeStep
+from ..run.folder import note
+from ..run.lock import acquire_lock
+from ..run.signals import watch_for_stop
 from .journal import Journal
 from .records import TreeAddition, TreeRecord
 
@@ -35,6 +41,26 @@ _CHANGED = {*OUTCOME_BY_ACTION.values(), RESTORED}
 
 _Step = t.TypeVar("_Step")
 _Outcome = t.TypeVar("_Outcome", bound="Outcome")
+
+
+@contextlib.contextmanager
+def begin_writing(
+    context: Context, stage: str, endpoint: str
+) -> Iterator[tuple[Journal | None, Callable[[], Reason]]]:
+    """Keep other runs from writing to a Placement for as long as the context lasts.
+
+    Yield the journal and a function that returns why to stop, if anything does. In check mode there
+    is no journal, without which nothing can write.
+    """
+    options = context.options
+    journal = None if context.check_mode else Journal(options["output_dir"], endpoint)
+    if journal:
+        note(context, stage, journal=journal.path)
+    with (
+        watch_for_stop() as stopped,
+        acquire_lock(endpoint, options["lock_timeout"], stopped, journal is not None),
+    ):
+        yield journal, stopped
 
 
 @d.dataclass(frozen=True)
@@ -52,8 +78,13 @@ class Outcome:
         """Whether Placement was changed as it should, or would be in check mode."""
         return self.outcome in _CHANGED
 
+    @property
+    def failed(self) -> bool:
+        """Whether it counts for the failures after which a run gives up."""
+        return self.outcome == FAILED
+
     def as_dict(self) -> Json:
-        return t.cast("Json", {**self.step.as_dict(), **self._describe()})
+        return {**self.step.as_dict(), **self._describe()}
 
     def as_record(self) -> Mapping[str, object]:
         """Return what a journal has of the outcome."""
@@ -77,10 +108,15 @@ class Restoration(Outcome):
     # It cannot be restored, and no request was sent for it.
     hopeless: bool = False
 
+    @property
+    def failed(self) -> bool:
+        # A provider that is gone is no failure: the other changes do not depend on it.
+        return super().failed and not self.hopeless
+
     def as_dict(self) -> Json:
         step = self.step
         tree = step if isinstance(step, TreeRecord) else None
-        document = {
+        return {
             "finding": step.finding,
             "kind": step.kind,
             "consumer": None if tree else step.subject,
@@ -88,40 +124,50 @@ class Restoration(Outcome):
             **self._describe(),
             "write": self.write.as_dict() if self.write else None,
         }
-        return t.cast("Json", document)
 
 
 def run_steps(
     steps: Sequence[_Step],
     run_step: Callable[[_Step], _Outcome],
     make_outcome: Callable[[_Step, str, Reason], _Outcome],
-    explain_end: Callable[[list[_Outcome]], Reason | None],
+    stopped: Callable[[], Reason],
+    max_failures: int,
+    failed_before: int = 0,
 ) -> list[_Outcome]:
     """Return the outcome of each of `steps`, which are made in their order.
 
-    A step that fails does not keep the others from being made.
-    The run ends early for an unsound reading and for a journal that cannot be written.
+    A step that fails does not keep the others from being made. The run ends early for an unsound
+    reading, a journal that cannot be written, too many failures, and anything that `stopped`
+    returns.
 
     make_outcome: makes the outcome of a step from the outcome's name and its reason.
-    explain_end: returns why nothing more may be tried after these outcomes, None when more may.
+    failed_before: how many changes of the run have failed already.
     """
     outcomes: list[_Outcome] = []
     with PROGRESS.run_stage("changes", len(steps)) as stage:
         for step in steps:
-            why = explain_end(outcomes)
-            if why:
+            if why := explain_end(outcomes, stopped, max_failures, failed_before):
                 return complete_outcomes(outcomes, steps, make_outcome, SKIPPED, why)
             try:
                 outcomes.append(run_step(step))
             except (UnsoundReading, JournalError) as error:
                 return complete_outcomes(outcomes, steps, make_outcome, FAILED, error.reason)
-            except CloudError as error:
-                outcomes.append(make_outcome(step, FAILED, error.reason))
             except Exception as error:
                 # The result must have all earlier outcomes, even after a fault of our own.
-                outcomes.append(make_outcome(step, FAILED, describe_unexpected(error)))
+                outcomes.append(make_outcome(step, FAILED, describe_error(error)))
             stage.show_done(len(outcomes))
     return outcomes
+
+
+def explain_end(
+    outcomes: Iterable[Outcome],
+    stopped: Callable[[], Reason],
+    max_failures: int,
+    failed_before: int = 0,
+) -> Reason | None:
+    """Return why nothing more may be tried after these outcomes; None or empty when more may."""
+    failed = failed_before + sum(outcome.failed for outcome in outcomes)
+    return stopped() or explain_abort(failed, max_failures)
 
 
 def complete_outcomes(
@@ -136,8 +182,10 @@ def complete_outcomes(
     return outcomes + [make_outcome(step, outcome, reason) for step in left]
 
 
-def describe_unexpected(error: Exception) -> Reason:
-    """Return an error that is not one of our own as a reason."""
+def describe_error(error: Exception) -> Reason:
+    """Return the reason of an error of the cloud, or any other error as a reason."""
+    if isinstance(error, CloudError):
+        return error.reason
     return Reason("unexpected_error", f"An unexpected {type(error).__name__}: {error}")
 
 

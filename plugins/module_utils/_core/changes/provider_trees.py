@@ -23,12 +23,11 @@ from ..models.codec import Unchecked
 from ..models.snapshot import Scope
 from ..options.policy import Policy
 from ..options.run import FailureOptions
-from ..plan.limits import explain_abort
 from ..plan.plan import TreeStep
 from ..reading.reading import Collector
 from .group_check import EVERY_HOST, GroupCheck
 from .journal import Journal
-from .outcomes import Outcome, count_outcomes, require_no_failures, run_steps
+from .outcomes import Outcome, require_no_failures, run_steps
 from .remediation import MAX_PROOF_AGE, TOO_OLD, add_reason
 
 
@@ -65,12 +64,9 @@ class TreeRemover:
 
         failed_before: how many changes of the run have failed already.
         """
-
-        def explain_end(outcomes: list[Outcome]) -> Reason | None:
-            failed = failed_before + count_outcomes(outcomes, FAILED)
-            return stopped() or explain_abort(failed, self._max_failures)
-
-        return run_steps(steps, self._remove_tree, Outcome, explain_end)
+        return run_steps(
+            steps, self._remove_tree, Outcome, stopped, self._max_failures, failed_before
+        )
 
     def _remove_tree(self, step: TreeStep) -> Outcome:
         if reason := self._find_mismatch(step):

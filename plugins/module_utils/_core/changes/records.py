@@ -9,21 +9,17 @@ from __future__ import annotations
 import dataclasses as d
 import typing as t
 from collections.abc import Collection, Iterable, Mapping
-from collections.abc import Set as AbstractSet
 
 from ..._common.errors import InvalidInput
 from ..._common.text import normalize_uuid
 from ..clients.provider_state import ProviderState, parse_provider_state
 from ..models.change import DELETE_PROVIDERS, OUTCOME_BY_ACTION, SKIPPED, Side
 from ..models.codec import Json
+from ..models.nova import Aggregate
 from ..models.placement import Provider
 from ..plan.plan import Plan, Step, TreeStep, parse_step, parse_tree_step
 from ..run.pack import read_packed
 from .journal import AFTER, PLANNED, JournalRecord, build_record, parse_record, read_journal
-
-if t.TYPE_CHECKING:  # pragma: no cover
-    from ..models.nova import Aggregate
-
 
 # What a record says of a change of allocations.
 _CHANGE_KEYS = ("consumer", "generation", "before", "after", "partner", "action", "frees", "claims")
@@ -118,7 +114,8 @@ def find_deleted_trees(
     for record in records:
         if record["event"] == AFTER:
             if record.get("outcome") == OUTCOME_BY_ACTION[DELETE_PROVIDERS]:
-                _mark_deleted(trees, record.get("finding"))
+                gone = [each for each in trees.values() if each.finding == record.get("finding")]
+                trees.update({each.subject: d.replace(each, deleted=True) for each in gone})
             continue
         if record.get("action") != DELETE_PROVIDERS:
             continue
@@ -129,13 +126,6 @@ def find_deleted_trees(
             tree = earlier
         trees[tree.subject] = tree
     return list(reversed(trees.values()))
-
-
-def _mark_deleted(trees: dict[str, TreeRecord], finding: t.Any) -> None:
-    """Replace those of `trees` that are about a finding by the same as deleted."""
-    for root, tree in trees.items():
-        if tree.finding == finding:
-            trees[root] = d.replace(tree, deleted=True)
 
 
 def _parse_tree(record: JournalRecord) -> TreeRecord:
@@ -255,18 +245,14 @@ def find_lost_traits(
     them.
     """
     lost = then.traits - now.traits
-    if _is_managed(then.traits | now.traits):
+    # A service replaces all traits of such a provider.
+    if any(
+        trait in _MANAGED_PROVIDER_TRAITS or trait.startswith(_NEUTRON_TRAIT_PREFIXES)
+        for trait in then.traits | now.traits
+    ):
         return frozenset(), lost
     operators = frozenset(trait for trait in lost if trait.startswith(_OPERATOR_TRAIT_PREFIXES))
     return operators, lost - operators
-
-
-def _is_managed(traits: AbstractSet[str]) -> bool:
-    """Return whether a service replaces all traits of a provider with these."""
-    return any(
-        trait in _MANAGED_PROVIDER_TRAITS or trait.startswith(_NEUTRON_TRAIT_PREFIXES)
-        for trait in traits
-    )
 
 
 def find_lost_aggregates(

@@ -27,7 +27,6 @@ from ..models.finding import Finding
 from ..models.snapshot import Listings, Snapshot
 from ..options.policy import Policy
 from ..options.run import FailureOptions
-from ..plan.limits import explain_abort
 from ..plan.plan import Step
 from ..reading.renewal import RenewingCollector
 from .group_check import EVERY_HOST, GroupCheck
@@ -36,8 +35,8 @@ from .outcomes import (
     Outcome,
     complete_outcomes,
     conclude_write,
-    count_outcomes,
-    describe_unexpected,
+    describe_error,
+    explain_end,
     require_no_failures,
 )
 
@@ -65,27 +64,19 @@ class _Unproven(PlacementToolsError):
     """Some steps could not be verified again, and nothing of them was written."""
 
 
+@d.dataclass(frozen=True)
 class Remediation:
     """One run over a plan.
 
-    Without a journal, as in check mode, everything is proven and nothing is written.
+    journal: None in check mode, where everything is proven and nothing is written.
     """
 
-    def __init__(
-        self,
-        reading: RenewingCollector,
-        policy: Policy,
-        writer: AllocationWriter,
-        journal: Journal | None,
-        max_failures: int = FailureOptions.max_failures.default,
-        group_check: GroupCheck = EVERY_HOST,
-    ) -> None:
-        self._group_check = group_check
-        self._reading = reading
-        self._policy = policy
-        self._writer = writer
-        self._journal = journal
-        self._max_failures = max_failures
+    reading: RenewingCollector
+    policy: Policy
+    writer: AllocationWriter
+    journal: Journal | None
+    max_failures: int = FailureOptions.max_failures.default
+    group_check: GroupCheck = EVERY_HOST
 
     def run(self, steps: Sequence[Step], stopped: Callable[[], Reason]) -> list[Outcome]:
         """Prove each of `steps` again and make it, in their order, a few at once.
@@ -95,7 +86,7 @@ class Remediation:
         anything that `stopped` returns.
         Raises UnsoundReading before the first step when the cloud as a whole is not sound.
         """
-        listings = self._reading.begin_renewal(
+        listings = self.reading.begin_renewal(
             {step.change.consumer for step in steps}, list_providers(steps)
         )
         require_no_failures(list_failed_checks(listings), "Nothing may be changed now.")
@@ -109,7 +100,7 @@ class Remediation:
 
     def _find_steps_outside(self, steps: Sequence[Step], listings: Listings) -> dict[str, Outcome]:
         """Return by finding the outcomes of the steps whose hosts have left the plan's groups."""
-        reasons = self._group_check.explain_changes([step.change for step in steps], listings)
+        reasons = self.group_check.explain_changes([step.change for step in steps], listings)
         return {
             step.finding: Outcome(step, SKIPPED, reason)
             for step, reason in zip(steps, reasons, strict=True)
@@ -123,25 +114,24 @@ class Remediation:
         """
         parts = 1 + len(listings.services.value or ()) // _SERVICES_PER_PART
         size = _PART_SIZE * min(parts, _MAX_PARTS_PER_PROOF)
-        return size * _PROOFS_WITHOUT_WRITES if self._journal is None else size
+        return size * _PROOFS_WITHOUT_WRITES if self.journal is None else size
 
     def _make_changes(
         self, steps: Sequence[Step], batch_size: int, stopped: Callable[[], Reason], stage: Stage
     ) -> list[Outcome]:
         outcomes: list[Outcome] = []
 
-        def explain_end() -> Reason | None:
-            failures = count_outcomes(outcomes, FAILED)
-            return stopped() or explain_abort(failures, self._max_failures)
+        def explain() -> Reason | None:
+            return explain_end(outcomes, stopped, self.max_failures)
 
         batches = collections.deque(_split(steps, batch_size))
         while batches:
-            if why := explain_end():
+            if why := explain():
                 return complete_outcomes(outcomes, steps, Outcome, SKIPPED, why)
             batch = batches.popleft()
             begun = len(outcomes)
             try:
-                for made in self._remediate_batch(batch, explain_end):
+                for made in self._remediate_batch(batch, explain):
                     outcomes += made
                     stage.show_done(len(outcomes))
             except (UnsoundReading, JournalError) as error:
@@ -156,7 +146,7 @@ class Remediation:
                     outcomes.append(Outcome(left[0], FAILED, error.reason))
             except Exception as error:
                 # The result must have all earlier outcomes, even after a fault of our own.
-                reason = describe_unexpected(error)
+                reason = describe_error(error)
                 left = batch[len(outcomes) - begun :]
                 outcomes += [Outcome(step, FAILED, reason) for step in left]
             stage.show_done(len(outcomes))
@@ -173,10 +163,10 @@ class Remediation:
         """
         began = read_monotonic_clock()
         reasons = _expect_proof(self._explain_mismatches, batch)
-        part_size = len(batch) if self._journal is None else _PART_SIZE
+        part_size = len(batch) if self.journal is None else _PART_SIZE
         for part in _split(batch, part_size):
             # A service that hardly answers can have kept the proof waiting for minutes.
-            why = explain_end() if self._journal is not None else None
+            why = explain_end() if self.journal is not None else None
             if not why:
                 reasons |= _expect_proof(self._explain_conflicts, part, reasons)
             proven = [_make_proven_outcome(step, reasons) for step in part]
@@ -188,11 +178,11 @@ class Remediation:
     def _explain_mismatches(self, batch: Sequence[Step]) -> dict[str, Reason | None]:
         """Return by finding what a new proof shows to be no longer true of a step."""
         consumers = [step.change.consumer for step in batch]
-        now = self._reading.renew(consumers)
+        now = self.reading.renew(consumers)
         require_no_failures(list_failed_checks(now), "Nothing more is changed in this run.")
-        judged = judge_consumers(SnapshotIndex(now), self._policy)
+        judged = judge_consumers(SnapshotIndex(now), self.policy)
         findings = {finding.consumer: finding for finding in judged}
-        contradictions = self._reading.explain_contradictions(now)
+        contradictions = self.reading.explain_contradictions(now)
         return {
             step.finding: _find_mismatch(step, now, findings)
             or contradictions.get(step.change.consumer)
@@ -204,7 +194,7 @@ class Remediation:
     ) -> dict[str, Reason | None]:
         """Return by finding which proven steps do not start from the current allocations."""
         proven = [step for step in part if not reasons[step.finding]]
-        conflicts = self._writer.find_conflicts([step.change for step in proven])
+        conflicts = self.writer.find_conflicts([step.change for step in proven])
         return {
             step.finding: conflicts[step.change.consumer].reason
             for step in proven
@@ -219,11 +209,11 @@ class Remediation:
         began: when the first request of the proof was sent.
         """
         ready = [step for step, outcome in zip(part, proven, strict=True) if outcome.changed]
-        if self._journal is None or not ready:
+        if self.journal is None or not ready:
             return proven
         if _is_too_old(began):
             raise _Unproven(TOO_OLD)
-        written = self._write_batch(ready, self._journal, began)
+        written = self._write_batch(ready, self.journal, began)
         by_finding = {outcome.step.finding: outcome for outcome in written}
         return [by_finding.get(outcome.step.finding, outcome) for outcome in proven]
 
@@ -235,7 +225,7 @@ class Remediation:
         journal.record_before(steps)
         by_finding = self._find_overtaken(steps, began)
         ready = [step for step in steps if step.finding not in by_finding]
-        errors = self._writer.write([step.change for step in ready])
+        errors = self.writer.write([step.change for step in ready])
         for step, error in zip(ready, errors, strict=True):
             by_finding[step.finding] = _make_outcome(step, error)
         outcomes = [by_finding[step.finding] for step in steps]
@@ -254,7 +244,7 @@ class Remediation:
         database alone, and a consumer that was emptied begins again at generation 1.
         """
         try:
-            conflicts = self._writer.find_conflicts([step.change for step in steps])
+            conflicts = self.writer.find_conflicts([step.change for step in steps])
         except CloudError as error:
             reason = error.reason.reword(
                 f"It could not be read again right before the write. {error}"
@@ -301,10 +291,8 @@ def _expect_proof(
         return prove(*arguments)
     except UnsoundReading:
         raise
-    except CloudError as error:
-        raise _Unproven(error.reason.reword(f"It could not be verified again. {error}")) from error
     except Exception as error:
-        reason = describe_unexpected(error)
+        reason = describe_error(error)
         raise _Unproven(reason.reword(f"It could not be verified again. {reason}")) from error
 
 

@@ -17,7 +17,9 @@ import typing as t
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
 from ..._common.errors import CloudError, JournalError, Reason
+from ..clients.allocation_writer import AllocationWriter
 from ..clients.nova import NovaReader
+from ..clients.placement import PlacementReader
 from ..models.change import (
     FAILED,
     RESTORED,
@@ -39,17 +41,11 @@ from ..models.placement import Provider
 from ..models.snapshot import Answer
 from ..options.policy import Policy
 from ..options.run import FailureOptions
-from ..plan.limits import explain_abort
 from ..plan.plan import Step
 from .journal import Journal, JournalRecord
 from .outcomes import Restoration, conclude_write, run_steps
 from .records import TreeRecord, find_changes, find_deleted_trees, select_trees
-
-if t.TYPE_CHECKING:  # pragma: no cover
-    from ..clients.allocation_writer import AllocationWriter
-    from ..clients.placement import PlacementReader
-    from .tree_restore import TreeRestorer
-
+from .tree_restore import TreeRestorer
 
 OUTCOMES = (RESTORED, SKIPPED, FAILED)
 
@@ -105,15 +101,10 @@ class Restorer:
         """
         providers = self.reader.list_providers() if steps else {}
 
-        def explain_end(done: list[Restoration]) -> Reason | None:
-            # A provider that is gone is no failure: the other changes do not depend on it.
-            failed = sum(entry.outcome == FAILED and not entry.hopeless for entry in done)
-            return stopped() or explain_abort(failed, self.max_failures)
-
         def restore_step(step: Step | TreeRecord) -> Restoration:
             return self._restore_step(step, providers)
 
-        return run_steps(steps, restore_step, Restoration, explain_end)
+        return run_steps(steps, restore_step, Restoration, stopped, self.max_failures)
 
     def _restore_step(
         self, step: Step | TreeRecord, providers: Mapping[str, Provider]
@@ -262,12 +253,12 @@ _OF_MIGRATIONS = ("ended_migration", "deleted_migration")
 _HARMLESS_STATUSES = FAILED_MIGRATION_STATUSES | {"cancelled"}
 
 
+@d.dataclass(frozen=True)
 class RestoreCheck:
     """Asks Nova about each consumer that a restoration would give to or take from."""
 
-    def __init__(self, nova: NovaReader, policy: Policy) -> None:
-        self._nova = nova
-        self._policy = policy
+    nova: NovaReader
+    policy: Policy
 
     def explain_exclusion(
         self, providers: Mapping[str, Provider], consumers: Iterable[str], named: Iterable[str]
@@ -278,7 +269,7 @@ class RestoreCheck:
         """
         excluded = self._excluded_consumers.intersection(consumers)
         if excluded:
-            note = self._policy.get_exclusion_note(excluded)
+            note = self.policy.get_exclusion_note(excluded)
             return Reason(
                 "consumer_excluded",
                 f"Consumer {min(excluded)}, or its server, is excluded by name{note}.",
@@ -287,16 +278,16 @@ class RestoreCheck:
         # Excluding one provider of a tree excludes the whole tree.
         trees = {known.root for known in providers.values() if {known.uuid, known.name} & names}
         parts = [known for known in providers.values() if known.root in trees]
-        return self._policy.explain_exclusion(
+        return self.policy.explain_exclusion(
             names.union(*((known.uuid, known.name) for known in parts))
         )
 
     @functools.cached_property
     def _excluded_consumers(self) -> set[str]:
         """The consumers that are excluded by name, and the migrations of those that are servers."""
-        excluded = set(self._policy.exclude_consumers)
-        for server in self._policy.exclude_consumers:
-            migrations = self._nova.list_migrations_of_server(server).value or ()
+        excluded = set(self.policy.exclude_consumers)
+        for server in self.policy.exclude_consumers:
+            migrations = self.nova.list_migrations_of_server(server).value or ()
             excluded.update(migration.uuid for migration in migrations)
         return excluded
 
@@ -308,7 +299,7 @@ class RestoreCheck:
         Raises CloudError where Nova refuses or gives no answer.
         """
         consumer = inverse.consumer
-        answer = self._nova.get_server(consumer)
+        answer = self.nova.get_server(consumer)
         if answer.value is None and answer.status != 404:
             return Reason(
                 "server_unread",
@@ -330,7 +321,7 @@ class RestoreCheck:
     def _explain_absence(self, kind: str, consumer: str) -> Reason | None:
         if kind in _OF_ABSENT_SERVERS:
             return None
-        if kind in _OF_MIGRATIONS and self._nova.probe_migration_marker(consumer).status == 200:
+        if kind in _OF_MIGRATIONS and self.nova.probe_migration_marker(consumer).status == 200:
             return None
         return Reason(
             "consumer_unknown_to_nova",
@@ -346,7 +337,7 @@ class RestoreCheck:
         has_task = server.task_state or not server.task_known
         if has_task or server.status in (*MOVING_STATUSES, "BUILD", "UNKNOWN"):
             return (), why
-        answer = self._nova.list_migrations_of_server(server.uuid)
+        answer = self.nova.list_migrations_of_server(server.uuid)
         if answer.value is None:
             return (), Reason(
                 "migrations_of_server_unread",
@@ -414,7 +405,7 @@ class RestoreCheck:
             if other != move and is_later and other.status not in _HARMLESS_STATUSES:
                 return f"{other.type} {other.uuid}"
         # An unshelve claims anew, and is no migration.
-        answer = self._nova.list_instance_actions(server.uuid)
+        answer = self.nova.list_instance_actions(server.uuid)
         if answer.value is None:
             return _describe_answer(answer)
         for action in answer.value:

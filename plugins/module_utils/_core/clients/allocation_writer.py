@@ -94,7 +94,7 @@ class AllocationWriter:
         until = read_monotonic_clock() + _PROOF_SECONDS
         versions = {_choose_microversion(change) for change in changes}
         if len(versions) > 1:
-            return self._write_each_alone(changes, until)
+            return [self._write_alone(change, until, False) for change in changes]
         return self._write_batch(changes, versions.pop(), until)
 
     def _write_batch(
@@ -117,16 +117,11 @@ class AllocationWriter:
             if has_conflict and self._is_batch_made(batch):
                 return [None] * len(batch)
             had_effect = has_conflict and self._may_have_had_effect(batch)
-            return self._write_each_alone(batch, until, had_effect)
+            return [self._write_alone(change, until, had_effect) for change in batch]
         if refusal is None:
             doubt = None
         # The second write may be refused because the first took effect, so the first error counts.
         return map_parallel(lambda change: self._read_back(change, doubt), batch)
-
-    def _write_each_alone(
-        self, changes: Sequence[Change], until: float, had_effect: bool = False
-    ) -> list[CloudError | None]:
-        return [self._write_alone(change, until, had_effect) for change in changes]
 
     def _write_alone(self, change: Change, until: float, had_effect: bool) -> CloudError | None:
         """Make one of several changes that could not be made together.

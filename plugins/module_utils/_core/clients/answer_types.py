@@ -18,76 +18,32 @@ import typing as t
 from collections.abc import Callable
 
 _TEXTS = [
-    "action",
-    "availability_zone",
-    "binary",
-    "consumer_type",
-    "created",
-    "created_at",
-    "dest_compute",
-    "dest_node",
-    "disabled_reason",
-    "event",
-    "finish_time",
-    "hypervisor_hostname",
-    "instance_uuid",
-    "migration_type",
-    "name",
-    "parent_provider_uuid",
-    "pinned_availability_zone",
-    "project_id",
-    "request_id",
-    "result",
-    "root_provider_uuid",
-    "source_compute",
-    "source_node",
-    "start_time",
-    "state",
-    "status",
-    "tenant_id",
-    "updated",
-    "updated_at",
-    "user_id",
-    "uuid",
-    "zone",
-    "OS-EXT-SRV-ATTR:host",
-    "OS-EXT-SRV-ATTR:hypervisor_hostname",
-    "OS-EXT-AZ:availability_zone",
-    "OS-EXT-SRV-ATTR:root_device_name",
-    "OS-EXT-STS:task_state",
-    "OS-EXT-STS:vm_state",
-    "OS-SRV-USG:launched_at",
-    "OS-SRV-USG:terminated_at",
+    # Of anything.
+    *("name", "uuid", "status", "state", "project_id", "tenant_id", "user_id", "consumer_type"),
+    *("created", "created_at", "updated", "updated_at", "start_time", "finish_time"),
+    # Of providers and services.
+    *("parent_provider_uuid", "root_provider_uuid", "hypervisor_hostname"),
+    *("binary", "zone", "availability_zone", "disabled_reason"),
+    # Of servers.
+    *("OS-EXT-SRV-ATTR:host", "OS-EXT-SRV-ATTR:hypervisor_hostname", "OS-EXT-AZ:availability_zone"),
+    *("OS-EXT-SRV-ATTR:root_device_name", "OS-EXT-STS:task_state", "OS-EXT-STS:vm_state"),
+    *("OS-SRV-USG:launched_at", "OS-SRV-USG:terminated_at", "pinned_availability_zone"),
+    # Of migrations and actions.
+    *("instance_uuid", "migration_type", "source_compute", "source_node"),
+    *("dest_compute", "dest_node", "action", "request_id", "event", "result"),
 ]
 _NUMBERS = [
-    "consumer_generation",
-    "disk",
-    "ephemeral",
-    "generation",
-    "local_gb",
-    "local_gb_used",
-    "memory_mb",
-    "memory_mb_used",
-    "ram",
-    "resource_provider_generation",
-    "running_vms",
-    "vcpus",
-    "vcpus_used",
+    *("generation", "consumer_generation", "resource_provider_generation"),
+    *("vcpus", "vcpus_used", "memory_mb", "memory_mb_used", "local_gb", "local_gb_used"),
+    *("running_vms", "ram", "disk", "ephemeral"),
 ]
 # Placement always has these, and they are never null.
 _WHOLE_NUMBERS = ["max_unit", "min_unit", "reserved", "step_size", "total"]
 # Of mappings.
 _ROWS = [
-    "events",
-    "hypervisors",
-    "instanceActions",
-    "interfaceAttachments",
-    "migrations",
-    "resource_providers",
-    "servers",
-    "services",
+    *("events", "hypervisors", "instanceActions", "interfaceAttachments", "migrations"),
+    *("resource_providers", "servers", "services", "volumeAttachments"),
     "os-extended-volumes:volumes_attached",
-    "volumeAttachments",
 ]
 _MAPPINGS = ["inventories", "provider_summaries"]
 # Nova leaves these out, or null, where there are none.
@@ -102,15 +58,8 @@ _UUID = re.compile("[0-9a-fA-F-]{32,36}")
 # The keys in these are names of hosts and networks, or whatever a user writes.
 _KEYS_OF_USERS = frozenset(
     {
-        "addresses",
-        "cpu_info",
-        "details",
-        "extra_specs",
-        "fault",
-        "hosts",
-        "metadata",
-        "properties",
-        "scheduler_hints",
+        *("addresses", "cpu_info", "details", "extra_specs", "fault", "hosts"),
+        *("metadata", "properties", "scheduler_hints"),
     }
 )
 

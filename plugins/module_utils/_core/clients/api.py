@@ -458,8 +458,11 @@ class Api:
         except (ValueError, RecursionError):
             if status < 400 or is_proof:
                 raise self._reject(method, path, "something that is not JSON") from None
+        wrong = None
         if status < 400 and self.name in _TYPED_SERVICES:
-            self._check_types(method, path, body)
+            wrong = find_wrong_type(body)
+        if wrong is not None:
+            raise self._reject(method, path, f"something unexpected as {wrong}")
         reply = Reply(status, response.headers, body, self._error_keys)
         if is_proof and not reply.is_service_error:
             raise self._reject(method, path, f"a {reply.status} that is not its own")
@@ -474,11 +477,6 @@ class Api:
         asked = set(_UUID.findall(f"{path} {params}".lower()))
         if named and asked and named.isdisjoint(asked):
             raise self._reject("GET", path, f"a {reply.status} about something else")
-
-    def _check_types(self, method: str, path: str, body: t.Any) -> None:
-        wrong = find_wrong_type(body)
-        if wrong is not None:
-            raise self._reject(method, path, f"something unexpected as {wrong}")
 
 
 class ServiceClock:

@@ -61,63 +61,83 @@ def explain_connection_error(error: BaseException) -> str:
     Empty for an error that is not about the connection.
     """
     causes = list_causes(error)
-    for explain in (
-        _explain_address,
-        _explain_proxy,
-        _explain_certificate,
-        _explain_tls,
-        _explain_files,
-        _explain_socket,
-        _explain_time,
-        _explain_closed_connection,
-    ):
-        if sentence := explain(causes):
+    for kinds, explain in _list_explanations():
+        cause = next((cause for cause in causes if isinstance(cause, kinds)), None)
+        if cause is None:
+            continue
+        if isinstance(explain, str):
+            return explain
+        if sentence := explain(cause, causes):
             return sentence
     return ""
 
 
-def _find(causes: t.Iterable[BaseException], *kinds: type[BaseException]) -> t.Any:
-    return next((cause for cause in causes if isinstance(cause, kinds)), None)
+_Explain = t.Callable[[t.Any, t.Sequence[BaseException]], str]
 
 
-def _explain_address(causes: t.Sequence[BaseException]) -> str:
-    if _find(causes, rex.InvalidURL, rex.InvalidSchema, rex.MissingSchema, u3.LocationParseError):
-        return (
-            "has an address that is not valid, or redirects to one. "
-            "Write it as http://HOST:PORT/PATH or https://HOST:PORT/PATH."
-        )
-    return ""
-
-
-def _explain_proxy(causes: t.Sequence[BaseException]) -> str:
-    if not _find(causes, rex.ProxyError, u3.ProxyError):
-        return ""
+def _list_explanations() -> tuple[tuple[tuple[type[BaseException], ...], str | _Explain], ...]:
+    """Return what each cause means, or what finds that out; the first with a meaning counts."""
     return (
-        f"{_UNREACHABLE}: the proxy{_name_pool(causes)} does not answer, or refuses to connect. "
+        (
+            (rex.InvalidURL, rex.InvalidSchema, rex.MissingSchema, u3.LocationParseError),
+            "has an address that is not valid, or redirects to one. "
+            "Write it as http://HOST:PORT/PATH or https://HOST:PORT/PATH.",
+        ),
+        ((rex.ProxyError, u3.ProxyError), _explain_proxy),
+        ((ssl.SSLCertVerificationError,), _explain_certificate),
+        ((ssl.SSLError,), _explain_tls),
+        ((OSError,), _explain_files),
+        (
+            (socket.gaierror,),
+            f"{_UNREACHABLE}: its host name does not resolve. "
+            "Check the name, and the DNS of this machine.",
+        ),
+        (
+            (ConnectionRefusedError,),
+            f"{_UNREACHABLE}: nothing listens on that port. "
+            "Check the address and its port, and that the service runs.",
+        ),
+        ((OSError,), _explain_route),
+        (
+            (rex.ConnectTimeout, u3.ConnectTimeoutError),
+            f"{_UNREACHABLE}: the connection was not made in time. "
+            "Check the address, its port, whether it uses TLS, and firewalls.",
+        ),
+        ((BaseException,), _explain_handshake),
+        (
+            (rex.ReadTimeout, u3.ReadTimeoutError, TimeoutError),
+            "does not answer in time. Check that the service runs, or increase api_timeout.",
+        ),
+        # A broken answer is repeated, so it is not a matter of the connection.
+        ((rex.ChunkedEncodingError, u3.IncompleteRead, http.client.IncompleteRead), ""),
+        (
+            (http.client.RemoteDisconnected, http.client.BadStatusLine, ConnectionError),
+            f"{_UNREACHABLE}: the connection was closed without an answer. "
+            "Check that the service runs, and whether its port needs https:// instead of http://.",
+        ),
+    )
+
+
+def _explain_proxy(_cause: t.Any, causes: t.Sequence[BaseException]) -> str:
+    # To which host the connection was, without the credentials in the proxy's address.
+    pools = (getattr(getattr(cause, "pool", None), "proxy", None) for cause in causes)
+    name = next((f" {proxy.host}:{proxy.port}" for proxy in pools if proxy is not None), "")
+    return (
+        f"{_UNREACHABLE}: the proxy{name} does not answer, or refuses to connect. "
         "Check HTTPS_PROXY and HTTP_PROXY in the environment, or add the host to NO_PROXY."
     )
 
 
-def _name_pool(causes: t.Sequence[BaseException]) -> str:
-    """Return to which host the connection was, without the credentials in the proxy's address."""
-    proxies = (getattr(getattr(cause, "pool", None), "proxy", None) for cause in causes)
-    return next((f" {proxy.host}:{proxy.port}" for proxy in proxies if proxy is not None), "")
-
-
-def _explain_certificate(causes: t.Sequence[BaseException]) -> str:
-    cause = _find(causes, ssl.SSLCertVerificationError)
-    if cause is None:
-        return ""
+def _explain_certificate(cause: t.Any, _causes: t.Sequence[BaseException]) -> str:
     if known := _CERTIFICATE_PROBLEMS.get(getattr(cause, "verify_code", 0)):
         return "has a certificate that {}. {}".format(*known)
     reason = getattr(cause, "verify_message", "") or "no trusted CA signed it"
     return f"has a certificate that cannot be verified ({reason}). {_CHECK_CA}"
 
 
-def _explain_tls(causes: t.Sequence[BaseException]) -> str:
-    cause = _find(causes, ssl.SSLError)
+def _explain_tls(cause: t.Any, _causes: t.Sequence[BaseException]) -> str:
     # A handshake that takes too long is one of these too.
-    if cause is None or isinstance(cause, TimeoutError) or "timed out" in str(cause):
+    if isinstance(cause, TimeoutError) or "timed out" in str(cause):
         return ""
     reason = getattr(cause, "reason", None) or ""
     if any(name in reason for name in _NOT_TLS):
@@ -136,65 +156,33 @@ def _explain_tls(causes: t.Sequence[BaseException]) -> str:
     )
 
 
-def _explain_files(causes: t.Sequence[BaseException]) -> str:
+def _explain_files(_cause: t.Any, causes: t.Sequence[BaseException]) -> str:
     """Return what is wrong with a file of certificates: requests raises a plain OSError then."""
-    for cause in causes:
-        # Nearly every error of requests is an OSError too.
-        if cause.__class__ is not OSError:
-            continue
-        missing = f"{_UNREACHABLE}: there is no file {str(cause).rpartition(': ')[2]}"
-        if "CA certificate bundle" in str(cause):
+    # Nearly every error of requests is an OSError too.
+    for cause in (str(cause) for cause in causes if cause.__class__ is OSError):
+        missing = f"{_UNREACHABLE}: there is no file {cause.rpartition(': ')[2]}"
+        if "CA certificate bundle" in cause:
             return f"{missing} of a CA. Correct ca_cert."
-        if "TLS" in str(cause) and "invalid path" in str(cause):
+        if "TLS" in cause and "invalid path" in cause:
             return f"{missing}. Correct client_cert and client_key."
     return ""
 
 
-def _explain_socket(causes: t.Sequence[BaseException]) -> str:
-    if _find(causes, socket.gaierror):
-        return (
-            f"{_UNREACHABLE}: its host name does not resolve. "
-            "Check the name, and the DNS of this machine."
-        )
-    if _find(causes, ConnectionRefusedError):
-        return (
-            f"{_UNREACHABLE}: nothing listens on that port. "
-            "Check the address and its port, and that the service runs."
-        )
-    if any(isinstance(cause, OSError) and cause.errno in _NO_ROUTE for cause in causes):
-        return (
-            f"{_UNREACHABLE}: there is no route to its network. "
-            "Check the network of this machine, and a VPN if one is needed."
-        )
-    return ""
-
-
-def _explain_time(causes: t.Sequence[BaseException]) -> str:
-    if _find(causes, rex.ConnectTimeout, u3.ConnectTimeoutError):
-        return (
-            f"{_UNREACHABLE}: the connection was not made in time. "
-            "Check the address, its port, whether it uses TLS, and firewalls."
-        )
-    if any("handshake operation timed out" in str(cause) for cause in causes):
-        return (
-            f"{_UNREACHABLE}: the TLS handshake was not finished in time. "
-            "Check whether its port uses TLS, or write http:// instead of https://."
-        )
-    if _find(causes, rex.ReadTimeout, u3.ReadTimeoutError, TimeoutError):
-        return "does not answer in time. Check that the service runs, or increase api_timeout."
-    return ""
-
-
-def _explain_closed_connection(causes: t.Sequence[BaseException]) -> str:
-    # A broken answer is repeated, so it is none of these.
-    if _find(causes, rex.ChunkedEncodingError, u3.IncompleteRead, http.client.IncompleteRead):
-        return ""
-    kinds = (http.client.RemoteDisconnected, http.client.BadStatusLine, ConnectionError)
-    if not _find(causes, *kinds):
+def _explain_route(_cause: t.Any, causes: t.Sequence[BaseException]) -> str:
+    if not any(isinstance(cause, OSError) and cause.errno in _NO_ROUTE for cause in causes):
         return ""
     return (
-        f"{_UNREACHABLE}: the connection was closed without an answer. "
-        "Check that the service runs, and whether its port needs https:// instead of http://."
+        f"{_UNREACHABLE}: there is no route to its network. "
+        "Check the network of this machine, and a VPN if one is needed."
+    )
+
+
+def _explain_handshake(_cause: t.Any, causes: t.Sequence[BaseException]) -> str:
+    if not any("handshake operation timed out" in str(cause) for cause in causes):
+        return ""
+    return (
+        f"{_UNREACHABLE}: the TLS handshake was not finished in time. "
+        "Check whether its port uses TLS, or write http:// instead of https://."
     )
 
 

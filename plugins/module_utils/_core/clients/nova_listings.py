@@ -266,7 +266,7 @@ def split_into_parts(roots: Sequence[str], trial: int) -> dict[str | None, int]:
 
     trial: how many of the parts show the pace; these are small.
     """
-    part = min(_MAX_PART, max(_MIN_PART, _round_up_quotient(len(roots), _PARTS)))
+    part = min(_MAX_PART, max(_MIN_PART, -(-len(roots) // _PARTS)))
     parts: dict[str | None, int] = {}
     start, begin = None, 0
     while begin < len(roots) or not parts:
@@ -277,7 +277,3 @@ def split_into_parts(roots: Sequence[str], trial: int) -> dict[str | None, int]:
         begin += size
         start = roots[min(begin, len(roots)) - 1] if roots else None
     return parts
-
-
-def _round_up_quotient(dividend: int, divisor: int) -> int:
-    return -(-dividend // divisor)

@@ -13,11 +13,8 @@ from collections.abc import Mapping
 
 from ..._common.errors import BreakerTripped, Reason
 from ..._common.text import format_count
+from ..models.snapshot import Shard
 from ..options.run import LimitOptions
-
-if t.TYPE_CHECKING:  # pragma: no cover
-    from ..models.snapshot import Shard
-
 
 # A fraction of few consumers says nothing: up to this many changes only max_changes counts.
 MAX_SHARE_APPLIES_ABOVE = 20

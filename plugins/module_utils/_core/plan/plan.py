@@ -21,7 +21,7 @@ from ..._common.errors import InvalidInput, UnsoundReading, describe_form_error
 from ..._common.text import make_printable, normalize_uuid, summarize_checks
 from ..findings.entries import FORMAT, Entry, FindingsDocument
 from ..models.change import DELETE_PROVIDERS, Change, ProviderRemoval, sort_children_first
-from ..models.codec import Json, Unchecked, convert_to_json
+from ..models.codec import Json, Unchecked, convert_from_json, convert_to_json
 from ..models.kinds import CHANGEABLE_KINDS, CONSUMER_KINDS, explain_unresolvable
 from ..models.placement import Provider
 from ..models.snapshot import NO_GROUPS, Cloud, HostGroups, Shard
@@ -143,7 +143,7 @@ class Plan:
                 for entry in document["changes"]
             )
             consumers = document["consumers"]
-            plan = cls(
+            return cls(
                 placement_endpoint=document["placement_endpoint"],
                 region=document["region"],
                 detected_at=document["detected_at"],
@@ -159,7 +159,6 @@ class Plan:
                 "The plan does not have the form that orphan_plan writes "
                 f"({describe_form_error(error)}): plan again."
             ) from error
-        return plan
 
     @property
     def all_steps(self) -> tuple[Step | TreeStep, ...]:
@@ -178,7 +177,7 @@ class Plan:
             "digest": "",
         }
         if not self.groups.is_empty:
-            document["groups"] = build_plan_groups(self.groups)
+            document["groups"] = {name: list(getattr(self.groups, name)) for name in _NAMES}
         document["digest"] = digest_others(document)
         return document
 
@@ -379,34 +378,21 @@ def get_groups(scope: Json) -> HostGroups:
     return HostGroups(**{field: tuple(named[field]) for field in fields})
 
 
-def build_plan_groups(groups: HostGroups) -> Json:
-    """Return the groups as a plan keeps them: their names, and not their hosts."""
-    named = {field: list(getattr(groups, field)) for field in _NAMES}
-    return t.cast("Json", named)
-
-
 def parse_plan_groups(document: Unchecked | Json | None) -> HostGroups:
-    """Return the groups of which `build_plan_groups` made the document; none for None.
+    """Return the groups that a plan has in its document; none for None.
 
     Raises KeyError, TypeError or ValueError for anything else.
     """
     if document is None:
         return NO_GROUPS
     named: Unchecked = document
-    groups = HostGroups(**{field: _parse_names(named[field]) for field in _NAMES})
+    lists = {name: convert_from_json(tuple[str, ...], named[name]) for name in _NAMES}
+    groups = HostGroups(**lists)
+    is_named = all(map(all, lists.values()))
     # A plan that has lost the names of its groups must not pass for one of the whole cloud.
-    if groups.is_empty or len(groups.aggregates) != len(groups.aggregate_names):
+    if groups.is_empty or not is_named or len(groups.aggregates) != len(groups.aggregate_names):
         raise ValueError("its groups name nothing")
     return groups
-
-
-def _parse_names(value: t.Any) -> tuple[str, ...]:
-    if not isinstance(value, list):
-        raise TypeError("a list of names is not a list")
-    for name in value:
-        if not isinstance(name, str) or not name:
-            raise ValueError("a name is not a text")
-    return tuple(value)
 
 
 # --- single changes

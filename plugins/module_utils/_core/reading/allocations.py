@@ -16,7 +16,7 @@ candidate in that shard for certain, and to the tree of its own host only when i
 from __future__ import annotations
 
 import dataclasses as d
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping
 
 from ..._common.errors import CloudError, InvalidInput
 from ..._common.parallel import map_parallel, run_parallel
@@ -38,13 +38,6 @@ class AllocationListing:
 
     allocations: Mapping[str, Allocations] = d.field(default_factory=dict)
     trees: Collection[str] | None = None
-
-    @property
-    def sorted_trees(self) -> tuple[str, ...] | None:
-        """The trees in order, as a snapshot keeps them."""
-        if self.trees is None:
-            return None
-        return tuple(sorted(self.trees))
 
 
 class AllocationReader:
@@ -159,11 +152,6 @@ class AllocationReader:
         }
 
 
-def _suggest_hosts(unknown_names: Sequence[str], known: Iterable[str]) -> str:
-    """Return the hosts that are like the first unknown one."""
-    return suggest_names(unknown_names[0], [name for name in known if not normalize_uuid(name)])
-
-
 def find_roots_of_hosts(
     hosts: Iterable[str], nodes: Iterable[Hypervisor], providers: Mapping[str, Provider]
 ) -> frozenset[str]:
@@ -184,16 +172,14 @@ def find_roots_of_hosts(
             roots_by_name.setdefault(name, set()).add(node.uuid)
     unknown_names = sorted(set(hosts) - set(roots_by_name))
     if unknown_names:
+        host_names = [name for name in roots_by_name if not normalize_uuid(name)]
         raise InvalidInput(
             f"hosts: neither Nova nor Placement knows {summarize_names(unknown_names)}. "
             "Give the names or UUIDs of hypervisors. "
-            f"{_suggest_hosts(unknown_names, roots_by_name)}".rstrip()
+            f"{suggest_names(unknown_names[0], host_names)}".rstrip()
         )
-    roots: set[str] = set()
-    for name in hosts:
-        # A host of ironic has several compute nodes, each with a root provider.
-        roots.update(roots_by_name[name])
-    return frozenset(roots)
+    # A host of ironic has several compute nodes, each with a root provider.
+    return frozenset().union(*(roots_by_name[name] for name in hosts))
 
 
 def find_roots_of_members(

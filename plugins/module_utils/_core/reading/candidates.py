@@ -12,7 +12,7 @@ from __future__ import annotations
 import collections
 import dataclasses as d
 import typing as t
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from collections.abc import Set as AbstractSet
 
 from ..._common.errors import InvalidInput
@@ -22,19 +22,11 @@ from ..facts.devices import list_network_amounts
 from ..facts.index import ListingsIndex, group_by_tree
 from ..facts.services import list_down_cell_hosts
 from ..facts.soundness import list_failed_checks
+from ..models import snapshot as q
 from ..models.nova import Hypervisor, Server
 from ..models.other_services import PciAlias
 from ..models.placement import Allocations, Provider, Resources
-from ..models.snapshot import (
-    BANDWIDTH,
-    CHILDREN,
-    FLAVORS,
-    USAGE,
-    Evidence,
-    ListedAmounts,
-    Listings,
-    Snapshot,
-)
+from ..models.snapshot import Evidence, ListedAmounts, Listings, Snapshot
 from ..options.scope import is_needed, needs_every_lookup
 from .allocations import is_left_to_other_shard
 
@@ -78,7 +70,7 @@ def find_candidates(
         )
         has_wrong_amounts = amounts.names(consumer)
         # What its ports request, only a lookup shows. The user has asked for it of every server.
-        may_have_leak = is_needed(BANDWIDTH, scope) and list_network_amounts(allocations)
+        may_have_leak = is_needed(q.BANDWIDTH, scope) and list_network_amounts(allocations)
         if not at_home or has_wrong_amounts or may_have_leak:
             candidates.add(consumer)
     return sorted(candidates)
@@ -86,16 +78,12 @@ def find_candidates(
 
 def _list_consumers_not_living(index: ListingsIndex, living: Collection[str]) -> list[str]:
     """Return the consumers that are not `living` servers, those on hosts of silent cells last."""
-    silent = set(list_down_cell_hosts(index.listings.services))
-    first, last = [], []
-    for consumer, allocations in index.listings.allocations.items():
-        if consumer in living:
-            continue
-        if silent.isdisjoint(index.list_hosts_of(allocations)):
-            first.append(consumer)
-        else:
-            last.append(consumer)
-    return [*sorted(first), *sorted(last)]
+    silent, held = set(list_down_cell_hosts(index.listings.services)), index.listings.allocations
+
+    def get_key(consumer: str) -> tuple[bool, str]:
+        return not silent.isdisjoint(index.list_hosts_of(held[consumer])), consumer
+
+    return sorted(held.keys() - set(living), key=get_key)
 
 
 def limit_candidates(candidates: list[str], index: ListingsIndex, at_most: int) -> list[str]:
@@ -119,19 +107,14 @@ def limit_candidates(candidates: list[str], index: ListingsIndex, at_most: int) 
 
 def _may_be_in_silent_cell(allocations: Allocations, index: ListingsIndex) -> bool:
     """Return whether an allocation may be of a host in a cell that does not answer."""
-    for root in group_by_tree(allocations, index):
-        node = index.nodes.get(root or "")
-        if node is None or node.host in index.unjudged_hosts:
-            return True
-    return False
+    nodes = (index.nodes.get(root or "") for root in group_by_tree(allocations, index))
+    return any(node is None or node.host in index.unjudged_hosts for node in nodes)
 
 
 def _list_servers_without_allocation(index: ListingsIndex) -> set[str]:
     """Return the servers on the hosts in scope that have no allocation."""
-    servers: set[str] = set()
-    for node in index.nodes.values():
-        if index.covers(node.uuid):
-            servers.update(node.servers or ())
+    nodes = filter(index.covers, index.nodes)
+    servers = set().union(*(index.nodes[uuid].servers or () for uuid in nodes))
     return servers.difference(index.listings.allocations)
 
 
@@ -265,7 +248,7 @@ class AmountNominator:
         compared = self._compared.get(consumer)
         if compared is None:
             return False
-        if is_needed(FLAVORS, self._index.listings.scope):
+        if is_needed(q.FLAVORS, self._index.listings.scope):
             return not compared.fits or self._needs_lookup(consumer, compared)
         # A lookup of each server with a device would cost too much in every run.
         return not compared.fits and not compared.explained
@@ -286,13 +269,13 @@ class AmountNominator:
                 checked[self._explain(compared)] += 1
         by_host = self._count_by_host(looked_up, checked)
         by_server = checked.pop("", 0)
-        settled = {}
-        differing = []
+        needs_flavors = is_needed(q.FLAVORS, self._index.listings.scope)
+        settled, differing = {}, []
         for uuid in sorted(looked_up & set(self._compared)):
             compared = self._compared[uuid]
             if not compared.fits:
                 differing.append(uuid)
-            elif not self._needs_tree(uuid):
+            elif not (needs_flavors and self._needs_lookup(uuid, compared)):
                 settled[uuid] = self._explain(compared)
         unchecked = {name: count for name, count in sorted(checked.items()) if count}
         return ListedAmounts(by_server, by_host, unchecked, settled, tuple(differing))
@@ -316,21 +299,14 @@ class AmountNominator:
                 checked[NOT_COMPARED] = checked.get(NOT_COMPARED, 0) + others
         return by_host
 
-    def _needs_tree(self, consumer: str) -> bool:
-        return is_needed(FLAVORS, self._index.listings.scope) and self._needs_lookup(
-            consumer, self._compared[consumer]
-        )
-
     def _explain(self, compared: ListedComparison) -> str:
         """Return what is missing to know the amounts of a server, empty if they are right."""
         if not compared.missing:
             return ""
         # What a lookup would show is not missing: nobody asked for it.
-        if not is_needed(FLAVORS, self._index.listings.scope):
-            for name in compared.missing:
-                if name in _BEYOND_LOOKUPS:
-                    return name
-            return NOT_COMPARED
+        if not is_needed(q.FLAVORS, self._index.listings.scope):
+            beyond = (name for name in compared.missing if name in _BEYOND_LOOKUPS)
+            return next(beyond, NOT_COMPARED)
         return compared.missing[0]
 
     def _list_nodes(self) -> list[Hypervisor]:
@@ -348,11 +324,7 @@ class AmountNominator:
         """Return how many servers on a compute node the listings say nothing else of."""
         if node.servers is None:
             return node.running_vms
-        count = 0
-        for uuid in node.servers:
-            if uuid not in looked_up and uuid not in self._compared:
-                count += 1
-        return count
+        return len(set(node.servers).difference(looked_up, self._compared))
 
 
 class ServerLocations:
@@ -365,13 +337,12 @@ class ServerLocations:
             nodes_by_host.setdefault(node.host, []).append(node)
         self._servers: dict[str | None, frozenset[str] | None] = {}
         self.shared_hosts: list[str] = []
-        for host, nodes in sorted(nodes_by_host.items()):
+        for host, (node, *more) in sorted(nodes_by_host.items()):
             # Of a service with many nodes (ironic) the listing does not say which node a server
             # is on.
-            if len(nodes) > 1:
+            if more:
                 self.shared_hosts.append(host)
-                continue
-            for node in nodes:
+            else:
                 # None where it was not asked for them.
                 servers = node.servers
                 self._servers[node.uuid] = None if servers is None else frozenset(servers)
@@ -389,14 +360,13 @@ class ServerLocations:
 
     def list_nodes_with_unclaimed_servers(self) -> set[str | None]:
         """Return the roots of compute nodes that list a server without an allocation there."""
-        nodes = set()
-        for root, servers in self._servers.items():
-            for uuid in servers or ():
-                allocations = self._index.listings.allocations.get(uuid, {})
-                if root not in map(self._index.get_root, allocations):
-                    nodes.add(root)
-                    break
-        return nodes
+        held = self._index.listings.allocations
+        return {
+            root
+            for root, servers in self._servers.items()
+            for uuid in servers or ()
+            if root not in map(self._index.get_root, held.get(uuid, ()))
+        }
 
     def filter_counted(self, consumer: str, allocations: Allocations) -> Allocations:
         """Return the allocations of a consumer that nova-compute counts as used.
@@ -408,12 +378,11 @@ class ServerLocations:
             return {}
         if migration is not None:
             return allocations
-        counted = {}
-        for provider, amounts in allocations.items():
-            servers = self._servers.get(self._index.get_root(provider))
-            if servers and consumer in servers:
-                counted[provider] = amounts
-        return counted
+        return {
+            provider: amounts
+            for provider, amounts in allocations.items()
+            if consumer in (self._servers.get(self._index.get_root(provider)) or ())
+        }
 
 
 # Of the few hosts of a shard most may have the same fault; so many have to agree before what they
@@ -446,13 +415,9 @@ def _list_nodes_in_trees(listings: Listings, more_roots: Collection[str]) -> set
 
 def _list_allocated_roots(listings: Listings) -> set[str]:
     """Return the roots of all providers of the allocations that were read."""
-    roots = set()
-    for allocations in listings.allocations.values():
-        for uuid in allocations:
-            # Placement may have made a provider after it listed them.
-            if uuid in listings.providers:
-                roots.add(listings.providers[uuid].root)
-    return roots
+    allocated = set().union(*listings.allocations.values())
+    # Placement may have made a provider after it listed them.
+    return {listings.providers[uuid].root for uuid in allocated & listings.providers.keys()}
 
 
 @d.dataclass(frozen=True)
@@ -480,17 +445,17 @@ def choose_hosts_for_server_details(index: ListingsIndex) -> HostChoice:
     if not index.listings.every_cell_listed:
         return HostChoice()
     covered = {node.host for uuid, node in index.nodes.items() if index.covers(uuid)}
-    if is_needed(FLAVORS, scope) or (scope.hosts and is_needed(USAGE, scope)):
+    if is_needed(q.FLAVORS, scope) or (scope.hosts and is_needed(q.USAGE, scope)):
         return HostChoice(tuple(sorted(covered)))
     if needs_every_lookup(scope):
         return HostChoice()
     locations = ServerLocations(index)
     hosts = covered & set(locations.shared_hosts)
     agreeing: frozenset[str] = frozenset()
-    if is_needed(USAGE, scope):
+    if is_needed(q.USAGE, scope):
         mismatched, agreeing = _compare_figures(index, locations)
         hosts |= mismatched
-    if is_needed(CHILDREN, scope):
+    if is_needed(q.CHILDREN, scope):
         hosts |= _list_hosts_with_children(index, locations)
     return HostChoice(tuple(sorted(hosts)), agreeing)
 
@@ -507,15 +472,17 @@ def _compare_figures(
     # A part of a cloud can be so small that its few hosts are all wrong in the same way.
     if index.listings.scope.shard or not index.listings.scope.groups.is_empty:
         min_agreeing = _MIN_AGREEING_NODES
-    counted = sum_by_tree(_list_counted_amounts(index, locations), index.providers)
+    amounts = (
+        counted
+        for consumer, allocations in index.listings.allocations.items()
+        for counted in locations.filter_counted(consumer, allocations).items()
+    )
+    counted = sum_by_tree(amounts, index.providers)
     mismatched = set(find_mismatched_nodes(covered, counted, min_agreeing))
     # What nova-compute counts of a server that has nothing there hides what another has too much.
     mismatched |= covered.keys() & locations.list_nodes_with_unclaimed_servers()
-    hosts = set()
-    for uuid in mismatched:
-        # A nova-compute that is down says nothing about what is used now.
-        if index.nodes[uuid].state == "up":
-            hosts.add(index.nodes[uuid].host)
+    # A nova-compute that is down says nothing about what is used now.
+    hosts = {covered[uuid].host for uuid in mismatched if covered[uuid].state == "up"}
     agreeing = frozenset(covered) - mismatched
     # A single host agrees with itself, whatever it has.
     if len(agreeing) < _MIN_NODES_TO_COMPARE:
@@ -523,21 +490,12 @@ def _compare_figures(
     return hosts, agreeing
 
 
-def _list_counted_amounts(
-    index: ListingsIndex, locations: ServerLocations
-) -> Iterator[tuple[str, Resources]]:
-    """Yield each provider with the amounts that nova-compute counts, consumer by consumer."""
-    for consumer, allocations in index.listings.allocations.items():
-        yield from locations.filter_counted(consumer, allocations).items()
-
-
 def _list_hosts_with_children(index: ListingsIndex, locations: ServerLocations) -> set[str]:
     """Return the hosts with a server in its place that has an allocation on a child provider."""
-    hosts = set()
-    for consumer, allocations in index.listings.allocations.items():
-        if not locations.has_only_own_tree(consumer, allocations):
-            continue
-        for root, providers in group_by_tree(allocations, index).items():
-            if root and providers != {root}:
-                hosts.add(index.nodes[root].host)
-    return hosts
+    return {
+        index.nodes[root].host
+        for consumer, allocations in index.listings.allocations.items()
+        if locations.has_only_own_tree(consumer, allocations)
+        for root, providers in group_by_tree(allocations, index).items()
+        if root and providers != {root}
+    }

@@ -83,13 +83,8 @@ def list_compute_nodes(
 
 def read_nodes(nova: NovaReader, uuids: Collection[str]) -> dict[str, Hypervisor] | None:
     """Return single compute nodes by uuid; None if Nova does not find one of them."""
-    answers = nova.get_hypervisors(sorted(uuids))
-    nodes = {}
-    for answer in answers:
-        if answer.value is None:
-            return None
-        nodes[answer.value.uuid] = answer.value
-    return nodes
+    nodes = [answer.value for answer in nova.get_hypervisors(sorted(uuids))]
+    return None if None in nodes else {node.uuid: node for node in nodes if node}
 
 
 def add_servers(
@@ -106,19 +101,14 @@ def add_servers(
     ask = _list_servers_on_node
     if hypervisors.request == LISTED_BY_SERVERS:
         ask = _list_servers_at_host
-    servers_by_node = {}
     answers = map_parallel(
         functools.partial(ask, nova), wanted, nova.workers, stage="servers", unit="hosts"
     )
-    for node, servers in zip(wanted, answers, strict=True):
-        servers_by_node[node.uuid] = servers
-    completed = []
-    for node in listed:
-        if node.uuid in servers_by_node:
-            completed.append(d.replace(node, servers=servers_by_node[node.uuid]))
-        else:
-            completed.append(node)
-    return d.replace(hypervisors, value=tuple(completed))
+    completed = {
+        node.uuid: d.replace(node, servers=servers)
+        for node, servers in zip(wanted, answers, strict=True)
+    }
+    return d.replace(hypervisors, value=tuple(completed.get(node.uuid, node) for node in listed))
 
 
 def _list_servers_on_node(nova: NovaReader, node: Hypervisor) -> tuple[str, ...] | None:
@@ -147,20 +137,15 @@ def list_nodes_of_answering_cells(
     with_servers: whether each comes with the uuids of the servers of its host.
     """
     roots = {provider.name: provider for provider in providers.values() if provider.is_host}
-    answering = []
-    for service in services.value or ():
-        # A service of a cell that does not answer has the status UNKNOWN.
-        if service.binary == COMPUTE and service.status != "UNKNOWN":
-            answering.append(service)
-    nodes = {}
-    for of_host in map_parallel(
+    computes = [service for service in services.value or () if service.binary == COMPUTE]
+    nodes_of_hosts = map_parallel(
         lambda service: _list_nodes_of_host(nova, service, roots, with_servers),
-        answering,
+        # A service of a cell that does not answer has the status UNKNOWN.
+        [service for service in computes if service.status != "UNKNOWN"],
         stage="compute nodes",
         unit="hosts",
-    ):
-        for node in of_host:
-            nodes[node.uuid] = node
+    )
+    nodes = {node.uuid: node for of_host in nodes_of_hosts for node in of_host}
     return Answer(LISTED_BY_SERVERS, "", 200, get_utc_now(), tuple(nodes.values()))
 
 
@@ -175,10 +160,9 @@ def _list_nodes_of_host(
         return [Hypervisor(root.uuid, root.name, service.host, state, status, uuids)]
     servers = nova.list_servers_on_host(service.host)
     names = {server.node for server in servers if server.node}
-    servers_of_host = tuple(server.uuid for server in servers)
-    nodes = []
-    for name in sorted(names & set(roots)):
-        # Servers are those of the whole host, as in Nova's own listing.
-        node = Hypervisor(roots[name].uuid, name, service.host, state, status, servers_of_host)
-        nodes.append(node)
-    return nodes
+    # Servers are those of the whole host, as in Nova's own listing.
+    uuids = tuple(server.uuid for server in servers)
+    return [
+        Hypervisor(roots[name].uuid, name, service.host, state, status, uuids)
+        for name in sorted(names & set(roots))
+    ]

@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 import dataclasses as d
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 
 from ..._common.clock import get_utc_now
 from ..._common.parallel import map_parallel, run_parallel
@@ -155,10 +155,8 @@ class EvidenceReader:
 
     def _list_uuids(self, consumers: Sequence[str]) -> list[str]:
         """Return the consumers, and the servers of those that are migrations."""
-        servers = set()
-        for uuid in consumers:
-            if uuid in self.index.migrations:
-                servers.add(self.index.migrations[uuid].server)
+        migrations = self.index.migrations
+        servers = {migrations[uuid].server for uuid in consumers if uuid in migrations}
         return [*consumers, *sorted(servers - set(consumers))]
 
     def _read_allocations(
@@ -181,15 +179,15 @@ class EvidenceReader:
         server_details: Mapping[str, Server],
     ) -> list[str]:
         """Return those of the consumers that the shard which is being read reports."""
-        selected = []
-        for uuid in consumers:
+
+        def is_in_shard(uuid: str) -> bool:
             allocation = answers[uuid].value
             if allocation is None:
-                continue
+                return False
             root = find_owning_root(uuid, allocation.resources, self.index, server_details)
-            if root is not None and self.index.covers(root):
-                selected.append(uuid)
-        return selected
+            return root is not None and self.index.covers(root)
+
+        return list(filter(is_in_shard, consumers))
 
     def _look_up_consumers(
         self,
@@ -232,10 +230,7 @@ class EvidenceReader:
 
 
 def look_up(
-    consumer: str,
-    context: Context,
-    sources: Sources,
-    allocations: Mapping[str, Answer[Allocation]],
+    consumer: str, context: Context, sources: Sources, allocations: Mapping[str, Answer[Allocation]]
 ) -> list[Evidence]:
     """Look up one consumer, and the server whose migration it is or its migrations.
 
@@ -275,31 +270,22 @@ def choose_nodes_for_absence_proof(
     servers it cannot read (nova/compute/multi_cell_list.py). A request for a host of that cell
     fails.
     """
-    absent = []
-    for evidence in evidence_by_uuid.values():
-        if evidence.server.status == 404 or _has_no_host(evidence.server.value):
-            absent.append(evidence)
+    absent = [
+        evidence
+        for evidence in evidence_by_uuid.values()
+        if evidence.server.status == 404 or _has_no_host(evidence.server.value)
+    ]
     # It may be where it or a migration of it has an allocation, and at both ends of each.
     migrations: list[Migration] = []
     for evidence in absent:
-        migrations.extend(index.get_listed_migrations(evidence.uuid).value or ())
-    hosts: set[str | None] = set()
-    for migration in migrations:
-        hosts |= {migration.source_compute, migration.dest_compute}
-    roots = _list_roots_of(absent, index)
-    for migration in migrations:
-        if migration.uuid in evidence_by_uuid:
-            roots |= _list_roots_of([evidence_by_uuid[migration.uuid]], index)
-    return {root for root, node in index.nodes.items() if root in roots or node.host in hosts}
-
-
-def _list_roots_of(consumers: Iterable[Evidence], index: ListingsIndex) -> set[str | None]:
-    """Return the roots of all providers in the allocations of the consumers."""
+        migrations += index.get_listed_migrations(evidence.uuid).value or ()
+    looked_up = {row.uuid for row in migrations} & evidence_by_uuid.keys()
     roots: set[str | None] = set()
-    for evidence in consumers:
+    for evidence in (*absent, *(evidence_by_uuid[uuid] for uuid in looked_up)):
         if evidence.allocation.value:
             roots.update(map(index.get_root, evidence.allocation.value.resources))
-    return roots
+    ends = {host for row in migrations for host in (row.source_compute, row.dest_compute)}
+    return {root for root, node in index.nodes.items() if root in roots or node.host in ends}
 
 
 def _has_no_host(server: Server | None) -> bool:

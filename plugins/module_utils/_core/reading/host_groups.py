@@ -150,10 +150,7 @@ def _find_aggregates(names: Iterable[str], aggregates: Sequence[Aggregate]) -> l
 
 def _find_aggregate(name: str, aggregates: Sequence[Aggregate]) -> Aggregate:
     shown = make_printable(name, 100)
-    matches = []
-    for aggregate in aggregates:
-        if name in (aggregate.name, aggregate.uuid, str(aggregate.id)):
-            matches.append(aggregate)
+    matches = [row for row in aggregates if name in (row.name, row.uuid, str(row.id))]
     if not matches:
         advice = suggest_names(name, [aggregate.name for aggregate in aggregates])
         raise InvalidInput(f"aggregates: Nova has no aggregate {shown}. {advice}".rstrip())

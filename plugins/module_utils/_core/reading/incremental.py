@@ -31,16 +31,13 @@ from ..facts.gaps import list_touched_hosts, list_touched_roots
 from ..facts.index import ListingsIndex, SnapshotIndex
 from ..facts.services import get_compute_hosts, has_every_cell_answered, list_unjudged_hosts
 from ..facts.soundness import list_failed_checks
+from ..models import snapshot as q
 from ..models.kinds import collect_needs
 from ..models.memory import Memory, RememberedNode
 from ..models.nova import Hypervisor, Migration, Server
 from ..models.other_services import PciAlias
 from ..models.placement import Allocations, Provider, Resources
 from ..models.snapshot import (
-    BANDWIDTH,
-    EVERY_CONSUMER,
-    FLAVORS,
-    INVENTORIES,
     NOT_ASKED,
     READ_OR_REMEMBERED,
     Answer,
@@ -64,7 +61,7 @@ _MAX_FRACTION = 0.25
 _MIN_NODES = 10
 # What every consumer or every provider has to be read for. Neither Nova nor Placement records a
 # change when a port is deleted.
-_NEEDS_OF_ALL = frozenset({EVERY_CONSUMER, INVENTORIES, BANDWIDTH})
+_NEEDS_OF_ALL = frozenset({q.EVERY_CONSUMER, q.INVENTORIES, q.BANDWIDTH})
 
 
 class FullReadingNeeded(Exception):
@@ -293,21 +290,14 @@ def _list_named_nodes(
     details: Mapping[str, Server],
 ) -> set[str]:
     """Return the compute nodes that are already known to have to do with a candidate."""
-    named: set[str] = set()
-    hosts: set[str] = set()
-    for consumer in candidates:
-        for uuid in begun.allocations.get(consumer, {}):
-            if uuid in begun.providers:
-                named.add(begun.providers[uuid].root)
-        server = details.get(consumer)
-        if server is not None and server.host:
-            hosts.add(server.host)
+    providers = begun.providers
+    allocated = set().union(*(begun.allocations.get(consumer, ()) for consumer in candidates))
+    named = {providers[uuid].root for uuid in allocated if uuid in providers}
+    hosts = {details[consumer].host for consumer in candidates if consumer in details}
     for migration in begun.migrations.value or ():
         if migration.uuid in candidates or migration.server in candidates:
-            hosts.update(filter(None, (migration.source_compute, migration.dest_compute)))
-    for node in nodes.values():
-        if node.host in hosts:
-            named.add(node.uuid)
+            hosts |= {migration.source_compute, migration.dest_compute}
+    named.update(node.uuid for node in nodes.values() if node.host in hosts)
     return named & set(nodes)
 
 
@@ -321,15 +311,12 @@ def _drop_settled(snapshot: Snapshot) -> Snapshot:
     candidates = []
     for uuid in snapshot.candidates:
         evidence = snapshot.evidence[uuid]
-        allocation = evidence.allocation.value
-        if allocation is None:
-            candidates.append(uuid)
-            continue
-        allocations.pop(uuid, None)
-        server = evidence.server.value
-        if allocation.resources:
-            allocations[uuid] = allocation.resources
-        if allocation.resources or (server is not None and server.host):
+        allocation, server = evidence.allocation.value, evidence.server.value
+        if allocation is not None:
+            allocations.pop(uuid, None)
+            if allocation.resources:
+                allocations[uuid] = allocation.resources
+        if allocation is None or allocation.resources or (server is not None and server.host):
             candidates.append(uuid)
     return d.replace(snapshot, allocations=allocations, candidates=tuple(candidates))
 
@@ -374,12 +361,12 @@ def list_changed_providers(memory: Memory, providers: Mapping[str, Provider]) ->
     it has no allocations.
     """
     roots_of_nodes = {node.uuid for node in memory.nodes}
-    changed = []
-    for uuid, provider in providers.items():
-        is_changed = memory.generations.get(uuid) != provider.generation
-        if is_changed or (provider.root not in roots_of_nodes and not provider.sharing):
-            changed.append(uuid)
-    return sorted(changed)
+    return sorted(
+        uuid
+        for uuid, provider in providers.items()
+        if memory.generations.get(uuid) != provider.generation
+        or (provider.root not in roots_of_nodes and not provider.sharing)
+    )
 
 
 def merge_allocations(
@@ -414,14 +401,13 @@ def choose_consumers(
     scope: what is read, and for which kinds. pci_aliases: as in the policy.
     """
     shard = scope.shard
-    chosen = set(memory.watched)
-    servers = {server.uuid: server for server in changes.servers}
-    for consumer in memory.allocations.keys() | allocations.keys():
-        is_changed = memory.allocations.get(consumer, {}) != allocations.get(consumer, {})
-        # What a changed server says of itself decides below.
-        if is_changed and consumer not in servers:
-            chosen.add(consumer)
-    trees = _index_trees(memory)
+    held_before = memory.allocations
+    # What a changed server says of itself decides below.
+    servers = {server.uuid for server in changes.servers}
+    others = (held_before.keys() | allocations.keys()) - servers
+    chosen = {uuid for uuid in others if held_before.get(uuid, {}) != allocations.get(uuid, {})}
+    chosen |= memory.watched
+    trees = {(node.host, node.name): node.uuid for node in memory.nodes}
     for server in changes.servers:
         held = allocations.get(server.uuid, {})
         tree = trees.get((server.host or "", server.node or ""))
@@ -463,21 +449,13 @@ def find_nodes_to_read(index: SnapshotIndex, read: Collection[str]) -> frozenset
     return frozenset(named - set(read))
 
 
-def _index_trees(memory: Memory) -> dict[tuple[str, str], str]:
-    """Return the root providers of the compute nodes by their hosts and names."""
-    return {(node.host, node.name): node.uuid for node in memory.nodes}
-
-
 def _has_roots_only(allocations: Allocations, providers: Mapping[str, Provider]) -> bool:
     """Return whether no allocation is on a child provider, or on one that was not listed."""
     return all(uuid in providers and providers[uuid].root == uuid for uuid in allocations)
 
 
 def _is_in_order(
-    server: Server,
-    allocations: Allocations,
-    tree: str | None,
-    providers: Mapping[str, Provider],
+    server: Server, allocations: Allocations, tree: str | None, providers: Mapping[str, Provider]
 ) -> bool:
     """Return whether a changed server has its host and nothing else, as far as providers say it.
 
@@ -490,20 +468,13 @@ def _is_in_order(
         return not allocations and not server.host
     if tree is None or not allocations:
         return False
-    for uuid in allocations:
-        provider = providers.get(uuid)
-        is_sharing = provider is not None and provider.sharing
-        # What is on a child provider, a listing does not explain.
-        if uuid != tree and not is_sharing:
-            return False
-    return True
+    others = [providers.get(uuid) for uuid in allocations if uuid != tree]
+    # What is on a child provider, a listing does not explain.
+    return all(provider is not None and provider.sharing for provider in others)
 
 
 def _has_its_amounts(
-    server: Server,
-    allocations: Allocations,
-    scope: Scope,
-    pci_aliases: Mapping[str, PciAlias],
+    server: Server, allocations: Allocations, scope: Scope, pci_aliases: Mapping[str, PciAlias]
 ) -> bool:
     """Return whether a changed server has the amounts that its flavor and image request."""
     if not allocations:
@@ -511,6 +482,6 @@ def _has_its_amounts(
     compared = compare_listed(server, allocations, pci_aliases)
     if NO_FLAVOR in compared.missing:
         return False
-    if is_needed(FLAVORS, scope) and (compared.missing or len(allocations) > 1):
+    if is_needed(q.FLAVORS, scope) and (compared.missing or len(allocations) > 1):
         return False
     return compared.fits

@@ -22,14 +22,7 @@ from ..facts.services import has_every_cell_answered
 from ..facts.soundness import list_failed_checks
 from ..models.nova import Hypervisor, Server, Service
 from ..models.placement import Allocations, Provider
-from ..models.snapshot import (
-    NOT_ASKED,
-    READ_ONE_BY_ONE,
-    Answer,
-    Listings,
-    Mirror,
-    Scope,
-)
+from ..models.snapshot import NOT_ASKED, READ_ONE_BY_ONE, Answer, Listings, Mirror, Scope
 from .allocations import AllocationListing, AllocationReader
 from .candidates import choose_nodes_for_server_listing
 from .compute_nodes import (
@@ -56,7 +49,7 @@ class HostLookups:
     def look_up(self, names: Iterable[str]) -> None:
         """Look up the hosts of those names that were not looked up yet."""
         wanted = sorted(set(names) - set(self.answers))
-        self.answers.update(look_up_hosts(self._nova, wanted))
+        self.answers.update(look_up_each(self._nova.get_host, wanted))
 
     def look_up_roots(self, roots: Iterable[str]) -> None:
         """Look up the hosts that root providers without a compute node may belong to."""
@@ -65,17 +58,9 @@ class HostLookups:
         so_far = d.replace(self._index.listings, host_lookups=self.answers)
         if list_failed_checks(so_far):
             return
-        names: set[str] = set()
-        for root in roots:
-            names.update(list_host_names(self._index.get_name(root)))
-        self.look_up(names - self._index.hosts_listed)
-
-
-def look_up_hosts(nova: NovaReader, names: Sequence[str]) -> dict[str, Answer[bool]]:
-    """Return Nova's answer about each host, by its name."""
-    if not names:
-        return {}
-    return look_up_each(nova.get_host, names)
+        names = map(self._index.get_name, roots)
+        wanted = set(itertools.chain.from_iterable(map(list_host_names, names)))
+        self.look_up(wanted - self._index.hosts_listed)
 
 
 def find_roots_without_node(
@@ -92,11 +77,7 @@ class ListingReader:
     """Reads everything that concerns the cloud as a whole."""
 
     def __init__(
-        self,
-        session: Session,
-        placement: PlacementReader,
-        nova: NovaReader,
-        mirror: MirrorReader,
+        self, session: Session, placement: PlacementReader, nova: NovaReader, mirror: MirrorReader
     ) -> None:
         self._session = session
         self._placement = placement
@@ -135,7 +116,7 @@ class ListingReader:
             started_at=started,
             providers=providers,
             allocations=listing.allocations,
-            trees=listing.sorted_trees,
+            trees=None if listing.trees is None else tuple(sorted(listing.trees)),
             services=services,
             hypervisors=hypervisors,
             migrations=self._nova.list_migrations(),
@@ -204,7 +185,7 @@ class ListingReader:
         """
         # No consumer was looked up yet, so there is no evidence that names more hosts.
         names = list_hosts_to_look_up(listings, ())
-        host_lookups = look_up_hosts(self._nova, names)
+        host_lookups = look_up_each(self._nova.get_host, names)
         nodes = choose_nodes_for_server_listing(listings)
         hypervisors = add_servers(self._nova, listings.hypervisors, nodes)
         return d.replace(listings, host_lookups=host_lookups, hypervisors=hypervisors)
@@ -240,12 +221,11 @@ def read_samples(
 
 def _choose_hosts_to_sample(nodes: Iterable[Hypervisor]) -> list[str]:
     """Return some hosts that have servers, far apart in the order of their names."""
-    with_servers = set()
-    for node in nodes:
-        # Where the servers were not asked for, what nova-compute last wrote has to do.
-        if node.servers or (node.servers is None and node.running_vms):
-            with_servers.add(node.host)
-    hosts = sorted(with_servers)
+    # Where the servers were not asked for, what nova-compute last wrote has to do.
+    with_servers = (
+        node for node in nodes if (node.running_vms if node.servers is None else node.servers)
+    )
+    hosts = sorted({node.host for node in with_servers})
     step = max(1, len(hosts) // _SAMPLED_HOSTS)
     return hosts[::step][:_SAMPLED_HOSTS]
 
@@ -253,9 +233,7 @@ def _choose_hosts_to_sample(nodes: Iterable[Hypervisor]) -> list[str]:
 def _list_servers_to_sample(nova: NovaReader, hosts: Sequence[str], count: int) -> list[Server]:
     """Return the `count` newest servers of each host or, where these have none, of the cloud."""
     answers = map_parallel(lambda host: nova.list_newest_servers_on_host(host, count), hosts)
-    servers: list[Server] = []
-    for answer in answers:
-        servers.extend(answer.value or ())
+    servers = [server for answer in answers for server in answer.value or ()]
     if servers:
         return servers
     newest = nova.list_newest_servers(count)
@@ -276,11 +254,9 @@ def choose_samples(servers: Sequence[Server], own_project: str | None, count: in
     for server in servers:
         by_project.setdefault(server.project, []).append(server)
     own = by_project.pop(own_project, [])
-    samples: list[Server] = []
     # One server of each project in turn.
-    for turn in itertools.zip_longest(*by_project.values()):
-        samples.extend(filter(None, turn))
-    return [*samples, *own][:count]
+    turns = itertools.zip_longest(*by_project.values())
+    return [*filter(None, itertools.chain.from_iterable(turns)), *own][:count]
 
 
 def read_control(

@@ -41,81 +41,39 @@ import dataclasses as d
 import typing as t
 from collections.abc import Callable, Iterable, Mapping
 
+from ..models import snapshot as q
 from ..models.kind import Kind
 from ..models.kinds import KINDS
-from ..models.snapshot import (
-    ACCELERATORS,
-    ACTIONS,
-    ALLOCATION,
-    AMOUNTS,
-    ATTACHMENTS,
-    BANDWIDTH,
-    CHILDREN,
-    DELETED,
-    DELETIONS,
-    DEVICE_PROFILES,
-    EVACUATED,
-    EVERY_CONSUMER,
-    FAILED_DELETIONS,
-    FLAVORS,
-    FORMER_ROOTS,
-    FORMER_TREE,
-    HOST_ALLOCATIONS,
-    HOST_MIGRATIONS,
-    HOST_SERVERS,
-    HOST_TREE,
-    INTERFACES,
-    INVENTORIES,
-    LAST_ACTIONS,
-    MARKER,
-    MARKERS,
-    MEMBERS,
-    MIGRATIONS,
-    NODES,
-    OWN_USAGES,
-    PORT_ACTIONS,
-    PORTS,
-    PROJECT_SERVERS,
-    PROJECTS,
-    ROOT_VOLUME,
-    ROWS,
-    SERVER,
-    SHAPE,
-    TRAITS,
-    UNLISTED_MOVES,
-    USAGE,
-    Request,
-)
 from . import servers as s
 from .servers import Condition, Look
 from .sources import Sources
 
 # How each request is sent: through the sources of a reading, about a target of its condition.
 _SENDERS: Mapping[str, Callable[[Sources, t.Any, t.Any], t.Any]] = {
-    ALLOCATION: lambda to, _, uuid: to.clients.placement.get_allocation(uuid),
-    MIGRATIONS: lambda to, _, uuid: to.list_migrations(uuid),
-    SERVER: lambda to, _, uuid: to.clients.nova.get_server(uuid),
-    ACTIONS: lambda to, _, uuid: to.clients.nova.list_instance_actions(uuid),
-    LAST_ACTIONS: lambda to, look, action: _get_action(to, look, action.request_id),
-    DELETED: lambda to, look, brief: to.clients.nova.find_deleted_server(look.uuid, brief=brief),
-    MARKER: lambda to, _, uuid: to.clients.nova.probe_migration_marker(uuid),
-    MARKERS: lambda to, look, attempt: to.clients.nova.probe_migration_marker(look.uuid, attempt),
-    HOST_MIGRATIONS: lambda to, look, host: to.at_hosts.list_answers(host, look.times),
-    UNLISTED_MOVES: lambda to, look, _: to.unlisted_moves.get(look.times),
-    HOST_ALLOCATIONS: lambda to, _, root: to.host_allocations.get(root),
-    ROWS: lambda to, look, attempt: to.clients.nova.list_server_rows(look.uuid, attempt),
-    HOST_TREE: lambda to, _, root: to.host_trees.get(root),
-    SHAPE: lambda to, _, uuid: to.clients.nova.get_server_with_image_properties(uuid),
-    INTERFACES: lambda to, _, uuid: to.clients.nova.list_attached_port_uuids(uuid),
-    PORTS: lambda to, _, uuid: to.clients.neutron.list_ports(uuid),
-    ATTACHMENTS: lambda to, _, uuid: to.clients.nova.list_attachments(uuid),
-    ROOT_VOLUME: lambda to, _, volume: to.clients.volumes.get_root_volume(volume),
-    DEVICE_PROFILES: lambda to, _, name: to.device_profiles.get(name),
-    ACCELERATORS: lambda to, _, uuid: to.clients.cyborg.list_accelerator_requests(uuid),
-    PORT_ACTIONS: lambda to, look, action: _get_action(to, look, action.request_id),
-    FORMER_TREE: lambda to, _, key: to.former_trees.get(key)[FORMER_TREE],
-    OWN_USAGES: lambda to, _, key: to.former_trees.get(key)[OWN_USAGES],
-    HOST_SERVERS: lambda to, _, key: to.former_trees.get(key)[HOST_SERVERS],
+    q.ALLOCATION: lambda to, _, uuid: to.clients.placement.get_allocation(uuid),
+    q.MIGRATIONS: lambda to, _, uuid: to.list_migrations(uuid),
+    q.SERVER: lambda to, _, uuid: to.clients.nova.get_server(uuid),
+    q.ACTIONS: lambda to, _, uuid: to.clients.nova.list_instance_actions(uuid),
+    q.LAST_ACTIONS: lambda to, look, action: _get_action(to, look, action.request_id),
+    q.DELETED: lambda to, look, brief: to.clients.nova.find_deleted_server(look.uuid, brief=brief),
+    q.MARKER: lambda to, _, uuid: to.clients.nova.probe_migration_marker(uuid),
+    q.MARKERS: lambda to, look, attempt: to.clients.nova.probe_migration_marker(look.uuid, attempt),
+    q.HOST_MIGRATIONS: lambda to, look, host: to.at_hosts.list_answers(host, look.times),
+    q.UNLISTED_MOVES: lambda to, look, _: to.unlisted_moves.get(look.times),
+    q.HOST_ALLOCATIONS: lambda to, _, root: to.host_allocations.get(root),
+    q.ROWS: lambda to, look, attempt: to.clients.nova.list_server_rows(look.uuid, attempt),
+    q.HOST_TREE: lambda to, _, root: to.host_trees.get(root),
+    q.SHAPE: lambda to, _, uuid: to.clients.nova.get_server_with_image_properties(uuid),
+    q.INTERFACES: lambda to, _, uuid: to.clients.nova.list_attached_port_uuids(uuid),
+    q.PORTS: lambda to, _, uuid: to.clients.neutron.list_ports(uuid),
+    q.ATTACHMENTS: lambda to, _, uuid: to.clients.nova.list_attachments(uuid),
+    q.ROOT_VOLUME: lambda to, _, volume: to.clients.volumes.get_root_volume(volume),
+    q.DEVICE_PROFILES: lambda to, _, name: to.device_profiles.get(name),
+    q.ACCELERATORS: lambda to, _, uuid: to.clients.cyborg.list_accelerator_requests(uuid),
+    q.PORT_ACTIONS: lambda to, look, action: _get_action(to, look, action.request_id),
+    q.FORMER_TREE: lambda to, _, key: to.former_trees.get(key)[q.FORMER_TREE],
+    q.OWN_USAGES: lambda to, _, key: to.former_trees.get(key)[q.OWN_USAGES],
+    q.HOST_SERVERS: lambda to, _, key: to.former_trees.get(key)[q.HOST_SERVERS],
 }
 
 
@@ -123,7 +81,7 @@ _SENDERS: Mapping[str, Callable[[Sources, t.Any, t.Any], t.Any]] = {
 class Row:
     """One request of the table: on which condition, and how often at most about one target."""
 
-    request: Request
+    request: q.Request
     condition: Condition
     at_detection: int = 1
     before_a_write: int = 1
@@ -135,65 +93,65 @@ class Row:
 
 # The allocations of all candidates are read before anything else is asked about any of them.
 PROOF = (
-    Row(ALLOCATION, s.of_each),
-    Row(MIGRATIONS, s.of_each),
-    Row(SERVER, s.of_each),
+    Row(q.ALLOCATION, s.of_each),
+    Row(q.MIGRATIONS, s.of_each),
+    Row(q.SERVER, s.of_each),
     # What was done to a server that Nova has.
-    Row(ACTIONS, s.of_server_that_may_have_moved),
-    Row(LAST_ACTIONS, s.back_to_its_last_host),
-    Row(LAST_ACTIONS, s.that_gave_it_its_host),
-    Row(LAST_ACTIONS, s.newest_unshelve),
+    Row(q.ACTIONS, s.of_server_that_may_have_moved),
+    Row(q.LAST_ACTIONS, s.back_to_its_last_host),
+    Row(q.LAST_ACTIONS, s.that_gave_it_its_host),
+    Row(q.LAST_ACTIONS, s.newest_unshelve),
     # What was a server that Nova does not find.
-    Row(ACTIONS, s.of_missing),
-    Row(DELETED, s.of_missing_in_brief),
-    Row(SERVER, s.of_row_marked_as_deleted),
+    Row(q.ACTIONS, s.of_missing),
+    Row(q.DELETED, s.of_missing_in_brief),
+    Row(q.SERVER, s.of_row_marked_as_deleted),
     # Whether a uuid that is no server's is a migration's, in every way there is to ask.
-    Row(MARKER, s.of_unknown),
-    Row(MARKERS, s.while_workers_agree_on(200), 4, 10),
-    Row(MARKERS, s.while_workers_agree_on(400), 1, 10),
-    Row(HOST_MIGRATIONS, s.hosts_if_marker(200), 4, 10),
-    Row(HOST_MIGRATIONS, s.hosts_if_marker(400), 1, 4),
-    Row(HOST_MIGRATIONS, s.hosts_if_marker()),
-    Row(UNLISTED_MOVES, s.of_migration_without_record, 4, 4),
-    Row(HOST_ALLOCATIONS, s.roots_of_migration_without_record),
-    Row(ROWS, s.until_a_row_is_found, 4, 10),
+    Row(q.MARKER, s.of_unknown),
+    Row(q.MARKERS, s.while_workers_agree_on(200), 4, 10),
+    Row(q.MARKERS, s.while_workers_agree_on(400), 1, 10),
+    Row(q.HOST_MIGRATIONS, s.hosts_if_marker(200), 4, 10),
+    Row(q.HOST_MIGRATIONS, s.hosts_if_marker(400), 1, 4),
+    Row(q.HOST_MIGRATIONS, s.hosts_if_marker()),
+    Row(q.UNLISTED_MOVES, s.of_migration_without_record, 4, 4),
+    Row(q.HOST_ALLOCATIONS, s.roots_of_migration_without_record),
+    Row(q.ROWS, s.until_a_row_is_found, 4, 10),
 )
 # Then, of the server of a migration that has an allocation of its own.
-PROOF_OF_MIGRATION = (Row(ACTIONS, s.of_doubtful_migration),)
+PROOF_OF_MIGRATION = (Row(q.ACTIONS, s.of_doubtful_migration),)
 # Or of a consumer that is a server itself: what it should have, where it was, where its guest is.
 PROOF_OF_SERVER = (
-    Row(ALLOCATION, s.ended_migrations),
+    Row(q.ALLOCATION, s.ended_migrations),
     # Placement is read before Nova, so that a server that was just resized is seen resized.
-    Row(HOST_TREE, s.host_of_uncertain_amounts),
-    Row(SHAPE, s.after(HOST_TREE)),
-    Row(INTERFACES, s.after(SHAPE)),
-    Row(PORTS, s.after(SHAPE)),
-    Row(ATTACHMENTS, s.of_server_with_volumes),
-    Row(ACTIONS, s.of_volume_server_without_actions),
-    Row(ROOT_VOLUME, s.its_root_volume),
-    Row(DEVICE_PROFILES, s.its_device_profiles),
-    Row(ACCELERATORS, s.after(DEVICE_PROFILES)),
-    Row(ACTIONS, s.of_server_with_too_much_of_a_child),
-    Row(PORT_ACTIONS, s.actions_on_its_ports),
-    Row(FORMER_TREE, s.former_tree_of_its_host),
-    Row(OWN_USAGES, s.former_tree_of_its_host),
-    Row(HOST_SERVERS, s.former_tree_of_its_host),
-    Row(ACTIONS, s.of_server_behind_a_failed_move),
-    Row(LAST_ACTIONS, s.actions_since_a_failed_move),
+    Row(q.HOST_TREE, s.host_of_uncertain_amounts),
+    Row(q.SHAPE, s.after(q.HOST_TREE)),
+    Row(q.INTERFACES, s.after(q.SHAPE)),
+    Row(q.PORTS, s.after(q.SHAPE)),
+    Row(q.ATTACHMENTS, s.of_server_with_volumes),
+    Row(q.ACTIONS, s.of_volume_server_without_actions),
+    Row(q.ROOT_VOLUME, s.its_root_volume),
+    Row(q.DEVICE_PROFILES, s.its_device_profiles),
+    Row(q.ACCELERATORS, s.after(q.DEVICE_PROFILES)),
+    Row(q.ACTIONS, s.of_server_with_too_much_of_a_child),
+    Row(q.PORT_ACTIONS, s.actions_on_its_ports),
+    Row(q.FORMER_TREE, s.former_tree_of_its_host),
+    Row(q.OWN_USAGES, s.former_tree_of_its_host),
+    Row(q.HOST_SERVERS, s.former_tree_of_its_host),
+    Row(q.ACTIONS, s.of_server_behind_a_failed_move),
+    Row(q.LAST_ACTIONS, s.actions_since_a_failed_move),
 )
 
 # What else kinds need, and where it is asked for.
 _ELSEWHERE = frozenset(
     {
         # The rows from the tree of a host to the devices of a server.
-        AMOUNTS,
+        q.AMOUNTS,
         # `candidates`: which consumers are looked up, and which hosts are asked for flavors.
-        *(EVERY_CONSUMER, USAGE, CHILDREN, FLAVORS, BANDWIDTH),
+        *(q.EVERY_CONSUMER, q.USAGE, q.CHILDREN, q.FLAVORS, q.BANDWIDTH),
         # `providers`
-        *(FORMER_ROOTS, INVENTORIES),
+        *(q.FORMER_ROOTS, q.INVENTORIES),
         # `others`
-        *(MEMBERS, TRAITS, NODES, PROJECTS, PROJECT_SERVERS),
-        *(DELETIONS, FAILED_DELETIONS, EVACUATED),
+        *(q.MEMBERS, q.TRAITS, q.NODES, q.PROJECTS, q.PROJECT_SERVERS),
+        *(q.DELETIONS, q.FAILED_DELETIONS, q.EVACUATED),
     }
 )
 

@@ -11,7 +11,6 @@ another one does not answer is said in the coverage, and is not searched.
 from __future__ import annotations
 
 import dataclasses as d
-import itertools
 import typing as t
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
@@ -36,26 +35,11 @@ from ..facts.groups import (
     sees_every_node,
 )
 from ..facts.index import ListingsIndex, SnapshotIndex
-from ..models.nova import (
-    API_ACTIONS,
-    DELETING_ACTIONS,
-    RESET_ACTION,
-    Aggregate,
-    Migration,
-    Server,
-)
+from ..models import snapshot as q
+from ..models.nova import API_ACTIONS, DELETING_ACTIONS, RESET_ACTION, Migration, Server
 from ..models.other_services import DeletedServer, Deletion
-from ..models.placement import ProviderAggregates
 from ..models.snapshot import (
-    DELETIONS,
-    EVACUATED,
-    FAILED_DELETIONS,
-    MEMBERS,
-    NODES,
     NOT_ASKED,
-    PROJECT_SERVERS,
-    PROJECTS,
-    TRAITS,
     Answer,
     BareMetal,
     Deletions,
@@ -98,7 +82,7 @@ class _SurroundingsReader:
 
     def read_bare_metal(self) -> BareMetal:
         api = self._session.bare_metal
-        if api is None or not is_needed(NODES, self._scope):
+        if api is None or not is_needed(q.NODES, self._scope):
             return BareMetal()
         reader = BareMetalReader(api)
         reading = self._try(
@@ -134,7 +118,7 @@ class _SurroundingsReader:
             Projects(),
         )
         refused = [answer for answer in reading.lookups.values() if answer.status not in (200, 404)]
-        if refused and is_needed(PROJECTS, self._scope):
+        if refused and is_needed(q.PROJECTS, self._scope):
             self.unread.append(
                 "It was not searched for owners whose project no longer exists: Keystone answered "
                 f"{refused[0].status} when asked for a project."
@@ -142,7 +126,7 @@ class _SurroundingsReader:
         return reading
 
     def read_deletions(self) -> Deletions:
-        if not is_needed(DELETIONS, self._scope):
+        if not is_needed(q.DELETIONS, self._scope):
             return Deletions()
         reading = self._try(
             "It was not searched for servers that cannot be deleted",
@@ -162,16 +146,16 @@ class _SurroundingsReader:
         After the listing of migrations: a server is still on the source for a moment after its
         evacuation is done.
         """
-        if not is_needed(EVACUATED, self._scope):
+        if not is_needed(q.EVACUATED, self._scope):
             return {}
-        servers = set()
-        for migration in self._index.migrations.values():
-            if migration.is_unfinished_evacuation and self._may_be_on_source(migration):
-                servers.add(migration.server)
-        chosen = sorted(servers)
+        servers = {
+            migration.server
+            for migration in self._index.migrations.values()
+            if migration.is_unfinished_evacuation and self._may_be_on_source(migration)
+        }
         return self._try(
             "It was not searched for servers on the source of their own evacuation",
-            lambda: look_up_each(self._nova.get_server, chosen),
+            lambda: look_up_each(self._nova.get_server, sorted(servers)),
             {},
         )
 
@@ -209,7 +193,7 @@ def read_deletions(nova: NovaReader, index: SnapshotIndex) -> Deletions:
     """
     scope = index.snapshot.scope
     states = list(_STATES)
-    if is_needed(FAILED_DELETIONS, scope) or scope.is_narrow:
+    if is_needed(q.FAILED_DELETIONS, scope) or scope.is_narrow:
         states.append(_FAILED_STATE)
     listings = tuple(nova.list_servers_in_state(*state) for state in states)
     found: dict[str, DeletedServer] = {}
@@ -282,17 +266,11 @@ def read_bare_metal(
     if nodes.value is None:
         return BareMetal(nodes=nodes)
     sees_all = sees_every_node(nodes.value, index.listings.cloud.project)
-    unseen = 0
-    views = []
-    for view in build_node_views(index, nodes, {}):
-        # The absence of a node proves nothing to those who may not see it.
-        if view.node is None and not sees_all:
-            unseen += 1
-        else:
-            views.append(view)
-    free = {}
-    for resource_class in sorted({view.free_class for view in views} - {""}):
-        free[resource_class] = placement.query_free_providers(resource_class)
+    all_views = build_node_views(index, nodes, {})
+    # The absence of a node proves nothing to those who may not see it.
+    views = [view for view in all_views if sees_all or view.node is not None]
+    classes = sorted({view.free_class for view in views} - {""})
+    free = {name: placement.query_free_providers(name) for name in classes}
     suspects = [view for view in views if _is_suspect(view, free)]
     looked_up = suspects[:_MAX_LOOKUPS]
     return d.replace(
@@ -302,7 +280,7 @@ def read_bare_metal(
         # Last, so that a node that is taken or freed meanwhile shows that it has just changed.
         lookups=look_up_each(reader.get_node, [view.uuid for view in looked_up], _WORKERS),
         left_out=len(suspects) - len(looked_up),
-        unseen=unseen,
+        unseen=len(all_views) - len(views),
     )
 
 
@@ -358,15 +336,15 @@ class MirrorReader:
         for aggregate in aggregates:
             if scope.shard is None or scope.shard.contains(aggregate.uuid):
                 listed.append(aggregate)
-        members: Mapping[str, Answer[tuple[str, ...]]] = {}
-        lacking: Mapping[str, Mapping[str, Answer[tuple[str, ...]]]] = {}
-        disabled: Answer[tuple[str, ...]] = NOT_ASKED
-        if is_needed(MEMBERS, scope):
-            members = self._read_members(aggregate.uuid for aggregate in listed)
-        if is_needed(TRAITS, scope):
-            lacking = self._read_lacking(_list_required_pairs(listed))
-            disabled = self._placement.query_providers_with_trait(DISABLED_TRAIT)
-        return Mirror(aggregates, members, lacking, disabled)
+        with_members, with_traits = is_needed(q.MEMBERS, scope), is_needed(q.TRAITS, scope)
+        uuids = [aggregate.uuid for aggregate in listed] if with_members else []
+        required = {row.uuid: list_required_traits(row) for row in listed} if with_traits else {}
+        return Mirror(
+            aggregates,
+            self._read_members(uuids),
+            self._read_lacking(required),
+            self._read_disabled(with_traits),
+        )
 
     def read_again(self, index: ListingsIndex) -> Mirror | None:
         """Read what did not agree once more; None where everything did."""
@@ -378,32 +356,32 @@ class MirrorReader:
         has_status_mismatch = bool(find_status_mismatches(index, mirror))
         if not mismatches and not lacking and not has_status_mismatch:
             return None
-        members = self._read_members(mismatches)
-        pairs = []
-        for uuid, traits in lacking.items():
-            pairs += [(uuid, trait) for trait in traits]
-        disabled: Answer[tuple[str, ...]] = NOT_ASKED
-        if has_status_mismatch:
-            disabled = self._placement.query_providers_with_trait(DISABLED_TRAIT)
-        nodes: set[str] = set()
-        for mismatch in mismatches.values():
-            nodes |= mismatch.extra | mismatch.missing
+        nodes = {node for found in mismatches.values() for node in found.extra | found.missing}
         # Nova after Placement: while it adds a host to an aggregate, its own record comes first.
         return Mirror(
-            members=members,
-            lacking=self._read_lacking(pairs),
-            disabled=disabled,
-            provider_aggregates=self._read_aggregates(sorted(nodes)[:MAX_COMMANDS]),
+            members=self._read_members(mismatches),
+            disabled=self._read_disabled(has_status_mismatch),
+            lacking=self._read_lacking(lacking),
+            provider_aggregates=look_up_each(
+                self._placement.query_aggregates, sorted(nodes)[:MAX_COMMANDS], _WORKERS
+            ),
             aggregates=self._nova.list_aggregates(),
         )
 
     def _read_members(self, aggregates: Iterable[str]) -> dict[str, Answer[tuple[str, ...]]]:
         return look_up_each(self._placement.query_members, list(aggregates), _WORKERS)
 
+    def _read_disabled(self, is_wanted: bool) -> Answer[tuple[str, ...]]:
+        """Return the providers of hosts whose compute service is disabled."""
+        if not is_wanted:
+            return NOT_ASKED
+        return self._placement.query_providers_with_trait(DISABLED_TRAIT)
+
     def _read_lacking(
-        self, pairs: Sequence[tuple[str, str]]
+        self, traits_by_aggregate: Mapping[str, Iterable[str]]
     ) -> dict[str, dict[str, Answer[tuple[str, ...]]]]:
-        """Return which members of an aggregate lack a trait, for pairs of these two."""
+        """Return by aggregate and trait which members of the aggregate lack the trait."""
+        pairs = [(uuid, trait) for uuid, traits in traits_by_aggregate.items() for trait in traits]
         answers = look_up_each(
             lambda pair: self._placement.query_members_without_trait(*pair), pairs, _WORKERS
         )
@@ -412,23 +390,12 @@ class MirrorReader:
             lacking.setdefault(aggregate, {})[trait] = answer
         return lacking
 
-    def _read_aggregates(self, providers: Sequence[str]) -> dict[str, Answer[ProviderAggregates]]:
-        return look_up_each(self._placement.query_aggregates, providers, _WORKERS)
-
 
 def is_wanted(scope: Scope | None) -> bool:
     """Return whether findings about the groups of hosts are asked for."""
     if scope is None or (scope.is_narrow and not scope.hosts):
         return False
-    return is_needed(MEMBERS, scope) or is_needed(TRAITS, scope)
-
-
-def _list_required_pairs(aggregates: Iterable[Aggregate]) -> list[tuple[str, str]]:
-    """Return the uuid of an aggregate with each trait that it requires, for all aggregates."""
-    pairs: list[tuple[str, str]] = []
-    for aggregate in aggregates:
-        pairs += itertools.product([aggregate.uuid], list_required_traits(aggregate))
-    return pairs
+    return is_needed(q.MEMBERS, scope) or is_needed(q.TRAITS, scope)
 
 
 # One listing of all projects costs Keystone about as much as so many lookups.
@@ -464,17 +431,13 @@ def read_projects(keystone: ProjectReader, nova: NovaReader, snapshot: Snapshot)
 
 def _list_owners(snapshot: Snapshot) -> set[str]:
     """Return the projects of the candidates' allocations."""
-    owners = set()
-    for evidence in snapshot.evidence.values():
-        allocation = evidence.allocation.value
-        if allocation is not None and allocation.resources and allocation.project:
-            owners.add(allocation.project)
-    return owners
+    allocations = (evidence.allocation.value for evidence in snapshot.evidence.values())
+    return {held.project for held in allocations if held and held.resources and held.project}
 
 
 def _list_servers(nova: NovaReader, snapshot: Snapshot) -> Mapping[str, tuple[str, ...]]:
     """Return the servers by project; none unless the scope names the kind."""
-    if not is_needed(PROJECT_SERVERS, snapshot.scope):
+    if not is_needed(q.PROJECT_SERVERS, snapshot.scope):
         return {}
     by_project: dict[str, list[str]] = {}
     for server, project in nova.list_server_projects().value or ():

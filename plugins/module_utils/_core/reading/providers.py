@@ -60,10 +60,8 @@ def add_inventories(
     allocated = _list_allocated_providers(index, candidates)
     if len(allocated) > _MAX_DETAILED_PROVIDERS:
         return dict(details)
-    wanted = []
-    for uuid in sorted(allocated & set(index.providers)):
-        if uuid not in details or not details[uuid].inventories:
-            wanted.append(uuid)
+    known = {uuid for uuid in details if details[uuid].inventories}
+    wanted = sorted((allocated & set(index.providers)) - known)
     return _add_part(placement, details, wanted, "inventories")
 
 
@@ -78,13 +76,10 @@ def read_missing_traits(
     They say whether a root was a compute node's.
     """
     known = find_nova_roots(details)
-    roots = set()
-    for allocations in allocations_by_consumer:
-        for uuid in allocations:
-            provider = index.providers.get(uuid)
-            if provider is not None and not provider.sharing:
-                roots.add(provider.root)
-    wanted = sorted(root for root in roots if root not in index.nodes and root not in known)
+    allocated = index.providers.keys() & set().union(*allocations_by_consumer)
+    providers = [index.providers[uuid] for uuid in allocated]
+    roots = {provider.root for provider in providers if not provider.sharing}
+    wanted = sorted(roots.difference(index.nodes, known))
     return _add_part(placement, details, wanted, "traits")
 
 
@@ -111,9 +106,8 @@ def _list_covered_roots(index: ListingsIndex) -> set[str]:
 
 def _list_allocated_providers(index: ListingsIndex, candidates: Iterable[str]) -> set[str]:
     """Return the providers in the allocations of the candidates, of a shard only those in it."""
-    providers: set[str] = set()
-    for uuid in candidates:
-        providers.update(index.listings.allocations.get(uuid, ()))
+    held = index.listings.allocations
+    providers: set[str] = set().union(*(held.get(uuid, ()) for uuid in candidates))
     if not index.listings.scope.shard:
         return providers
     return {uuid for uuid in providers if index.covers(index.providers[uuid].root)}

@@ -16,9 +16,8 @@ from collections.abc import Collection, Mapping, Sequence
 from ..._common.clock import get_utc_now
 from ..._common.parallel import map_parallel
 from ..clients.groups import ProviderGroupReader
-from ..clients.neutron import NeutronReader
 from ..clients.nova import NovaReader
-from ..clients.other_services import CyborgReader, VolumeReader
+from ..clients.other_services import CyborgReader, NeutronReader, VolumeReader
 from ..clients.placement import PlacementReader
 from ..clients.session import Session
 from ..facts.index import ListingsIndex
@@ -166,14 +165,8 @@ class Collector:
 
     def _read_server_details(self, hosts: Sequence[str]) -> dict[str, Server]:
         """Return the servers, by uuid, of the hosts where the listings alone do not settle them."""
-        details = {}
-        for servers in map_parallel(
-            self._nova.list_servers_on_host,
-            hosts,
-            self._nova.workers,
-            stage="servers",
-            unit="hosts",
-        ):
-            for server in servers:
-                details[server.uuid] = server
-        return details
+        nova = self._nova
+        servers_of_hosts = map_parallel(
+            nova.list_servers_on_host, hosts, nova.workers, stage="servers", unit="hosts"
+        )
+        return {server.uuid: server for servers in servers_of_hosts for server in servers}

@@ -27,6 +27,7 @@ from ..facts.moves import (
     list_taken_over_roots,
 )
 from ..facts.server import ServerView, build_server_view, find_deletion
+from ..models import snapshot as q
 from ..models.nova import (
     COLD_MIGRATION_TYPES,
     PLACING_ACTIONS,
@@ -38,21 +39,7 @@ from ..models.nova import (
 )
 from ..models.other_services import PciAlias
 from ..models.placement import Allocation, Allocations
-from ..models.snapshot import (
-    ACTIONS,
-    ALLOCATION,
-    ATTACHMENTS,
-    DELETED,
-    LAST_ACTIONS,
-    NOT_ASKED,
-    ROWS,
-    SHAPE,
-    Answer,
-    Evidence,
-    ListedAmounts,
-    Request,
-    Scope,
-)
+from ..models.snapshot import NOT_ASKED, Answer, Evidence, ListedAmounts, Request, Scope
 from ..options.scope import is_needed
 
 # How far back the action that placed or shelved a server is searched; beyond that it stays
@@ -129,7 +116,7 @@ class Look:
     def add(self, request: Request, about: t.Any, answer: t.Any) -> None:
         """Add an answer to the evidence, after those to the same request where that has several."""
         self.asked.add(request)
-        if request == ALLOCATION:
+        if request == q.ALLOCATION:
             self.of_migrations.append(Evidence(about, answer))
         elif request in _FIELDS:
             before = getattr(self.evidence, request)
@@ -265,7 +252,7 @@ def of_row_marked_as_deleted(look: Look) -> Iterator[str]:
 
 def _is_unknown(look: Look) -> bool:
     """Return whether a uuid was missing, and is not among the deleted servers either."""
-    return DELETED in look.asked and not look.evidence.deleted_listing.value
+    return q.DELETED in look.asked and not look.evidence.deleted_listing.value
 
 
 def of_unknown(look: Look) -> Iterator[str]:
@@ -336,7 +323,7 @@ def until_a_row_is_found(look: Look) -> Iterator[int]:
     """
     context = look.context
     has_shown_all = not context.fresh and context.index.has_servers_of_every_host
-    if look.evidence.marker.status != 400 or has_shown_all or not is_needed(ROWS, context.scope):
+    if look.evidence.marker.status != 400 or has_shown_all or not is_needed(q.ROWS, context.scope):
         return
     for attempt in range(look.times):
         yield attempt
@@ -351,7 +338,7 @@ def of_doubtful_migration(look: Look) -> Iterator[str]:
     given to it.
     """
     view, migration = look.view, look.migration
-    if view is None or migration is None or look.held is None or ACTIONS in look.asked:
+    if view is None or migration is None or look.held is None or q.ACTIONS in look.asked:
         return
     trees = group_by_tree(look.held.resources, look.context.index)
     is_doubtful = view.may_be_reverted_halfway(migration, trees)
@@ -427,7 +414,7 @@ def its_root_volume(look: Look) -> Iterator[str]:
 
 def _get_volume_server(look: Look) -> Server | None:
     server = look.evidence.shape.value
-    if server is None or server.image or ATTACHMENTS not in look.asked:
+    if server is None or server.image or q.ATTACHMENTS not in look.asked:
         return None
     return server
 
@@ -435,7 +422,7 @@ def _get_volume_server(look: Look) -> Server | None:
 def its_device_profiles(look: Look) -> Iterator[str]:
     """Yield the device profiles that the flavor and the ports of a server name."""
     server = look.evidence.server.value
-    if SHAPE in look.asked:
+    if q.SHAPE in look.asked:
         specs = server.flavor.extra_specs if server and server.flavor else None
         yield from list_device_profiles(specs, look.evidence.server_ports.value or ())
 
@@ -445,7 +432,7 @@ def of_server_with_too_much_of_a_child(look: Look) -> Iterator[str]:
 
     This comes after its ports were read: what Nova is doing to one of them was recorded before.
     """
-    if look.view is not None and SHAPE in look.asked and may_have_leak(look.view):
+    if look.view is not None and q.SHAPE in look.asked and may_have_leak(look.view):
         yield look.uuid
 
 
@@ -489,10 +476,10 @@ def actions_since_a_failed_move(look: Look) -> Iterator[Action]:
         return
     actions, read = look.evidence.actions.value or (), _get_last_actions(look)
     wanted = set(list_relevant_request_ids(actions, failed[-1].created_at))
-    look.replace(LAST_ACTIONS, ())
+    look.replace(q.LAST_ACTIONS, ())
     for action in actions:
         if action.request_id in read:
-            look.add(LAST_ACTIONS, action, read[action.request_id])
+            look.add(q.LAST_ACTIONS, action, read[action.request_id])
         elif action.request_id in wanted:
             yield action
 
@@ -502,16 +489,10 @@ def _list_cold_migrations_with_host(look: Look) -> list[Migration]:
     view = look.view
     if view is None:
         return []
-    with_host = set()
-    for of_migration in look.of_migrations:
-        allocation = of_migration.allocation.value
-        if allocation and view.own_tree in allocation.resources:
-            with_host.add(of_migration.uuid)
-    migrations = []
-    for migration in view.server_migrations:
-        if migration.uuid in with_host and migration.type in COLD_MIGRATION_TYPES:
-            migrations.append(migration)
-    return migrations
+    held = {known.uuid: known.allocation.value for known in look.of_migrations}
+    with_host = {uuid for uuid in held if (one := held[uuid]) and view.own_tree in one.resources}
+    cold = [row for row in view.server_migrations if row.type in COLD_MIGRATION_TYPES]
+    return [migration for migration in cold if migration.uuid in with_host]
 
 
 def merge_evidence(one: Evidence | None, other: Evidence) -> Evidence:
@@ -521,10 +502,7 @@ def merge_evidence(one: Evidence | None, other: Evidence) -> Evidence:
     """
     if one is None:
         return other
-    answered = {}
-    for field in d.fields(one):
-        value = getattr(one, field.name)
-        # These stand for what was not asked.
-        if value not in (NOT_ASKED, ()):
-            answered[field.name] = value
+    answers = {name: getattr(one, name) for name in _FIELDS}
+    # These stand for what was not asked.
+    answered = {name: value for name, value in answers.items() if value not in (NOT_ASKED, ())}
     return d.replace(other, **answered)

@@ -15,9 +15,8 @@ from collections.abc import Callable, Container, Iterable, Sequence
 
 from ..._common.parallel import ReadOnce, map_parallel
 from ..._common.times import is_earlier, seconds_between
-from ..clients.neutron import NeutronReader
 from ..clients.nova import NovaReader
-from ..clients.other_services import CyborgReader, VolumeReader
+from ..clients.other_services import CyborgReader, NeutronReader, VolumeReader
 from ..clients.placement import PlacementReader
 from ..facts.index import ListingsIndex
 from ..models.nova import MOVING_ACTIONS, MOVING_STATUSES, Action, Migration
@@ -106,9 +105,7 @@ def read_host_allocations(
     )
     listed = index.nodes[root].servers or ()
     lacking = host.list_servers_without(root, listed, index.get_listed_migrations)
-    actions = {}
-    for server in lacking[:_MAX_LACKING]:
-        actions[server] = nova.list_instance_actions(server)
+    actions = {uuid: nova.list_instance_actions(uuid) for uuid in lacking[:_MAX_LACKING]}
     return d.replace(host, actions=actions)
 
 
@@ -146,13 +143,12 @@ def read_unlisted_moves(
         if answer.value is None:
             return answer
         moving.update(answer.value)
-    listed: list[str] = []
-    unlisted: list[str] = []
-    for server in sorted(moving):
-        if _has_move(index.get_listed_migrations(server).value or ()):
-            listed.append(server)
-        else:
-            unlisted.append(server)
+    listed = [
+        server
+        for server in sorted(moving)
+        if _has_move(index.get_listed_migrations(server).value or ())
+    ]
+    unlisted = sorted(moving.difference(listed))
     # A move that has begun since the listing of migrations was read is found now.
     for server in unlisted[:_MAX_MOVING]:
         migrations = nova.list_migrations_of_server(server).value
@@ -201,10 +197,8 @@ def _has_unlisted_candidate(
     migrations: Iterable[Migration], index: ListingsIndex, consumers: Container[str]
 ) -> bool:
     """Return whether one of `migrations` is a candidate, and is not listed as a migration."""
-    for migration in migrations:
-        if migration.uuid in consumers and migration.uuid not in index.migrations:
-            return True
-    return False
+    uuids = [migration.uuid for migration in migrations]
+    return any(uuid in consumers and uuid not in index.migrations for uuid in uuids)
 
 
 def _has_move(migrations: tuple[Migration, ...]) -> bool:

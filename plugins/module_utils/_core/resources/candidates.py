@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Where Placement would make an allocation, as `allocation_candidate_info` returns it.
+"""Where Placement would make an allocation: what is asked of it, and what is returned.
 
 Placement decides whether an allocation fits. Why it does not fit a host, which amounts, traits and
 aggregates are in the way, is worked out here.
@@ -15,7 +15,7 @@ import typing as t
 from collections.abc import Collection, Iterator, Mapping
 
 from ..._common.errors import InvalidInput
-from ..._common.text import format_count
+from ..._common.text import format_count, require_uuid
 from ..clients.placement import PlacementReader
 from ..models.placement import (
     AllocationCandidates,
@@ -26,13 +26,143 @@ from ..models.placement import (
     ProviderSummary,
     Resources,
 )
-from .candidate_requests import (
-    DISABLED_TRAIT,
-    ResourceRequest,
-    build_query,
-    format_resources,
-    list_groupings,
-)
+from .allocations import parse_amounts
+
+# The trait of a host with a disabled compute service. Nova forbids it in its own requests
+# (nova/scheduler/request_filter.py, compute_status_filter).
+DISABLED_TRAIT = "COMPUTE_STATUS_DISABLED"
+
+RequestGroups = t.Mapping[str, frozenset[str]]
+"""The required traits that another tree has, by the resource class that is requested from it."""
+
+
+@d.dataclass(frozen=True)
+class ResourceRequest:
+    """What is requested from Placement.
+
+    resources: amounts by resource class.
+    required, forbidden: names of traits.
+    member_of: UUIDs of aggregates; each provider must be in one of them, if there are any.
+    limit: the maximum number of candidates; None for all.
+    """
+
+    resources: Resources
+    required: frozenset[str] = frozenset()
+    forbidden: frozenset[str] = frozenset()
+    member_of: frozenset[str] = frozenset()
+    limit: int | None = None
+
+
+def parse_request(options: Mapping[str, t.Any]) -> ResourceRequest:
+    """Return the request in the module's options.
+
+    Raises InvalidInput for options that Placement would refuse.
+    """
+    resources = parse_amounts("resources", options["resources"])
+    if not resources:
+        raise InvalidInput("resources is empty: name at least one resource class, such as VCPU: 2.")
+    if options["limit"] is not None and options["limit"] < 1:
+        raise InvalidInput(f"limit must be 1 or more, but is {options['limit']}.")
+    traits = options["required"] or ()
+    aggregates = options["member_of"] or ()
+    return ResourceRequest(
+        resources=resources,
+        required=frozenset(trait for trait in traits if not trait.startswith("!")),
+        forbidden=frozenset(trait[1:] for trait in traits if trait.startswith("!")),
+        member_of=frozenset(require_uuid(aggregate, "member_of") for aggregate in aggregates),
+        limit=options["limit"],
+    )
+
+
+def build_query(
+    request: ResourceRequest, root: Provider | None = None, groups: RequestGroups | None = None
+) -> dict[str, str]:
+    """Return the parameters of `GET /allocation_candidates`.
+
+    With a `root`, everything must come from its tree except the classes of `groups`: each of these
+    is a request group of its own, which Placement supplies from the tree or from sharing providers
+    of the tree.
+    """
+    groups = groups or {}
+    own = {cls: amount for cls, amount in request.resources.items() if cls not in groups}
+    query = _build_group("", own, request.required.difference(*groups.values()), request)
+    for number, (cls, traits) in enumerate(sorted(groups.items()), 1):
+        query |= _build_group(str(number), {cls: request.resources[cls]}, traits, request)
+    if root is not None:
+        query["in_tree"] = root.uuid
+    # Placement requires a policy if there are several groups; with `none`, two groups may use the
+    # same provider.
+    if len(groups) > 1:
+        query["group_policy"] = "none"
+    if request.limit is not None:
+        query["limit"] = str(request.limit)
+    return query
+
+
+def list_groupings(
+    request: ResourceRequest, own: Collection[ProviderDetails], shared: Collection[ProviderDetails]
+) -> list[RequestGroups]:
+    """Return the request groups to try, one after the other, for a tree with sharing providers.
+
+    own: the details of the providers in the tree. shared: those of its sharing providers.
+    """
+    shared_classes = {
+        cls: traits
+        for cls in request.resources
+        if (traits := _collect_traits(cls, shared)) is not None
+    }
+    only_shared = request.required.difference(*(details.traits for details in own))
+    groupings: list[RequestGroups] = []
+    for kept_class in _list_kept_classes(request, shared_classes, own):
+        # A trait that only sharing providers have must come from them. A trait that the tree also
+        # has is tried both ways.
+        for required_traits in (only_shared, request.required):
+            groups = {
+                cls: required_traits & traits
+                for cls, traits in shared_classes.items()
+                if cls != kept_class
+            }
+            if groups and groups not in groupings:
+                groupings.append(groups)
+    return groupings
+
+
+def _list_kept_classes(
+    request: ResourceRequest, shared_classes: Collection[str], own: Collection[ProviderDetails]
+) -> list[str | None]:
+    """Return the classes that may stay with the tree itself; None if another class stays anyway."""
+    # At least one class must stay: without it, nothing would tie the request to the tree.
+    if len(shared_classes) < len(request.resources):
+        return [None]
+    return [cls for cls in shared_classes if _collect_traits(cls, own) is not None]
+
+
+def _collect_traits(cls: str, details: Collection[ProviderDetails]) -> frozenset[str] | None:
+    """Return the traits of all providers that have the class, or None if no provider has it."""
+    having = [entry.traits for entry in details if cls in entry.inventories]
+    return frozenset[str]().union(*having) if having else None
+
+
+def _build_group(
+    suffix: str, resources: Resources, traits: frozenset[str], request: ResourceRequest
+) -> dict[str, str]:
+    """Return the parameters of one request group, those without a value left out."""
+    required = [*sorted(traits), *(f"!{trait}" for trait in sorted(request.forbidden))]
+    parameters = {
+        "resources": ",".join(f"{cls}:{amount}" for cls, amount in resources.items()),
+        "required": ",".join(required),
+    }
+    if request.member_of:
+        parameters["member_of"] = f"in:{','.join(sorted(request.member_of))}"
+    # Placement refuses a parameter without a value.
+    return {f"{name}{suffix}": value for name, value in parameters.items() if value}
+
+
+def format_resources(resources: Resources) -> str:
+    return ", ".join(f"{amount} {cls}" for cls, amount in resources.items())
+
+
+# What Placement answers, as the module returns it.
 
 _INVENTORY_FIELDS = (*(field.name for field in d.fields(Inventory)), "capacity", "used", "free")
 
@@ -69,9 +199,8 @@ def _find_candidates_with_sharing(
 ) -> dict[str, t.Any]:
     """Return Placement's answer for a host that may need its sharing providers."""
     details = placement.get_details(tree)
-    sharing = placement.list_sharing_providers(
-        {uuid for known in details.values() for uuid in known.aggregates}
-    )
+    aggregates = {uuid for known in details.values() for uuid in known.aggregates}
+    sharing = placement.list_sharing_providers(aggregates)
     shared = placement.get_details(sorted(sharing.keys() - tree.keys()))
     providers = {**sharing, **tree}
     groupings = list_groupings(request, details.values(), shared.values())
@@ -98,13 +227,10 @@ def describe_all_hosts(
             f"Placement offers no candidate for {format_resources(request.resources)}: "
             "name a host in resource_provider to find out what is in the way"
         )
-    elif disabled == 1:
-        reason += ", but 1 of them has a disabled compute service, so Nova does not select it"
     elif disabled:
-        reason += (
-            f", but {disabled} of them have a disabled compute service, so Nova does not select "
-            "them"
-        )
+        have, them = ("has", "it") if disabled == 1 else ("have", "them")
+        reason += f", but {disabled} of them {have} a disabled compute service"
+        reason += f", so Nova does not select {them}"
     return {"fits": bool(described), "reason": f"{reason}.", "candidates": described}
 
 
@@ -298,20 +424,15 @@ def _describe_inventory(
     cls: str, amount: int, provider: Provider | None = None, details: ProviderDetails | None = None
 ) -> dict[str, t.Any]:
     """Return the inventory of a class, with the limits that the requested amount violates."""
-    entry: dict[str, t.Any] = {
-        "resource_class": cls,
-        "asked": amount,
-        "uuid": None,
-        "name": None,
-        "violates": ["inventory"],
-    }
+    asked = {"resource_class": cls, "asked": amount}
     if provider is None or details is None:
         # Every entry has the same fields, so that users can make a table of them.
-        return {**entry, **dict.fromkeys(_INVENTORY_FIELDS)}
+        unknown = {"uuid": None, "name": None, "violates": ["inventory"]}
+        return {**asked, **unknown, **dict.fromkeys(_INVENTORY_FIELDS)}
     inventory, used = details.inventories[cls], details.usages.get(cls, 0)
     free = inventory.capacity - used
     return {
-        **entry,
+        **asked,
         "uuid": provider.uuid,
         "name": provider.name,
         "violates": _list_violations(amount, free, inventory),

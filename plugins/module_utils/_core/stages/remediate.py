@@ -16,7 +16,7 @@ from ..._common.folders import require_private_file, require_private_folder
 from ..._common.json_files import read_json_option
 from ..changes.group_check import GroupCheck
 from ..changes.journal import read_journal
-from ..changes.outcomes import conclude_run, count_outcomes
+from ..changes.outcomes import begin_writing, conclude_run, count_outcomes
 from ..changes.provider_trees import TreeRemover
 from ..changes.remediation import OUTCOMES, Remediation
 from ..clients.allocation_writer import AllocationWriter
@@ -30,7 +30,6 @@ from ..plan.plan import Plan, check_cloud
 from ..reading.renewal import RenewingCollector
 from ..run.folder import REMEDIATED, find_plan, stage_of_run
 from ..run.pack import pack_files, read_packed_plan
-from .writing import begin_writing
 
 
 @stage_of_run(REMEDIATED)

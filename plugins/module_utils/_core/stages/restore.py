@@ -11,7 +11,7 @@ import typing as t
 
 from ..._common.folders import require_private_folder
 from ..._common.text import require_uuid
-from ..changes.outcomes import conclude_run
+from ..changes.outcomes import begin_writing, conclude_run
 from ..changes.records import find_deleted_providers, read_restorable
 from ..changes.restore import OUTCOMES, RestoreCheck, Restorer, find_restore_steps
 from ..changes.tree_restore import TreeRestorer
@@ -24,7 +24,6 @@ from ..options.policy import ExclusionOptions, parse_policy, warn_ended_exclusio
 from ..options.run import FailureOptions
 from ..plan.limits import MAX_SHARE_APPLIES_ABOVE, parse_limits
 from ..run.folder import RESTORED, stage_of_run
-from .writing import begin_writing
 
 
 @stage_of_run(RESTORED)

@@ -30,12 +30,8 @@ MISSING = (
 def python(request: pytest.FixtureRequest) -> str:
     if request.param != "3.9":
         return sys.executable
-    found = subprocess.run(
-        [ROOT / "tests" / "tools" / "find-python", "3.9"],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    command = [ROOT / "tests" / "tools" / "find-python", "3.9"]
+    found = subprocess.run(command, capture_output=True, text=True, check=False)
     if found.returncode:
         pytest.skip("there is no Python 3.9 on this machine")
     return found.stdout.strip()
@@ -45,18 +41,15 @@ def run(python: str, folder: Path, **options: t.Any) -> dict[str, t.Any]:
     arguments = folder / "arguments.json"
     arguments.write_text(json.dumps({"ANSIBLE_MODULE_ARGS": options}))
     path = os.pathsep.join([str(ROOT / "collections"), str(Path(ansible.__file__).parents[1])])
+    module = "ansible_collections.osops.placement.plugins.modules.nova_log_info"
+    environment = {"PATH": os.environ["PATH"], "PYTHONPATH": path, "TZ": "UTC"}
     done = subprocess.run(
-        [
-            python,
-            "-m",
-            "ansible_collections.osops.placement.plugins.modules.nova_log_info",
-            arguments,
-        ],
+        [python, "-m", module, arguments],
         capture_output=True,
         text=True,
         check=False,
         cwd=folder,
-        env={"PATH": os.environ["PATH"], "PYTHONPATH": path, "TZ": "UTC"},
+        env=environment,
     )
     assert done.stdout, done.stderr
     result = json.loads(done.stdout)
@@ -82,24 +75,13 @@ def test_complaints_are_returned_with_the_files_read(python: str, tmp_path: Path
     everything = run(python, tmp_path, paths=paths, host="compute-17")
     lately = run(python, tmp_path, paths=paths, since="1d")
 
-    assert (everything["changed"], everything["truncated"], everything.get("warnings")) == (
-        False,
-        False,
-        None,
-    )
+    assert (everything["changed"], everything["truncated"]) == (False, False)
+    assert "warnings" not in everything
     (record,) = everything["records"]
-    assert (record["kind"], record["instance"], record["host"], record["count"]) == (
-        "not_in_database",
-        U,
-        "compute-17",
-        2,
-    )
-    assert sorted(
-        (Path(source["name"]).name, source["lines"]) for source in everything["sources"]
-    ) == [
-        ("nova-compute.log", 1),
-        ("nova-compute.log.1.gz", 1),
-    ]
+    assert (record["kind"], record["instance"]) == ("not_in_database", U)
+    assert (record["host"], record["count"]) == ("compute-17", 2)
+    lines = {Path(source["name"]).name: source["lines"] for source in everything["sources"]}
+    assert lines == {"nova-compute.log": 1, "nova-compute.log.1.gz": 1}
     assert [record["count"] for record in lately["records"]] == [1]
 
 
@@ -110,8 +92,8 @@ def test_missing_and_broken_files_give_a_warning(python: str, tmp_path: Path) ->
     broken = run(python, tmp_path, paths=[str(tmp_path / "cut*")])
 
     assert (nothing["records"], nothing["sources"]) == ([], [])
-    assert "No log was read, because nothing can be read at" in str(nothing["warnings"])
-    assert "cut.gz cannot be read" in str(broken["warnings"])
+    assert "nonesuch*" in str(nothing["warnings"])
+    assert "cut.gz" in str(broken["warnings"])
 
 
 def test_complaints_above_the_limit_are_reported(python: str, tmp_path: Path) -> None:
@@ -121,15 +103,15 @@ def test_complaints_above_the_limit_are_reported(python: str, tmp_path: Path) ->
     result = run(python, tmp_path, paths=[str(tmp_path / "log")], max_records=5)
 
     assert (len(result["records"]), result["truncated"]) == (5, True)
-    assert "There are more complaints than max_records (5)" in str(result["warnings"])
+    assert "max_records (5)" in str(result["warnings"])
 
 
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ({"since": "yesterday"}, "is not a valid duration"),
-        ({"since": f"{10**20}d"}, "is longer ago than any log"),
-        ({"max_records": 0}, "max_records must be 1 or more"),
+        ({"since": "yesterday"}, "yesterday"),
+        ({"since": f"{10**20}d"}, "longer ago"),
+        ({"max_records": 0}, "max_records"),
     ],
 )
 def test_invalid_options_are_refused(

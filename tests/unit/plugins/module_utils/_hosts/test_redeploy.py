@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses as d
+import types
 import typing as t
 
 import pytest
@@ -11,6 +12,7 @@ from ......plugins.module_utils._common.errors import CloudError
 from ......plugins.module_utils._core.clients.provider_state import ProviderState
 from ......plugins.module_utils._core.models.nova import Aggregate, Hypervisor, Service
 from ......plugins.module_utils._core.models.placement import Provider
+from ......plugins.module_utils._hosts import redeploy
 from ......plugins.module_utils._hosts.host_record import FormerHost
 from ......plugins.module_utils._hosts.migrations import UnfinishedEvacuations
 from ......plugins.module_utils._hosts.redeploy import (
@@ -280,6 +282,17 @@ def test_nothing_is_said_of_a_whole_host_whose_zone_was_not_recorded() -> None:
     assert (list(checks), calls) == (["host aggregates"], [])
 
 
+@pytest.mark.parametrize("gone", ["provider", "state"])
+def test_nothing_is_added_to_a_provider_that_is_gone(gone: str) -> None:
+    clients: t.Any = Clients()
+    restoration = HostRestoration(clients, clients, RESTORABLE, False)
+    checks = restoration._restore_provider(
+        d.replace(BARE, **{gone: None}), find_losses(BARE, RECORD)
+    )
+
+    assert (list(checks), clients.calls) == ([], [])
+
+
 def test_host_without_a_node_cannot_be_added_yet() -> None:
     """Nova answers such a request with an error."""
     host = d.replace(BARE, nodes=(), provider=None, state=None)
@@ -354,3 +367,108 @@ def test_what_the_provider_still_lacks_is_a_failed_check(
     ]
 
     assert check.outcome == "failed" and reason in check.detail
+
+
+class Cloud:
+    """A host that is read and given back what it lacks; each reading is counted."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, host: RedeployedHost) -> None:
+        self.readings = 0
+        self.record: FormerHost | None = RECORD
+        self._host = host
+        clients = Clients()
+        for name, fake in {
+            "RedeployedHostReader": lambda _session: self,
+            "AggregateClient": lambda _compute: clients,
+            "ProviderWriter": lambda _placement: clients,
+            "read_host_file": lambda document: document,
+            "parse_former_host": lambda *_facts: self.record,
+            "name_cloud": lambda _cloud: {},
+        }.items():
+            monkeypatch.setattr(redeploy, name, fake)
+
+    def read(self, _name: str) -> RedeployedHost:
+        self.readings += 1
+        return self._host
+
+    def add_evacuations(self, host: RedeployedHost, _names: t.Any) -> RedeployedHost:
+        return host
+
+    def restore(
+        self, *parts: str, check: bool = False, assume_restarted: bool = False
+    ) -> dict[str, t.Any]:
+        options = {
+            "host": HOST,
+            "record": {},
+            "restore": parts,
+            "assume_restarted": assume_restarted,
+        }
+        session = types.SimpleNamespace(compute=None, placement=None, cloud=None)
+        context: t.Any = types.SimpleNamespace(
+            options=options, check_mode=check, connect=lambda: session
+        )
+        return redeploy.restore_host(context)
+
+
+@pytest.mark.parametrize(
+    ("parts", "check", "changed", "readings"),
+    [
+        (RESTORABLE, False, True, 2),
+        (RESTORABLE, True, True, 1),
+        ((), False, False, 1),
+    ],
+)
+def test_host_is_read_again_after_a_write(
+    monkeypatch: pytest.MonkeyPatch,
+    parts: tuple[str, ...],
+    check: bool,
+    changed: bool,
+    readings: int,
+) -> None:
+    cloud = Cloud(monkeypatch, BARE)
+
+    assert cloud.restore(*parts, check=check)["changed"] is changed
+    assert cloud.readings == readings
+
+
+EVACUATED = d.replace(WHOLE, evacuations=UnfinishedEvacuations(HOST, (EVACUATION,)))
+
+
+@pytest.mark.parametrize(
+    ("host", "completes"),
+    [
+        (EVACUATED, True),
+        (d.replace(EVACUATED, services=()), False),
+        (d.replace(EVACUATED, services=(d.replace(SERVICE, state="down"),)), False),
+        (WHOLE, False),
+    ],
+)
+@pytest.mark.parametrize("check", [False, True])
+@pytest.mark.parametrize("assumed", [False, True])
+def test_check_mode_can_assume_a_restart_that_completes(
+    monkeypatch: pytest.MonkeyPatch,
+    host: RedeployedHost,
+    completes: bool,
+    check: bool,
+    assumed: bool,
+) -> None:
+    result = Cloud(monkeypatch, host).restore(check=check, assume_restarted=assumed)
+    left = [] if completes and check and assumed else host.evacuations.evacuations
+
+    assert result["restart_completes"] is completes
+    assert result["evacuations"] == [evacuation.server for evacuation in left]
+
+
+@pytest.mark.parametrize(
+    ("record", "doubted"),
+    [(RECORD, False), (d.replace(RECORD, names_cloud=False), True), (None, False)],
+)
+def test_record_that_names_no_cloud_is_a_check_of_its_own(
+    monkeypatch: pytest.MonkeyPatch, record: FormerHost | None, doubted: bool
+) -> None:
+    cloud = Cloud(monkeypatch, WHOLE)
+    cloud.record = record
+    result = cloud.restore()
+
+    assert ("record" in {check["name"] for check in result["checks"]}) is doubted
+    assert result["recorded"] is (record is not None)

@@ -32,6 +32,7 @@ from .......plugins.module_utils._core.models.kinds import CHANGEABLE_KINDS
 from .......plugins.module_utils._core.models.placement import Allocation
 from .......plugins.module_utils._core.plan.plan import Plan, Step
 from .......plugins.module_utils._core.run.pack import pack_files
+from .....reasons import has_id
 from ...judging import NO_MINIMUM_AGE, build_findings
 from ...situations import build_world_of_every_action
 
@@ -55,71 +56,55 @@ def _disk_of(size: int) -> Iterator[None]:
 
 def _step(number: int = 1) -> Step:
     consumer = f"{number:08x}-0000-4000-8000-000000000000"
-    held = Allocation(
-        consumer,
-        3,
-        HOSTILE,
-        "user",
-        None,
-        {"6f7a1f5c-2a2c-4f0c-8f07-0d3a6d6f1c11": {"VCPU": 1}},
-        7200,
-    )
-    return Step(
-        f"deleted_server/{consumer}", "deleted_server", build_reduction(held, set(held.resources))
-    )
+    resources = {"6f7a1f5c-2a2c-4f0c-8f07-0d3a6d6f1c11": {"VCPU": 1}}
+    held = Allocation(consumer, 3, HOSTILE, "user", None, resources, 7200)
+    change = build_reduction(held, set(resources))
+    return Step(f"deleted_server/{consumer}", "deleted_server", change)
 
 
 ONE, TWO = _step(1), _step(2)
 
 
-def _journal(folder: pathlib.Path) -> Journal:
-    return Journal(str(folder), ENDPOINT)
+@pytest.fixture(name="journal")
+def _journal(tmp_path: pathlib.Path) -> Journal:
+    return Journal(str(tmp_path / "new"), ENDPOINT)
 
 
 def _records(journal: Journal) -> list[t.Any]:
-    return [
-        json.loads(line)
-        for line in pathlib.Path(journal.path).read_text(encoding="utf-8").splitlines()
-    ]
+    lines = pathlib.Path(journal.path).read_text(encoding="utf-8").splitlines()
+    return [json.loads(line) for line in lines]
 
 
-def test_records_are_appended_one_per_line(tmp_path: pathlib.Path) -> None:
-    journal = _journal(tmp_path)
+def test_records_are_appended_one_per_line_and_read_back(journal: Journal) -> None:
     journal.record_before([ONE, TWO])
     journal.record_after(
         [Outcome(ONE, "removed"), Outcome(TWO, "skipped", Reason("told", "It changed."))]
     )
 
-    assert [(known["event"], known["finding"]) for known in _records(journal)] == [
-        ("before", ONE.finding),
-        ("before", TWO.finding),
-        ("after", ONE.finding),
-        ("after", TWO.finding),
+    records = _records(journal)
+    assert [(record["event"], record["finding"]) for record in records] == [
+        (event, step.finding) for event in ("before", "after") for step in (ONE, TWO)
     ]
+    assert read_journal(journal.path) == (records, False)
 
 
-def test_record_before_a_write_has_all_that_a_restore_needs(
-    tmp_path: pathlib.Path,
-) -> None:
-    journal = _journal(tmp_path)
+def test_record_before_a_write_has_all_that_a_restore_needs(journal: Journal) -> None:
+    """A hostile name stays within its line."""
     journal.record_before([ONE])
 
-    (known,) = _records(journal)
-    assert {
-        key: value
-        for key, value in known.items()
-        if key not in ("format", "at", "event", "placement_endpoint")
-    } == ONE.as_dict()
-    assert known["placement_endpoint"] == ENDPOINT
+    (record,) = _records(journal)
+    assert record["before"]["project_id"] == HOSTILE
+    assert record.pop("at").endswith("Z")
+    header = {"format": FORMAT, "event": "before", "placement_endpoint": ENDPOINT}
+    assert record == {**header, **ONE.as_dict()}
 
 
-def test_record_after_a_write_has_its_outcome(tmp_path: pathlib.Path) -> None:
-    journal = _journal(tmp_path)
+def test_record_after_a_write_has_its_outcome(journal: Journal) -> None:
     journal.record_after([Outcome(ONE, "failed", Reason("told", "No answer."))])
 
-    (known,) = _records(journal)
-    del known["at"]
-    assert known == {
+    (record,) = _records(journal)
+    del record["at"]
+    assert record == {
         "format": FORMAT,
         "event": "after",
         "finding": ONE.finding,
@@ -130,50 +115,21 @@ def test_record_after_a_write_has_its_outcome(tmp_path: pathlib.Path) -> None:
     }
 
 
-def test_every_record_has_a_format_and_a_time(tmp_path: pathlib.Path) -> None:
-    journal = _journal(tmp_path)
+def test_journal_is_created_with_its_first_record_for_its_owner(
+    journal: Journal, tmp_path: pathlib.Path
+) -> None:
+    assert not journal.written and list(tmp_path.iterdir()) == []
+
     journal.record_before([ONE])
 
-    (known,) = _records(journal)
-    assert known["format"] == FORMAT
-    assert known["at"].endswith("Z")
-
-
-def test_hostile_name_stays_within_its_line(tmp_path: pathlib.Path) -> None:
-    journal = _journal(tmp_path)
-    journal.record_before([ONE])
-
-    (known,) = _records(journal)
-    assert known["before"]["project_id"] == HOSTILE
-    assert read_journal(journal.path) == ([known], False)
-
-
-def test_journal_is_readable_only_by_its_owner(tmp_path: pathlib.Path) -> None:
-    journal = _journal(tmp_path / "new")
-    journal.record_before([ONE])
-
+    assert journal.written and not journal.broken
     assert stat.S_IMODE(os.stat(journal.path).st_mode) == 0o600
     assert stat.S_IMODE((tmp_path / "new").stat().st_mode) == 0o700
 
 
-def test_journal_without_records_has_no_file(tmp_path: pathlib.Path) -> None:
-    journal = _journal(tmp_path / "new")
-
-    assert not journal.written
-    assert list(tmp_path.iterdir()) == []
-
-
-def test_journal_is_created_with_its_first_record(tmp_path: pathlib.Path) -> None:
-    journal = _journal(tmp_path)
-    journal.record_before([ONE])
-
-    assert journal.written and not journal.broken
-
-
 def test_records_of_a_write_are_complete_before_fsync(
-    tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+    journal: Journal, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    journal = _journal(tmp_path)
     kept: list[list[str]] = []
     folders: list[bool] = []
     fsync = os.fsync
@@ -192,9 +148,8 @@ def test_records_of_a_write_are_complete_before_fsync(
     assert kept == [["before", "before"], ["before", "before", "after"]]
 
 
-def test_journal_has_one_file_open(tmp_path: pathlib.Path) -> None:
+def test_journal_has_one_file_open(journal: Journal) -> None:
     before = len(os.listdir("/proc/self/fd"))
-    journal = _journal(tmp_path / "new")
     for step in (ONE, TWO):
         journal.record_before([step])
 
@@ -215,19 +170,17 @@ def test_outcome_in_a_file_has_its_step_and_its_reason() -> None:
 
 def test_folder_that_cannot_be_created_fails_without_leftovers(tmp_path: pathlib.Path) -> None:
     (tmp_path / "occupied").write_text("")
-    journal = _journal(tmp_path / "occupied")
+    journal = Journal(str(tmp_path / "occupied"), ENDPOINT)
 
-    with pytest.raises(JournalError) as refusal:
+    with pytest.raises(JournalError, match=journal.path, check=has_id("journal_error")):
         journal.record_before([ONE])
 
-    assert journal.path in str(refusal.value)
-    assert refusal.value.reason.id == "journal_error"
     assert not journal.written
     assert [entry.name for entry in tmp_path.iterdir()] == ["occupied"]
 
 
 def test_existing_file_is_never_written_to(tmp_path: pathlib.Path) -> None:
-    journal = _journal(tmp_path)
+    journal = Journal(str(tmp_path), ENDPOINT)
     pathlib.Path(journal.path).write_text("another run's")
 
     with pytest.raises(JournalError, match="File exists"):
@@ -235,40 +188,29 @@ def test_existing_file_is_never_written_to(tmp_path: pathlib.Path) -> None:
     assert pathlib.Path(journal.path).read_text() == "another run's"
 
 
-def test_full_disk_fails(tmp_path: pathlib.Path) -> None:
-    journal = _journal(tmp_path)
-
-    with pytest.raises(JournalError, match="cannot be written"), _disk_of(20):
-        journal.record_before([ONE])
-    assert journal.broken
-
-
 def test_journal_without_memory_is_broken_too(
-    tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+    journal: Journal, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Half of a record may be on disk by then."""
-    journal = _journal(tmp_path)
 
     def fail(_file: int) -> None:
         raise MemoryError
 
     monkeypatch.setattr(os, "fsync", fail)
 
-    with pytest.raises(JournalError, match="no memory is left"):
+    with pytest.raises(JournalError, match="no memory"):
         journal.record_before([ONE])
     assert journal.broken
 
 
-def test_truncated_record_is_the_last_one(tmp_path: pathlib.Path) -> None:
+def test_record_that_a_full_disk_cuts_is_the_last_one(journal: Journal) -> None:
     """The next record would be joined to it, and neither could be read."""
-    journal = _journal(tmp_path)
     with pytest.raises(JournalError), _disk_of(20):
         journal.record_before([ONE])
+    assert journal.broken
     before = pathlib.Path(journal.path).read_bytes()
 
-    with pytest.raises(
-        JournalError, match="could not be written before, and without it nothing is changed"
-    ):
+    with pytest.raises(JournalError):
         journal.record_before([TWO])
     assert pathlib.Path(journal.path).read_bytes() == before
 
@@ -287,22 +229,13 @@ def _path(tmp_path: pathlib.Path) -> pathlib.Path:
     return tmp_path / "journal.jsonl"
 
 
-def test_journal_is_read_back_as_written(tmp_path: pathlib.Path) -> None:
-    journal = _journal(tmp_path)
-    journal.record_before([ONE, TWO])
-    journal.record_after([Outcome(ONE, "removed"), Outcome(TWO, "removed")])
-
-    assert read_journal(journal.path) == (_records(journal), False)
-
-
 def test_records_of_a_task_are_accepted() -> None:
     records = [build_record(PLANNED, ONE, ENDPOINT), build_record(BEFORE, TWO, ENDPOINT)]
 
     assert read_journal(records) == (records, False)
 
 
-def test_packs_are_read_as_the_journals_of_which_they_are(tmp_path: pathlib.Path) -> None:
-    journal = _journal(tmp_path)
+def test_packs_are_read_as_the_journals_of_which_they_are(journal: Journal) -> None:
     journal.record_before([ONE, TWO])
     journal.record_after([Outcome(ONE, "removed"), Outcome(TWO, "removed")])
     records, _torn = read_journal(journal.path)
@@ -312,11 +245,10 @@ def test_packs_are_read_as_the_journals_of_which_they_are(tmp_path: pathlib.Path
     assert read_journal([text, pack_files({"journal": records[:1]})])[0] == [*records, records[0]]
 
 
-def test_pack_with_anything_else_than_records_is_refused(tmp_path: pathlib.Path) -> None:
-    journal = _journal(tmp_path)
+def test_pack_with_anything_else_than_records_is_refused(journal: Journal) -> None:
     journal.record_before([ONE])
     for contents in ([7], [{}], [journal.path], [pack_files({"journal": []})]):
-        with pytest.raises(InvalidInput, match="Record 1 is not a record of a journal"):
+        with pytest.raises(InvalidInput, match="Record 1"):
             read_journal(pack_files({"journal": contents}))
 
 
@@ -329,7 +261,7 @@ def test_plan_in_a_pack_stands_for_a_journal_of_all_its_changes() -> None:
 
     assert [record["finding"] for record in records] == [step.finding for step in plan.all_steps]
     assert {record["event"] for record in records} == {PLANNED} and not torn
-    with pytest.raises(InvalidInput, match="There is no journal in the pack, but plan"):
+    with pytest.raises(InvalidInput, match="but plan"):
         read_journal(text)
 
 
@@ -343,9 +275,8 @@ def test_journal_truncated_anywhere_gives_its_whole_records(path: pathlib.Path) 
         path.write_bytes(whole[:length])
         records, torn = read_journal(str(path))
 
-        assert [known["finding"] for known in records] == [ONE.finding, TWO.finding][
-            : whole[: length + 1].count(b"\n")
-        ]
+        complete = [ONE.finding, TWO.finding][: whole[: length + 1].count(b"\n")]
+        assert [record["finding"] for record in records] == complete
         assert torn == (length not in (first - 1, first, len(whole) - 1, len(whole)))
 
 
@@ -355,7 +286,7 @@ def test_journal_truncated_anywhere_gives_its_whole_records(path: pathlib.Path) 
 def test_journal_without_a_whole_record_is_refused(path: pathlib.Path, contents: bytes) -> None:
     path.write_bytes(contents)
 
-    with pytest.raises(InvalidInput, match=r"^journal: .*journal\.jsonl has no complete record: "):
+    with pytest.raises(InvalidInput, match="no complete record"):
         read_journal(str(path))
 
 
@@ -373,62 +304,44 @@ def test_any_invalid_last_line_counts_as_truncated(path: pathlib.Path, tail: byt
 def test_invalid_line_before_the_last_is_refused(path: pathlib.Path, line: bytes) -> None:
     path.write_bytes(_lines(ONE) + line + b"\n" + _lines(TWO))
 
-    with pytest.raises(
-        InvalidInput, match=r"Line 2 of .*journal\.jsonl is not a record of a journal: it was"
-    ):
+    with pytest.raises(InvalidInput, match=r"Line 2 .* edited"):
         read_journal(str(path))
 
 
 @pytest.mark.parametrize(
     "other",
     [
-        None,
-        7,
-        "text",
-        [],
-        {},
-        {"format": 1},
-        {"format": 1, "event": "during"},
-        {"format": 1, "event": []},
+        *(None, 7, "text", [], {}, {"format": 1}),
+        *({"format": 1, "event": event} for event in ("during", [])),
     ],
 )
 @pytest.mark.parametrize("last", [True, False])
 def test_json_that_is_not_a_record_is_refused_even_on_the_last_line(
     path: pathlib.Path, other: t.Any, last: bool
 ) -> None:
-    path.write_bytes(
-        _lines(ONE) + json.dumps(other).encode() + (b"" if last else b"\n" + _lines(TWO))
-    )
+    line = json.dumps(other).encode()
+    path.write_bytes(_lines(ONE) + line + (b"" if last else b"\n" + _lines(TWO)))
 
-    with pytest.raises(
-        InvalidInput, match=r"Line 2 of .*journal\.jsonl is not a record of a journal: name"
-    ):
+    with pytest.raises(InvalidInput, match=r"Line 2 .*: name"):
         read_journal(str(path))
-    with pytest.raises(InvalidInput, match=r"Record 1 is not a record of a journal: name"):
+    with pytest.raises(InvalidInput, match="Record 1 "):
         read_journal([other])
 
 
 @pytest.mark.parametrize("newer", [0, 2, "1", None])
 def test_record_of_another_format_is_refused(newer: t.Any) -> None:
-    with pytest.raises(
-        InvalidInput,
-        match=f"Record 1 has format {newer!r} and this version of the collection reads format 1",
-    ):
+    with pytest.raises(InvalidInput, match=f"Record 1 .* {newer!r}"):
         read_journal([{**build_record(BEFORE, ONE, ENDPOINT), "format": newer}])
 
 
 @pytest.mark.parametrize("other", [None, "", "  ", 7, {}, {"records": []}, True], ids=repr)
 def test_input_that_is_neither_a_path_nor_records_is_refused(other: t.Any) -> None:
-    with pytest.raises(
-        InvalidInput, match="must be the path of a journal, or a list of its records"
-    ):
+    with pytest.raises(InvalidInput, match="a list of"):
         read_journal(other)
 
 
-def test_missing_journal_is_named_with_its_cause(path: pathlib.Path) -> None:
-    with pytest.raises(
-        InvalidInput, match=r"journal\.jsonl cannot be read: No such file or directory\."
-    ):
+def test_missing_journal_is_named(path: pathlib.Path) -> None:
+    with pytest.raises(InvalidInput, match=r"^journal: .*journal\.jsonl"):
         read_journal(str(path))
 
 
@@ -439,5 +352,5 @@ def test_too_deeply_nested_line_is_not_a_record(path: pathlib.Path, last: bool) 
     if last:
         assert read_journal(str(path))[1]
     else:
-        with pytest.raises(InvalidInput, match="is not a record of a journal"):
+        with pytest.raises(InvalidInput, match="Line 2 "):
             read_journal(str(path))

@@ -232,39 +232,37 @@ class Cloud:
     undisturbed = threading.Event()
     undisturbed.set()
 
-    def get_hypervisor(self, uuid: str) -> t.Any:
+    def ask(self) -> t.Any:
+        """Return the cloud as a request finds it."""
         self.happens()
-        for node in self.world.snapshot().hypervisors.value or ():
-            if node.uuid == uuid:
-                return answer("GET /os-hypervisors/", 200, d.replace(node, servers=None))
-        return answer("GET /os-hypervisors/", 404)
+        return self.world
+
+    def get_hypervisor(self, uuid: str) -> t.Any:
+        nodes = self._list_nodes()
+        found = [d.replace(node, servers=None) for node in nodes if node.uuid == uuid]
+        return _find("GET /os-hypervisors/", *found)
 
     def get_hypervisors(self, uuids: t.Iterable[str]) -> t.Any:
         return [self.get_hypervisor(uuid) for uuid in uuids]
 
     def list_services(self) -> t.Any:
-        self.happens()
-        return answer("GET /os-services", 200, tuple(self.world.services))
+        return answer("GET /os-services", 200, tuple(self.ask().services))
 
     def list_hypervisors(self, with_servers: bool, roots: t.Iterable[str]) -> t.Any:
-        self.happens()
-        listing = self.world.snapshot().hypervisors
-        servers = [
-            node if with_servers else d.replace(node, servers=None) for node in listing.value or ()
-        ]
-        return d.replace(listing, value=tuple(servers))
+        listing = self.ask().snapshot().hypervisors
+        if with_servers:
+            return listing
+        nodes = tuple(d.replace(node, servers=None) for node in listing.value or ())
+        return d.replace(listing, value=nodes)
 
     def list_hypervisor_servers(self, node: str) -> t.Any:
-        self.happens()
-        return next(
-            known.servers
-            for known in self.world.snapshot().hypervisors.value or ()
-            if known.uuid == node
-        )
+        return next(known.servers for known in self._list_nodes() if known.uuid == node)
+
+    def _list_nodes(self) -> t.Any:
+        return self.ask().snapshot().hypervisors.value or ()
 
     def list_servers_on_host(self, host: str) -> t.Any:
-        self.happens()
-        return tuple(server for server in self.world.servers.values() if server.host == host)
+        return tuple(server for server in self.ask().servers.values() if server.host == host)
 
     def get_server_with_image_properties(self, uuid: str) -> t.Any:
         return self.get_server(uuid)
@@ -278,98 +276,66 @@ class Cloud:
         return answer("GET /v2.0/ports", 200, ())
 
     def list_migrations(self) -> t.Any:
-        self.happens()
-        return answer("GET /os-migrations", 200, tuple(self.world.migrations.values()))
+        return answer("GET /os-migrations", 200, tuple(self.ask().migrations.values()))
 
     def list_migrations_of_server(self, server: str) -> t.Any:
-        self.happens()
-        return answer(
-            "GET /os-migrations?instance_uuid",
-            200,
-            tuple(row for row in self.world.migrations.values() if row.server == server),
-        )
+        rows = tuple(row for row in self.ask().migrations.values() if row.server == server)
+        return answer("GET /os-migrations?instance_uuid", 200, rows)
 
     def list_migrations_of_host(self, host: str, attempt: int = 0) -> t.Any:
-        self.happens()
-        rows = self.world.migrations.values()
-        return answer(
-            "GET /os-migrations?host",
-            200,
-            tuple(row for row in rows if host in (row.source_compute, row.dest_compute)),
-        )
+        every = self.ask().migrations.values()
+        rows = tuple(row for row in every if host in (row.source_compute, row.dest_compute))
+        return answer("GET /os-migrations?host", 200, rows)
 
     def get_server(self, uuid: str) -> t.Any:
-        self.happens()
-        found = self.world.servers.get(uuid)
-        return answer("GET /servers", 200 if found else 404, found)
+        return _find("GET /servers", self.ask().servers.get(uuid))
 
     def find_deleted_server(self, uuid: str, brief: bool = False) -> t.Any:
-        self.happens()
-        found = self.world.deleted.get(uuid)
+        found = self.ask().deleted.get(uuid)
         return answer("GET /servers/detail?deleted=True", 200, (found,) if found else ())
 
     def list_instance_actions(self, uuid: str) -> t.Any:
-        self.happens()
-        known = (
-            uuid in self.world.servers
-            or uuid in self.world.deleted
-            or uuid in self.world.marked_deleted
-        )
-        return answer(
-            "GET /os-instance-actions",
-            200 if known else 404,
-            self.world.actions.get(uuid, ()) if known else None,
-        )
+        world = self.ask()
+        known = {*world.servers, *world.deleted, *world.marked_deleted}
+        if uuid not in known:
+            return answer("GET /os-instance-actions", 404)
+        return answer("GET /os-instance-actions", 200, world.actions.get(uuid, ()))
 
     def get_instance_action(self, uuid: str, request: str) -> t.Any:
-        self.happens()
-        found = next(
-            (action for action in self.world.actions.get(uuid, ()) if action.request_id == request),
-            None,
-        )
-        return answer("GET /os-instance-actions/", 200 if found else 404, found)
+        actions = self.ask().actions.get(uuid, ())
+        found = [action for action in actions if action.request_id == request]
+        return _find("GET /os-instance-actions/", *found)
 
     def probe_migration_marker(self, uuid: str, attempt: int = 0) -> t.Any:
-        self.happens()
-        known = uuid in self.world.migrations or uuid in self.world.unlisted_migrations
+        known = uuid in {*self.ask().migrations, *self.world.unlisted_migrations}
         return answer("GET /os-migrations?marker", 200 if known else 400, known or None)
 
     def list_server_uuids_in_status(self, status: str, attempt: int = 0) -> t.Any:
-        self.happens()
-        found = [row.uuid for row in self.world.servers.values() if row.status == status]
+        found = [row.uuid for row in self.ask().servers.values() if row.status == status]
         return answer("GET /servers?status", 200, tuple(found))
 
     def list_server_rows(self, uuid: str, attempt: int = 0) -> t.Any:
-        self.happens()
-        rows = (uuid,) if uuid in self.world.servers else ()
-        return answer("GET /servers?uuid", 200, rows)
+        return answer("GET /servers?uuid", 200, (uuid,) if uuid in self.ask().servers else ())
 
     def list_newest_servers(self, count: int) -> t.Any:
-        self.happens()
-        return answer("GET /servers/detail", 200, tuple(self.world.servers.values())[:count])
+        return answer("GET /servers/detail", 200, tuple(self.ask().servers.values())[:count])
 
     def list_server_uuids(self) -> t.Any:
-        self.happens()
-        return frozenset(self.world.servers)
+        return frozenset(self.ask().servers)
 
     def list_newest_servers_on_host(self, host: str, count: int) -> t.Any:
         return answer("GET /servers/detail?host", 200, self.list_servers_on_host(host)[:count])
 
     def list_server_uuids_on_host(self, host: str) -> t.Any:
-        return answer(
-            "GET /servers?host",
-            200,
-            tuple(server.uuid for server in self.list_servers_on_host(host)),
-        )
+        found = tuple(server.uuid for server in self.list_servers_on_host(host))
+        return answer("GET /servers?host", 200, found)
 
     def list_aggregates(self) -> t.Any:
         self.happens()
         return ()
 
     def get_host(self, name: str) -> t.Any:
-        self.happens()
-        found = any(node.host == name for node in self.world.nodes.values())
-        return answer("GET /os-hosts", 200 if found else 404, found or None)
+        return _find("GET /os-hosts", name in {node.host for node in self.ask().nodes.values()})
 
     def believe_errors(self, believe: bool) -> None:
         """Do nothing: no request is repeated here."""
@@ -377,6 +343,10 @@ class Cloud:
     @property
     def retried(self) -> int:
         return 0
+
+
+def _find(request: str, found: t.Any = None) -> t.Any:
+    return answer(request, 200 if found else 404, found or None)
 
 
 def _one_after_another(
@@ -399,16 +369,13 @@ def _first_then_second(first: t.Callable[[], t.Any], second: t.Callable[[], t.An
 @contextlib.contextmanager
 def open_collector(cloud: Cloud) -> t.Iterator[Reading]:
     """Yield a collector that reads `cloud`, one request after the other."""
+    services = ("placement", "compute", "network", "block_storage", "accelerator")
     session = types.SimpleNamespace(
         require_one_clock=lambda: None,
         cloud=cloud.world.snapshot().cloud,
         project="",
-        placement=None,
-        compute=None,
-        network=None,
         roles=frozenset(),
-        block_storage=None,
-        accelerator=None,
+        **dict.fromkeys(services),
     )
     with (
         mock.patch.object(reading, "PlacementReader", lambda api: cloud),

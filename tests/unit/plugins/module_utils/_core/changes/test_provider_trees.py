@@ -9,6 +9,7 @@ import dataclasses as d
 import types
 import typing as t
 from collections.abc import Callable, Iterable
+from unittest import mock
 
 import pytest
 
@@ -34,13 +35,13 @@ from ...world import World, answer
 class Site:
     """A cloud with trees of hosts that are gone, and everything that a run asks and writes there.
 
-    reading: what a reading has instead of its own listings.
+    reading: what a reading has instead of its own listings, or why there is none.
     generations: those that Placement shows instead of the true ones, by provider; None for a
         provider that it does not have.
     refusal: what Placement says to the deletion of the last provider of a tree.
     """
 
-    def __init__(self, monkeypatch: pytest.MonkeyPatch, trees: int = 1) -> None:
+    def __init__(self, trees: int = 1) -> None:
         self.world = World()
         self.here = self.world.host("compute-1")
         self.world.server(self.here, self.here)
@@ -50,7 +51,7 @@ class Site:
             self.world.provider(f"compute-9{number}_child", root)
             self.world.were_novas.add(root)
             self.roots.append(root)
-        self.reading: dict[str, t.Any] = {}
+        self.reading: dict[str, t.Any] | InvalidInput = {}
         self.scopes: list[Scope] = []
         self.generations: dict[str, int | None] = {}
         self.meanwhile: Callable[[], object] = lambda: None
@@ -62,13 +63,6 @@ class Site:
         self.deleted: list[str] = []
         self.records: list[tuple[str, t.Any]] = []
         self.details: dict[str, t.Any] = {}
-        fakes: dict[str, t.Any] = {
-            "Collector": types.SimpleNamespace(collect=self._collect),
-            "ProviderStateReader": types.SimpleNamespace(read=self._read),
-            "ProviderWriter": types.SimpleNamespace(delete_tree=self._delete),
-        }
-        for name, fake in fakes.items():
-            monkeypatch.setattr(provider_trees, name, lambda _session, fake=fake: fake)
         self.steps = []
         for finding in judge(self.world.snapshot(), NO_MINIMUM_AGE):
             assert isinstance(finding.change, ProviderRemoval)
@@ -86,15 +80,23 @@ class Site:
     ) -> list[Outcome]:
         session: t.Any = types.SimpleNamespace(placement=None)
         ours: t.Any = self
-        remover = provider_trees.TreeRemover(
-            session, NO_MINIMUM_AGE, None if check_mode else ours, max_failures, group_check
-        )
+        with mock.patch.multiple(
+            provider_trees,
+            Collector=lambda _session: types.SimpleNamespace(collect=self._collect),
+            ProviderStateReader=lambda _session: types.SimpleNamespace(read=self._read),
+            ProviderWriter=lambda _session: types.SimpleNamespace(delete_tree=self._delete),
+        ):
+            remover = provider_trees.TreeRemover(
+                session, NO_MINIMUM_AGE, None if check_mode else ours, max_failures, group_check
+            )
         outcomes = remover.remove_trees(self.steps, stopped, failed_before)
         assert [outcome.step for outcome in outcomes] == self.steps
         return outcomes
 
     def _collect(self, scope: Scope) -> t.Any:
         self.scopes.append(scope)
+        if isinstance(self.reading, InvalidInput):
+            raise self.reading
         return self.world.snapshot(scope=scope, **self.reading)
 
     def _read(self, uuid: str) -> t.Any:
@@ -130,8 +132,8 @@ class Site:
 
 
 @pytest.fixture(name="site")
-def _site(monkeypatch: pytest.MonkeyPatch) -> Site:
-    return Site(monkeypatch)
+def _site() -> Site:
+    return Site()
 
 
 def _summarize(outcomes: Iterable[Outcome]) -> list[tuple[str, bool]]:
@@ -212,13 +214,8 @@ def test_tree_of_another_kind_now_stays(site: Site) -> None:
     assert site.deleted == []
 
 
-def test_tree_that_is_gone_is_left_out(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
-    def refuse(_scope: Scope) -> t.NoReturn:
-        raise InvalidInput("hosts: neither Nova nor Placement has it.")
-
-    monkeypatch.setattr(
-        provider_trees, "Collector", lambda _session: types.SimpleNamespace(collect=refuse)
-    )
+def test_tree_that_is_gone_is_left_out(site: Site) -> None:
+    site.reading = InvalidInput("hosts: neither Nova nor Placement has it.")
 
     [outcome] = site.remove()
 
@@ -242,16 +239,13 @@ def test_tree_that_is_gone_is_left_out(site: Site, monkeypatch: pytest.MonkeyPat
         ),
     ],
 )
-def test_unsound_reading_ends_the_run(
-    reading: dict[str, t.Any], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    site = Site(monkeypatch, trees=2)
+def test_unsound_reading_ends_the_run(reading: dict[str, t.Any]) -> None:
+    site = Site(trees=2)
     site.reading = reading
 
     outcomes = site.remove()
 
     assert _summarize(outcomes) == [("failed", False)] * 2
-    assert outcomes[0].reason.startswith("Nothing may be deleted now.")
     checks = list_failed_absence_checks(site.world.snapshot(**reading))
     assert outcomes[0].reason.id == checks[0].id
     assert (len(site.scopes), site.records, site.deleted) == (1, [], [])
@@ -274,11 +268,11 @@ def test_host_that_left_the_groups_of_the_plan_keeps_its_tree(site: Site) -> Non
 
     def explain(provider: str, listings: t.Any) -> str:
         asked.append((provider, listings.scope))
-        return "It is not in rack 7."
+        return "It left."
 
     [outcome] = site.remove(group_check=types.SimpleNamespace(explain_provider=explain))
 
-    assert (outcome.outcome, outcome.reason) == ("skipped", "It is not in rack 7.")
+    assert (outcome.outcome, outcome.reason) == ("skipped", "It left.")
     assert asked == [(site.roots[0], site.scopes[0])]
     assert (site.records, site.deleted) == ([], [])
 
@@ -308,43 +302,52 @@ def test_provider_that_cannot_be_read_after_the_journal_keeps_its_tree(site: Sit
     assert site.records[-1] == ("after", "failed")
 
 
-@pytest.mark.parametrize(("seconds", "expected"), [(60, "removed"), (60.1, "failed")])
+def test_provider_that_changes_while_the_journal_is_written_keeps_its_tree(site: Site) -> None:
+    """A nova-compute of that name has come back, and has written its inventory."""
+    site.meanwhile = lambda: site.generations.update({site.roots[0]: 2})
+
+    [outcome] = site.remove()
+
+    assert (outcome.outcome, outcome.reason.id) == ("skipped", "provider_just_changed")
+    assert (site.deleted, site.records[-1]) == ([], ("after", "skipped"))
+
+
+@pytest.mark.parametrize(
+    ("seconds", "expected", "reason"), [(60, "removed", ""), (60.1, "failed", "proof_too_old")]
+)
 def test_proof_may_be_a_minute_old(
-    site: Site, seconds: float, expected: str, monkeypatch: pytest.MonkeyPatch
+    site: Site, seconds: float, expected: str, reason: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     now = [1000.0]
     monkeypatch.setattr(provider_trees, "read_monotonic_clock", lambda: now[0])
     site.meanwhile = lambda: now.append(now.pop() + seconds)
 
-    assert [outcome.outcome for outcome in site.remove()] == [expected]
+    [outcome] = site.remove()
+
+    assert (outcome.outcome, outcome.reason.id) == (expected, reason)
+    assert bool(site.deleted) is (not reason)
+    assert site.records[-1] == ("after", expected)
 
 
-def test_deletion_without_an_answer_may_have_changed_something(site: Site) -> None:
-    site.refusal = CloudError("Placement did not answer.")
+@pytest.mark.parametrize(
+    ("refusal", "refuses_all", "partly", "said"),
+    [
+        (CloudError("Placement did not answer."), True, True, "cloud_error"),
+        (Reason("told", "It has allocations."), True, False, "told"),
+        (Reason("told", "It has allocations."), False, True, "told"),
+    ],
+    ids=["unanswered", "refused", "halfway"],
+)
+def test_deletion_that_fails_may_have_changed_something(
+    site: Site, refusal: Reason | CloudError, refuses_all: bool, partly: bool, said: str
+) -> None:
+    site.refusal, site.refuses_all = refusal, refuses_all
 
     [outcome] = site.remove()
 
-    assert (outcome.outcome, outcome.partly) == ("failed", True)
-    assert outcome.reason.id == "cloud_error"
+    assert (outcome.outcome, outcome.partly, outcome.reason.id) == ("failed", partly, said)
+    assert (" 1 of its 2 " in outcome.reason) is bool(site.deleted)
     assert site.records[-1] == ("after", "failed")
-
-
-def test_refused_deletion_has_changed_nothing(site: Site) -> None:
-    site.refusal, site.refuses_all = Reason("told", "It has allocations."), True
-
-    [outcome] = site.remove()
-
-    assert (outcome.outcome, outcome.reason) == ("failed", "It has allocations.")
-    assert outcome.partly is False
-
-
-def test_deletion_that_is_refused_halfway_is_told(site: Site) -> None:
-    site.refusal = Reason("told", "It has allocations.")
-
-    [outcome] = site.remove()
-
-    assert outcome.outcome == "failed" and outcome.partly is True
-    assert outcome.reason == "It has allocations. 1 of its 2 providers were deleted."
 
 
 def test_deleted_tree_is_told_although_the_journal_breaks(site: Site) -> None:
@@ -356,8 +359,8 @@ def test_deleted_tree_is_told_although_the_journal_breaks(site: Site) -> None:
     assert len(site.deleted) == 2
 
 
-def test_failure_does_not_keep_the_other_trees(monkeypatch: pytest.MonkeyPatch) -> None:
-    site = Site(monkeypatch, trees=3)
+def test_failure_does_not_keep_the_other_trees() -> None:
+    site = Site(trees=3)
     site.generations[site.roots[0]] = 7
 
     outcomes = site.remove()
@@ -374,10 +377,8 @@ def test_failure_does_not_keep_the_other_trees(monkeypatch: pytest.MonkeyPatch) 
         (2, ["skipped"] * 3),
     ],
 )
-def test_failures_of_the_whole_run_count(
-    failed_before: int, expected: list[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    site = Site(monkeypatch, trees=3)
+def test_failures_of_the_whole_run_count(failed_before: int, expected: list[str]) -> None:
+    site = Site(trees=3)
     site.refusal, site.refuses_all = Reason("told", "No."), True
 
     outcomes = site.remove(max_failures=2, failed_before=failed_before)
@@ -385,13 +386,13 @@ def test_failures_of_the_whole_run_count(
     assert [outcome.outcome for outcome in outcomes] == expected
 
 
-def test_run_that_is_told_to_end_deletes_no_more(monkeypatch: pytest.MonkeyPatch) -> None:
-    site = Site(monkeypatch, trees=2)
+def test_run_that_is_told_to_end_deletes_no_more() -> None:
+    site = Site(trees=2)
 
     def explain_stop() -> str:
-        return "The run was told to end." if site.deleted else ""
+        return "Stopped." if site.deleted else ""
 
     outcomes = site.remove(stopped=explain_stop)
 
     assert [outcome.outcome for outcome in outcomes] == ["removed", "skipped"]
-    assert outcomes[1].reason == "The run was told to end."
+    assert outcomes[1].reason == "Stopped."

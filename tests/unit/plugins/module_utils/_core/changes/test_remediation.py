@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import collections
 import dataclasses as d
 import typing as t
+from unittest import mock
 
 import pytest
 
@@ -75,19 +77,16 @@ class Run:
             self.steps.append(Step(finding.id, finding.kind, finding.change))
         assert len(self.steps) == self.orphans
 
-    def run(self, monkeypatch: pytest.MonkeyPatch, max_failures: int = 5) -> dict[str, int]:
+    def run(self, max_failures: int = 5) -> dict[str, int]:
         """Return how many changes have which outcome."""
-        monkeypatch.setattr(remediation, "read_monotonic_clock", lambda: self.clock)
         ours: t.Any = self
         journal = None if self.check_mode else ours
         run = Remediation(ours, NO_MINIMUM_AGE, ours, journal, max_failures, ours)
-        outcomes = run.run(self.steps, self.explain_stop)
+        with mock.patch.object(remediation, "read_monotonic_clock", lambda: self.clock):
+            outcomes = run.run(self.steps, self.explain_stop)
         assert [outcome.step for outcome in outcomes] == self.steps
         self.reasons = [outcome.reason for outcome in outcomes if outcome.reason]
-        tally: dict[str, int] = {}
-        for outcome in outcomes:
-            tally[outcome.outcome] = tally.get(outcome.outcome, 0) + 1
-        return tally
+        return collections.Counter(outcome.outcome for outcome in outcomes)
 
     def edit_step(self, consumer: str, edit: t.Callable[[Step], Step]) -> None:
         consumers = [step.change.consumer for step in self.steps]
@@ -96,7 +95,7 @@ class Run:
 
     def explain_stop(self) -> str:
         stop = self.writes_until_stop is not None and len(self.writes) >= self.writes_until_stop
-        return "The run was told to end." if stop else ""
+        return "Stopped." if stop else ""
 
     # What reads the cloud
 
@@ -163,38 +162,34 @@ class Run:
         pytest.param(MANY_SERVICES, [64, 16], id="very large"),
     ],
 )
-def test_one_listing_of_many_services_is_for_more_changes(
-    services: int, proofs: list[int], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_one_listing_of_many_services_is_for_more_changes(services: int, proofs: list[int]) -> None:
     run = Run(80, services)
 
-    assert run.run(monkeypatch) == {"removed": 80}
+    assert run.run() == {"removed": 80}
     assert (run.proofs, run.writes) == (proofs, [8] * 10)
 
 
-def test_check_mode_proves_more_at_once_and_writes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_check_mode_proves_more_at_once_and_writes_nothing() -> None:
     run = Run(80, check_mode=True)
 
-    assert run.run(monkeypatch) == {"removed": 80}
+    assert run.run() == {"removed": 80}
     assert (run.proofs, run.writes) == ([32, 32, 16], [])
     assert run.looks == run.proofs
 
 
-def test_what_changes_after_the_proof_is_not_written(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_changes_after_the_proof_is_not_written() -> None:
     run = Run(64, MANY_SERVICES)
     run.moved = {run.steps[60].change.consumer}
 
-    assert run.run(monkeypatch) == {"removed": 63, "skipped": 1}
+    assert run.run() == {"removed": 63, "skipped": 1}
     assert run.writes == [8] * 7 + [7]
 
 
-def test_consumer_of_which_placement_says_different_things_is_not_written(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_consumer_of_which_placement_says_different_things_is_not_written() -> None:
     run = Run(8)
     run.contradicted = {run.steps[3].change.consumer}
 
-    assert run.run(monkeypatch) == {"removed": 7, "skipped": 1}
+    assert run.run() == {"removed": 7, "skipped": 1}
     assert run.writes == [7]
 
 
@@ -261,29 +256,29 @@ def plan_creation(run: Run, consumer: str) -> None:
     ],
 )
 def test_what_is_not_proven_as_it_was_planned_is_not_written(
-    happen: t.Callable[[Run, str], None], reason: str, monkeypatch: pytest.MonkeyPatch
+    happen: t.Callable[[Run, str], None], reason: str
 ) -> None:
     run = Run(8)
     happen(run, run.steps[3].change.consumer)
 
-    assert run.run(monkeypatch) == {"removed": 7, "skipped": 1}
+    assert run.run() == {"removed": 7, "skipped": 1}
     assert [told.id for told in run.reasons] == [reason]
     assert run.writes == [7]
 
 
-def test_proof_that_grows_old_during_the_writes_is_renewed(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_proof_that_grows_old_during_the_writes_is_renewed() -> None:
     run = Run(64, MANY_SERVICES, seconds=30, seconds_of_write=10)
 
-    assert run.run(monkeypatch) == {"removed": 64}
+    assert run.run() == {"removed": 64}
     # After four writes it is 70 seconds old.
     assert run.proofs == [64, 8, 8, 8, 8]
     assert max(run.ages) <= 60
 
 
-def test_proof_that_is_always_too_old_ends_the_run(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_proof_that_is_always_too_old_ends_the_run() -> None:
     run = Run(64, MANY_SERVICES, seconds=61)
 
-    assert run.run(monkeypatch) == {"failed": 5, "skipped": 59}
+    assert run.run() == {"failed": 5, "skipped": 59}
     assert run.writes == []
 
 
@@ -293,73 +288,65 @@ def test_proof_that_is_always_too_old_ends_the_run(monkeypatch: pytest.MonkeyPat
 )
 @pytest.mark.parametrize("number", [20, 70])
 def test_consumer_that_cannot_be_read_costs_only_its_own_change(
-    error: Exception, reason: str, number: int, monkeypatch: pytest.MonkeyPatch
+    error: Exception, reason: str, number: int
 ) -> None:
     run = Run(80, MANY_SERVICES, error=error)
     run.unreadable = {run.steps[number].change.consumer}
 
-    assert run.run(monkeypatch) == {"removed": 79, "failed": 1}
+    assert run.run() == {"removed": 79, "failed": 1}
     assert [told.id for told in run.reasons] == [reason]
 
 
 @pytest.mark.parametrize("number", [0, 1])
-def test_consumer_that_cannot_be_read_does_not_keep_the_only_other_one(
-    number: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_consumer_that_cannot_be_read_does_not_keep_the_only_other_one(number: int) -> None:
     run = Run(2)
     run.unreadable = {run.steps[number].change.consumer}
 
-    assert run.run(monkeypatch) == {"removed": 1, "failed": 1}
+    assert run.run() == {"removed": 1, "failed": 1}
 
 
-def test_fault_of_our_own_costs_the_rest_of_its_batch(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_fault_of_our_own_costs_the_rest_of_its_batch() -> None:
     """The second batch has 64 changes, of which 8 are written before the fault."""
     run = Run(136, MANY_SERVICES, raises_at=9)
 
-    assert run.run(monkeypatch, max_failures=99) == {"removed": 80, "failed": 56}
+    assert run.run(max_failures=99) == {"removed": 80, "failed": 56}
     assert {told.id for told in run.reasons} == {"unexpected_error"}
     assert run.writes == [8] * 10
 
 
-def test_progress_counts_changes_as_they_are_made_and_as_they_fail(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_progress_counts_changes_as_they_are_made_and_as_they_fail() -> None:
     run = Run(17, MANY_SERVICES)
     run.unreadable = {run.steps[-1].change.consumer}
-    shown: list[int] = []
-    monkeypatch.setattr(Stage, "show_done", lambda _stage, count: shown.append(count))
+    with mock.patch.object(Stage, "show_done") as show:
+        assert run.run() == {"removed": 16, "failed": 1}
 
-    assert run.run(monkeypatch) == {"removed": 16, "failed": 1}
+    shown = [call.args[-1] for call in show.call_args_list]
     assert list(dict.fromkeys(shown))[-3:] == [8, 16, 17]
 
 
-def test_too_many_failures_end_the_run_before_the_next_write(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_too_many_failures_end_the_run_before_the_next_write() -> None:
     run = Run(64, MANY_SERVICES, failing=True)
 
-    assert run.run(monkeypatch) == {"failed": 8, "skipped": 56}
+    assert run.run() == {"failed": 8, "skipped": 56}
     assert run.writes == [8]
 
 
-def test_run_that_is_told_to_end_writes_no_more_of_what_is_proven(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_run_that_is_told_to_end_writes_no_more_of_what_is_proven() -> None:
     run = Run(64, MANY_SERVICES, writes_until_stop=2)
     run.contradicted = {run.steps[40].change.consumer}
 
-    assert run.run(monkeypatch) == {"removed": 16, "skipped": 48}
+    assert run.run() == {"removed": 16, "skipped": 48}
     # What was not proven keeps its own reason.
     assert run.reasons[40 - 16] == "Placement contradicts itself."
 
 
 @pytest.mark.parametrize(("check_mode", "proofs"), [(False, [8]), (True, [])])
 def test_nothing_more_is_proven_by_a_run_that_is_told_to_end(
-    check_mode: bool, proofs: list[int], monkeypatch: pytest.MonkeyPatch
+    check_mode: bool, proofs: list[int]
 ) -> None:
     run = Run(80, check_mode=check_mode, writes_until_stop=len(proofs))
 
-    assert run.run(monkeypatch)["skipped"] == 80 - sum(proofs)
+    assert run.run()["skipped"] == 80 - sum(proofs)
     assert run.proofs == proofs
 
 
@@ -382,12 +369,12 @@ UNSOUND = [
 @pytest.mark.parametrize("check_mode", [False, True])
 @pytest.mark.parametrize("unsound", UNSOUND)
 def test_unsound_reading_ends_the_run_before_its_changes_are_written(
-    unsound: dict[str, t.Any], check_mode: bool, monkeypatch: pytest.MonkeyPatch
+    unsound: dict[str, t.Any], check_mode: bool
 ) -> None:
     run = Run(80, sound_proofs=1, unsound=unsound, check_mode=check_mode)
     size = 32 if check_mode else 8
 
-    assert run.run(monkeypatch) == {"removed": size, "failed": 80 - size}
+    assert run.run() == {"removed": size, "failed": 80 - size}
     assert run.proofs == [size, size]
     assert run.writes == ([] if check_mode else [8])
     # Of several checks that fail, the first is the reason.
@@ -396,13 +383,11 @@ def test_unsound_reading_ends_the_run_before_its_changes_are_written(
 
 
 @pytest.mark.parametrize("unsound", UNSOUND)
-def test_cloud_that_is_unsound_at_the_beginning_is_not_changed(
-    unsound: dict[str, t.Any], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_cloud_that_is_unsound_at_the_beginning_is_not_changed(unsound: dict[str, t.Any]) -> None:
     run = Run(8, sound_proofs=-1, unsound=unsound)
 
     with pytest.raises(UnsoundReading) as refused:
-        run.run(monkeypatch)
+        run.run()
     assert (run.proofs, run.writes) == ([], [])
     assert refused.value.reason.id == list_failed_checks(run.read())[0].id
 
@@ -428,22 +413,19 @@ def test_broken_journal_ends_the_run_and_hides_no_write(
     tally: dict[str, int],
     writes: list[int],
     reasons: list[str],
-    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     run = Run(16, broken=broken, failing=failing)
 
-    assert run.run(monkeypatch) == tally
+    assert run.run() == tally
     assert run.writes == writes
     assert [reason.id for reason in run.reasons] == reasons
 
 
-def test_only_the_hosts_in_the_groups_of_the_plan_are_changed(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_only_the_hosts_in_the_groups_of_the_plan_are_changed() -> None:
     run = Run(8)
     run.outside = {run.steps[number].change.consumer for number in (0, 5)}
 
-    assert run.run(monkeypatch) == {"removed": 6, "skipped": 2}
+    assert run.run() == {"removed": 6, "skipped": 2}
     assert (run.proofs, run.writes) == ([6], [6])
 
 

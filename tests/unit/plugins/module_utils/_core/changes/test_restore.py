@@ -130,17 +130,12 @@ def _inverse(change: Change, held: t.Mapping[str, t.Mapping[str, t.Any]]) -> Cha
     return inverse
 
 
-def test_removed_consumer_is_restored_completely_as_a_new_one() -> None:
-    inverse = _inverse(REMOVED, _left(REMOVED))
+@pytest.mark.parametrize("change", [REMOVED, _change(_held(a=VCPU, type="INSTANCE"))])
+def test_removed_consumer_is_restored_completely_as_a_new_one(change: Change) -> None:
+    inverse = _inverse(change, _left(change))
 
     assert (inverse.action, inverse.generation, inverse.partner) == ("create", None, None)
-    assert inverse.after == {**REMOVED.before, "consumer_generation": None}
-
-
-def test_removed_consumer_gets_its_type_back() -> None:
-    typed = _change(_held(a=VCPU, type="INSTANCE"))
-
-    assert _inverse(typed, _left(typed)).after["consumer_type"] == "INSTANCE"
+    assert inverse.after == {**change.before, "consumer_generation": None}
 
 
 @pytest.mark.parametrize("change", [REDUCED, REDUCED_AMOUNT])
@@ -149,11 +144,7 @@ def test_reduced_consumer_gets_its_loss_back_at_its_current_generation(
 ) -> None:
     inverse = _inverse(change, _left(change, 7))
 
-    assert (
-        inverse.generation,
-        inverse.before["consumer_generation"],
-        inverse.after["consumer_generation"],
-    ) == (7, 7, 7)
+    assert (inverse.generation, inverse.before["consumer_generation"]) == (7, 7)
     assert inverse.after == {**change.before, "consumer_generation": 7}
     assert (inverse.frees, inverse.allocates) == ({}, change.frees)
 
@@ -181,46 +172,31 @@ def test_pair_of_an_unreverted_allocation_is_restored_as_a_whole(change: Change)
     assert inverse.frees == {} and inverse.partner
     assert [part.consumer for part in inverse.parts] == [SERVER, MIGRATION]
     for undoing, made in zip(inverse.parts, change.parts, strict=True):
-        assert is_same_allocation(undoing.before, made.after) and is_same_allocation(
-            undoing.after, made.before
-        )
-
-
-@pytest.mark.parametrize("moved", [SERVER, MIGRATION])
-def test_pair_of_an_unreverted_allocation_with_a_changed_consumer_is_left_alone(moved: str) -> None:
-    held = _left(SWAPPED)
-    why = invert_change(
-        SWAPPED, {**held, moved: {**held[moved], "allocations": {C: {"resources": dict(VCPU)}}}}
-    )
-
-    assert isinstance(why, Reason) and why.id == "other_allocations_now" and moved in why
+        assert is_same_allocation(undoing.before, made.after)
+        assert is_same_allocation(undoing.after, made.before)
 
 
 @pytest.mark.parametrize(
-    "held",
+    ("change", "held"),
     [
-        _held(c=VCPU),
-        _held(b=VCPU, c=VCPU),
-        _held(b={"VCPU": 1}),
-        _held(b={"VCPU": 3}),
-        _held(b={"VCPU": 2, "DISK_GB": 1}),
-        NOTHING,
+        *(
+            (REDUCED, held)
+            for held in (
+                *(_held(c=VCPU), _held(b=VCPU, c=VCPU), _held(b={"VCPU": 1}), _held(b={"VCPU": 3})),
+                *(_held(b={"VCPU": 2, "DISK_GB": 1}), NOTHING),
+            )
+        ),
+        (REMOVED, _held(b=VCPU)),
+        (REMOVED, _held(a={"VCPU": 1})),
+        (SWAPPED, _held(SERVER, c=VCPU)),
+        (SWAPPED, _held(MIGRATION, c=VCPU)),
     ],
-    ids=lambda held: str(held.resources),
 )
-def test_reduced_consumer_with_other_allocations_is_left_alone(held: Allocation) -> None:
-    why = invert_change(REDUCED, _now(held))
+def test_consumer_with_other_allocations_is_left_alone(change: Change, held: Allocation) -> None:
+    why = invert_change(change, _left(change) | _now(held))
 
-    assert isinstance(why, Reason) and why.id == "other_allocations_now" and SERVER in why
-
-
-@pytest.mark.parametrize(
-    "held", [_held(b=VCPU), _held(a={"VCPU": 1})], ids=lambda held: str(held.resources)
-)
-def test_removed_consumer_with_new_allocations_is_left_alone(held: Allocation) -> None:
-    why = invert_change(REMOVED, _now(held))
-
-    assert isinstance(why, Reason) and why.id == "other_allocations_now" and SERVER in why
+    assert isinstance(why, Reason) and why.id == "other_allocations_now"
+    assert all(name in why for name in (held.consumer, *held.resources))
 
 
 @pytest.mark.parametrize("field", ["project_id", "user_id", "consumer_type"])
@@ -228,12 +204,6 @@ def test_reduced_consumer_with_another_owner_is_left_alone(field: str) -> None:
     held = {SERVER: {**_left(REDUCED)[SERVER], field: "ANOTHER"}}
 
     assert isinstance(invert_change(REDUCED, held), Reason)
-
-
-def test_pair_with_a_changed_consumer_is_left_alone() -> None:
-    held = _left(SWAPPED) | _now(_held(MIGRATION, c=VCPU))
-
-    assert invert_change(SWAPPED, held) == f"{MIGRATION} now has other allocations, on {C}."
 
 
 @pytest.mark.parametrize("change", [REMOVED, REDUCED, MOVED, SWAPPED])
@@ -245,16 +215,10 @@ def test_consumer_with_its_old_allocations_needs_nothing(change: Change) -> None
     assert isinstance(why, Reason) and why.id == "nothing_to_restore"
 
 
-def test_restored_change_is_not_restored_twice() -> None:
-    inverse = _inverse(REDUCED, _left(REDUCED))
-    held = _now(_of(inverse, inverse.after, 8))
-
-    assert isinstance(invert_change(REDUCED, held), Reason)
-
-
-def test_restoration_is_not_restored_itself() -> None:
+def test_neither_a_restored_change_nor_a_restoration_is_restored() -> None:
+    again = _inverse(REDUCED, _left(REDUCED))
+    assert isinstance(invert_change(REDUCED, _now(_of(again, again.after, 8))), Reason)
     inverse = _inverse(REMOVED, _left(REMOVED))
-
     assert isinstance(invert_change(inverse, _left(inverse)), Reason)
 
 
@@ -297,15 +261,10 @@ def test_no_consumer_loses_anything_in_any_combination(
         assert inverse.id
         return
     for part in inverse.parts:
-        assert (
-            part.generation
-            == held[part.consumer]["consumer_generation"]
-            == part.after["consumer_generation"]
-        )
-    now, then = (
-        _sums(held[part.consumer] for part in inverse.parts),
-        _sums(part.after for part in inverse.parts),
-    )
+        generation = held[part.consumer]["consumer_generation"]
+        assert generation == part.generation == part.after["consumer_generation"]
+    now = _sums(held[part.consumer] for part in inverse.parts)
+    then = _sums(part.after for part in inverse.parts)
     # One of a pair has afterwards what the other loses.
     assert all(then[share] >= amount for share, amount in now.items())
 
@@ -324,18 +283,12 @@ def _sums(documents: t.Iterable[t.Mapping[str, t.Any]]) -> collections.Counter[t
 
 
 def _records(*steps: Step | TreeStep, event: str = BEFORE) -> list[dict[str, t.Any]]:
-    return t.cast(
-        "list[dict[str, t.Any]]",
-        json.loads(json.dumps([build_record(event, step, ENDPOINT) for step in steps])),
-    )
+    records: list[dict[str, t.Any]] = [build_record(event, step, ENDPOINT) for step in steps]
+    return t.cast("list[dict[str, t.Any]]", json.loads(json.dumps(records)))
 
 
-def _find(records: t.Sequence[t.Any], endpoint: str, consumers: t.Sequence[str]) -> list[Step]:
-    """Return the changes in a journal without their times."""
-    return [
-        Step(step.finding, step.kind, step.change)
-        for step in find_changes(records, endpoint, consumers)
-    ]
+def _find(records: t.Sequence[t.Any], *consumers: str) -> list[Step]:
+    return find_changes(records, ENDPOINT, consumers)
 
 
 REMOVAL, REDUCTION = (
@@ -346,10 +299,7 @@ REMOVAL, REDUCTION = (
 
 @pytest.mark.parametrize("event", [BEFORE, PLANNED])
 def test_newest_change_is_restored_first(event: str) -> None:
-    assert _find(_records(REMOVAL, REDUCTION, event=event), ENDPOINT, []) == [
-        REDUCTION,
-        REMOVAL,
-    ]
+    assert _find(_records(REMOVAL, REDUCTION, event=event)) == [REDUCTION, REMOVAL]
 
 
 TREE = TreeStep(
@@ -365,7 +315,7 @@ def test_deleted_trees_come_before_allocations() -> None:
     tree, change = find_restore_steps(records, ENDPOINT, [], [])
 
     assert (tree.finding, change.finding) == (TREE.finding, REMOVAL.finding)
-    assert _find(records, ENDPOINT, []) == [REMOVAL]
+    assert _find(records) == [REMOVAL]
     assert find_deleted_providers(records, ENDPOINT) == {A: "compute-9"}
 
 
@@ -388,40 +338,33 @@ def test_unnamed_consumers_are_left_alone(
     ] == chosen
 
 
-def test_unknown_trees_are_refused() -> None:
-    with pytest.raises(InvalidInput, match="has no deletion of provider compute-1"):
-        find_restore_steps(_records(REMOVAL, TREE), ENDPOINT, [], ["compute-9", "compute-1"])
-
-
-def test_only_chosen_consumers_are_restored() -> None:
-    assert _find(_records(REMOVAL, REDUCTION), ENDPOINT, [SERVER]) == [REMOVAL]
-
-
 def test_pair_is_chosen_by_either_consumer() -> None:
     pair = _step(SWAPPED, "unreverted_allocation")
 
-    assert (
-        _find(_records(pair), ENDPOINT, [SERVER])
-        == _find(_records(pair), ENDPOINT, [MIGRATION])
-        == [pair]
-    )
+    assert _find(_records(pair), SERVER) == _find(_records(pair), MIGRATION) == [pair]
 
 
 def test_empty_journal_has_nothing_to_restore() -> None:
-    assert _find([], ENDPOINT, []) == []
+    assert _find([]) == []
 
 
-def test_unknown_consumers_are_refused() -> None:
-    with pytest.raises(InvalidInput, match=f"The journal has no change of consumer {C}"):
-        _find(_records(REMOVAL), ENDPOINT, [SERVER, C])
+@pytest.mark.parametrize(
+    ("consumers", "providers", "unknown"),
+    [([SERVER, C], [], C), ([], ["compute-9", "compute-1"], "compute-1")],
+)
+def test_names_that_the_journal_does_not_have_are_refused(
+    consumers: list[str], providers: list[str], unknown: str
+) -> None:
+    with pytest.raises(InvalidInput, match=unknown):
+        find_restore_steps(_records(REMOVAL, TREE), ENDPOINT, consumers, providers)
 
 
 @pytest.mark.parametrize("there", ["http://elsewhere", "", None, 7])
 def test_journal_of_another_cloud_is_refused_as_a_whole(there: t.Any) -> None:
     records = [*_records(REMOVAL), {**_records(REDUCTION)[0], "placement_endpoint": there}]
 
-    with pytest.raises(InvalidInput, match="is from another cloud"):
-        _find(records, ENDPOINT, [SERVER])
+    with pytest.raises(InvalidInput, match="another cloud"):
+        _find(records, SERVER)
 
 
 @pytest.mark.parametrize("missing", [*REMOVAL.as_dict(), "placement_endpoint"])
@@ -429,8 +372,8 @@ def test_incomplete_record_is_refused(missing: str) -> None:
     (told,) = _records(REMOVAL)
     del told[missing]
 
-    with pytest.raises(InvalidInput, match="does not have the form that orphan_remediate writes"):
-        _find([told], ENDPOINT, [])
+    with pytest.raises(InvalidInput, match=f"'{missing}'"):
+        _find([told])
 
 
 @pytest.mark.parametrize(
@@ -440,41 +383,34 @@ def test_incomplete_record_is_refused(missing: str) -> None:
 )
 def test_contradictory_record_is_refused(edit: dict[str, t.Any]) -> None:
     with pytest.raises(InvalidInput):
-        _find([{**_records(REMOVAL)[0], **edit}], ENDPOINT, [])
+        _find([{**_records(REMOVAL)[0], **edit}])
 
 
 @pytest.mark.parametrize(
-    ("outcome", "taken_back"), [("removed", True), ("failed", True), ("skipped", False)]
+    ("outcomes", "taken_back"),
+    [
+        (["removed"], True),
+        # The write may have been made.
+        (["failed"], True),
+        # Nova emptied the consumer meanwhile: it gets nothing back.
+        (["skipped"], False),
+        (["skipped", "removed"], True),
+    ],
 )
-def test_conflicting_change_is_not_restored_and_a_failed_one_is(
-    tmp_path: pathlib.Path, outcome: str, taken_back: bool
+def test_change_that_placement_refused_is_not_restored(
+    tmp_path: pathlib.Path, outcomes: list[str], taken_back: bool
 ) -> None:
-    """Nova emptied the consumer meanwhile.
-
-    It now has what the run would have left, and gets nothing back. A failed write may have been
-    made.
-    """
     journal = Journal(str(tmp_path), ENDPOINT)
-    journal.record_before([REMOVAL, REDUCTION])
-    journal.record_after([Outcome(REMOVAL, outcome), Outcome(REDUCTION, "reduced")])
+    for outcome in outcomes:
+        journal.record_before([REMOVAL, REDUCTION])
+        journal.record_after([Outcome(REMOVAL, outcome), Outcome(REDUCTION, "skipped")])
+    journal.record_before([REDUCTION])
     records, _torn = read_journal(journal.path)
 
-    assert _find(records, ENDPOINT, []) == [REDUCTION, REMOVAL][: 1 + taken_back]
+    assert _find(records) == [REDUCTION, REMOVAL][: 1 + taken_back]
     if not taken_back:
-        with pytest.raises(InvalidInput, match=f"The journal has no change of consumer {SERVER}"):
-            _find(records, ENDPOINT, [SERVER])
-
-
-def test_change_refused_once_and_made_later_is_restored(
-    tmp_path: pathlib.Path,
-) -> None:
-    journal = Journal(str(tmp_path), ENDPOINT)
-    for outcome in ("skipped", "removed"):
-        journal.record_before([REMOVAL])
-        journal.record_after([Outcome(REMOVAL, outcome)])
-    records, _torn = read_journal(journal.path)
-
-    assert _find(records, ENDPOINT, []) == [REMOVAL]
+        with pytest.raises(InvalidInput, match=SERVER):
+            _find(records, SERVER)
 
 
 def test_restoration_in_a_file_has_its_write() -> None:
@@ -500,7 +436,7 @@ def test_journal_of_a_restoration_is_readable(tmp_path: pathlib.Path) -> None:
     journal.record_after([Restoration(inverse, "restored", write=inverse.change)])
     records, _torn = read_journal(journal.path)
 
-    assert _find(records, ENDPOINT, []) == [inverse]
+    assert _find(records) == [inverse]
 
 
 # Restoring it
@@ -517,14 +453,14 @@ class Site:
         self.journal = Journal(str(folder), ENDPOINT)
         self.steps: list[t.Any] = []
         for number in range(3):
-            held = (
-                PlacementReader(self.placement.api())
-                .get_allocation(self.placement.give(number, VCPU=2))
-                .value
-            )
-            assert held
+            held = self.read(self.placement.give(number, VCPU=2))
             self.steps.append(_step(build_change(held, resources={})))
             self.placement.give(number)
+
+    def read(self, consumer: str) -> Allocation:
+        held = PlacementReader(self.placement.api()).get_allocation(consumer).value
+        assert held
+        return held
 
     def restored(
         self,
@@ -562,13 +498,10 @@ def _outcomes(done: t.Iterable[Restoration]) -> list[str]:
 
 def test_everything_is_restored_and_journaled(site: Site) -> None:
     assert _outcomes(site.restored()) == ["restored"] * 3
-    assert {consumer: held["allocations"] for consumer, held in site.placement.held.items()} == {
-        step.change.consumer: step.change.before["allocations"] for step in site.steps
-    }
-    assert [known["event"] for known in read_journal(site.journal.path)[0]] == [
-        "before",
-        "after",
-    ] * 3
+    held = {consumer: held["allocations"] for consumer, held in site.placement.held.items()}
+    assert held == {step.subject: step.change.before["allocations"] for step in site.steps}
+    events = [record["event"] for record in read_journal(site.journal.path)[0]]
+    assert events == ["before", "after"] * 3
 
 
 def test_second_restore_does_nothing(site: Site) -> None:
@@ -590,9 +523,7 @@ def test_consumer_that_returns_at_the_last_moment_keeps_its_allocations(site: Si
     site.placement.faults = [None, lambda _body: site.placement.give(1, VCPU=7) and None]
 
     assert _outcomes(site.restored()) == ["restored", "skipped", "restored"]
-    assert [
-        share["resources"] for share in site.placement.held[uuid(1)]["allocations"].values()
-    ] == [{"VCPU": 7}]
+    assert site.placement.held[uuid(1)]["allocations"] == {HERE: {"resources": {"VCPU": 7}}}
 
 
 def test_nothing_is_restored_without_a_journal(site: Site, tmp_path: pathlib.Path) -> None:
@@ -609,44 +540,49 @@ def test_stopped_restore_leaves_the_rest(site: Site) -> None:
     assert _outcomes(done) == ["restored", "skipped", "skipped"] and done[-1].reason == "Stopped."
 
 
-def test_restored_allocations_are_reported_even_after_an_unexpected_error(site: Site) -> None:
-    def breaks(_body: t.Any) -> int:
-        raise RuntimeError("no thread")
+def _break(_body: t.Any) -> int:
+    raise RuntimeError("no thread")
 
-    site.placement.faults = [None, breaks]
+
+def test_restored_allocations_are_reported_even_after_an_unexpected_error(site: Site) -> None:
+    site.placement.faults = [None, _break]
     done = site.restored()
 
     assert _outcomes(done) == ["restored", "failed", "restored"]
     assert done[1].reason.id == "unexpected_error"
 
 
-def test_deleted_provider_is_not_even_requested(site: Site) -> None:
+def test_rest_is_not_tried_after_too_many_failures(site: Site) -> None:
+    site.placement.faults = [_break] * 3
+    done = site.restored(max_failures=2)
+
+    assert _outcomes(done) == ["failed", "failed", "skipped"]
+    assert done[-1].reason.id == "too_many_failures"
+
+
+@pytest.mark.parametrize(
+    ("deleted", "outcome", "reason"),
+    [
+        ({}, "failed", "provider_gone"),
+        ({B: "compute-8"}, "failed", "provider_gone"),
+        # nova-compute may create it again.
+        ({HERE: "compute-9"}, "skipped", "provider_not_recreated"),
+        # The allocation is not moved to another provider of the same name.
+        ({HERE: THERE}, "skipped", "provider_replaced"),
+    ],
+)
+def test_deleted_provider_is_not_even_requested_and_does_not_block_the_rest(
+    site: Site, deleted: dict[str, str], outcome: str, reason: str
+) -> None:
     """Placement would keep an empty record of the consumer.
 
     It would refuse later allocations for it.
     """
     site.placement.providers = [THERE]
-    done = site.restored()
+    done = site.restored(deleted=deleted, max_failures=1)
 
-    assert _outcomes(done) == ["failed"] * 3
-    assert {one.reason.id for one in done} == {"provider_gone"}
-    assert site.placement.posts == [] and site.placement.held == {}
-
-
-def test_allocation_on_a_provider_deleted_by_the_journal_waits_for_nova_compute(
-    site: Site,
-) -> None:
-    site.placement.providers = [THERE]
-    done = site.restored(deleted={HERE: "compute-9"})
-
-    assert _outcomes(done) == ["skipped"] * 3
-    assert {known.reason for known in done} == {
-        f"Provider compute-9 ({HERE}), on which it had an allocation, was deleted and does not "
-        "exist: "
-        "nova-compute creates it again when it "
-        "starts; restore again after that."
-    }
-    assert {one.reason.id for one in done} == {"provider_not_recreated"}
+    assert [(one.outcome, one.reason.id) for one in done] == [(outcome, reason)] * 3
+    assert all(name in done[0].reason for name in (HERE, deleted.get(HERE, "")))
     assert site.placement.posts == [] and site.placement.held == {}
 
 
@@ -661,40 +597,12 @@ def test_each_deleted_provider_is_named(site: Site) -> None:
     assert "compute-9" in done.reason and "compute-8" in done.reason
 
 
-def test_allocation_is_not_moved_to_another_provider_of_the_same_name(site: Site) -> None:
-    site.placement.providers = [THERE]
-    done = site.restored(deleted={HERE: THERE})
-
-    assert _outcomes(done) == ["skipped"] * 3
-    assert done[0].reason.id == "provider_replaced" and THERE in done[0].reason
-    assert site.placement.posts == [] and site.placement.held == {}
-
-
-def test_rest_is_not_tried_after_too_many_failures(site: Site) -> None:
-    def breaks(_body: t.Any) -> int:
-        raise RuntimeError("no thread")
-
-    site.placement.faults = [breaks] * 3
-    done = site.restored(max_failures=2)
-
-    assert _outcomes(done) == ["failed", "failed", "skipped"]
-    assert done[-1].reason.id == "too_many_failures"
-
-
-def test_deleted_provider_does_not_block_the_rest(site: Site) -> None:
-    site.placement.providers = [THERE]
-
-    assert _outcomes(site.restored(max_failures=1)) == ["failed"] * 3
-
-
 def test_consumer_that_changes_while_the_journal_is_written_is_left_alone(
     site: Site, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It was emptied and claimed anew meanwhile, so its generation is the same again."""
     consumer = site.placement.give(0, VCPU=2)
-    held = PlacementReader(site.placement.api()).get_allocation(consumer).value
-    assert held
-    change = build_change(held, resources={HERE: {"VCPU": 1}})
+    change = build_change(site.read(consumer), resources={HERE: {"VCPU": 1}})
     site.steps = [_step(change, "unknown_consumer")]
     site.placement.give(0, VCPU=1)
     monkeypatch.setattr(site.journal, "record_before", lambda steps: site.placement.give(0, VCPU=8))
@@ -710,15 +618,13 @@ class Swap:
         self.site, self.placement = site, site.placement
         self.server, self.migration, self.later_migration = map(uuid, (7, 8, 9))
         self.placement.held.clear()
-        self.claim(self.server, HERE)
+        self.write({self.server: HERE})
         # The resize: Nova gives the source to the migration, and claims the destination.
         self.write({self.migration: HERE, self.server: None})
-        self.claim(self.server, THERE)
-        reader = PlacementReader(self.placement.api())
-        held, of_migration = map(reader.get_allocation, (self.server, self.migration))
-        assert held.value and of_migration.value
-        partner = build_change(of_migration.value, resources={})
-        change = build_change(held.value, partner=partner, resources=of_migration.value.resources)
+        self.write({self.server: THERE})
+        held, of_migration = map(site.read, (self.server, self.migration))
+        partner = build_change(of_migration, resources={})
+        change = build_change(held, partner=partner, resources=of_migration.resources)
         AllocationWriter(self.placement.api()).replace(change)
         self.step = _step(change, "unreverted_allocation")
         self.row = {
@@ -769,9 +675,6 @@ class Swap:
             f"/servers/{self.server}/os-instance-actions": {"instanceActions": events},
         }
 
-    def claim(self, consumer: str, provider: str) -> None:
-        self.write({consumer: provider})
-
     def write(self, holders: dict[str, str | None]) -> None:
         body = {
             consumer: {
@@ -786,7 +689,7 @@ class Swap:
 
     def move_away_and_back(self) -> None:
         self.write({self.later_migration: HERE, self.server: None})
-        self.claim(self.server, "aaaaaaa2-0000-4000-8000-000000000000")
+        self.write({self.server: C})
         self.write({self.server: HERE, self.later_migration: None})
 
     def restore(self) -> tuple[str, Reason]:
@@ -803,14 +706,11 @@ def test_server_that_was_moved_away_and_back_keeps_its_allocation(site: Site) ->
     swap.move_away_and_back()
     assert swap.placement.held == changed
 
-    moves = [(uuid(20), "2026-11-03"), (uuid(21), "2026-11-04")]
-    swap.show(
-        [
-            {**swap.row, "uuid": name, "created_at": f"{day}T00:00:00", "status": "confirmed"}
-            for name, day in moves
-        ]
-        + [swap.row]
-    )
+    moves = [
+        {**swap.row, "uuid": uuid(day), "created_at": f"2026-11-{day}", "status": "confirmed"}
+        for day in (20, 21)
+    ]
+    swap.show([*moves, swap.row])
 
     outcome, why = swap.restore()
 
@@ -824,6 +724,15 @@ LATER = {"uuid": uuid(20), "created_at": "2026-11-03T00:00:00.000000", "status":
 @pytest.mark.parametrize(
     ("migrations", "shown", "said"),
     [
+        ([{}], {}, ""),
+        ([LATER, {}], {"actions": ["reboot", "stop"]}, ""),
+        # Both were before the failed resize.
+        (
+            [{**LATER, "status": "completed", "created_at": "2026-10-01T00:00:00.000000"}, {}],
+            {},
+            "",
+        ),
+        ([{"created_at": "2026-11-03T00:00:00.000000"}], {"actions": ["unshelve"]}, ""),
         ([], {}, "migration_not_listed"),
         ([{"uuid": uuid(21)}], {}, "migration_not_listed"),
         ([{"status": "confirmed"}], {}, "migration_did_not_fail"),
@@ -851,40 +760,25 @@ def test_pair_that_nova_does_not_bear_out_is_left_alone(
 
     outcome, why = swap.restore()
 
-    assert (outcome, why.id, swap.placement.held) == ("skipped", said, before)
+    assert (outcome, why.id) == ("skipped" if said else "restored", said)
+    assert (swap.placement.held == before) is (said != "")
 
 
 @pytest.mark.parametrize(
-    ("row", "actions"),
+    ("path", "status", "reason"),
     [
-        (LATER, ["reboot", "stop"]),
-        # Both were before the failed resize.
-        ({**LATER, "status": "completed", "created_at": "2026-10-01T00:00:00.000000"}, []),
-        ({"created_at": "2026-11-03T00:00:00.000000"}, ["unshelve"]),
+        ("/os-migrations", 500, "migrations_of_server_unread"),
+        ("/servers/{}/os-instance-actions", 500, "moved_since"),
+        ("/servers/{}", 403, "server_unread"),
+        ("/servers/{}", 500, "server_unread"),
+        ("/servers/{}", 404, "server_gone"),
     ],
 )
-def test_pair_is_restored_after_moves_that_failed_or_were_before(
-    site: Site, row: dict[str, t.Any], actions: list[str]
+def test_pair_is_left_alone_without_an_answer_about_its_server_and_moves(
+    site: Site, path: str, status: int, reason: str
 ) -> None:
     swap = Swap(site)
-    moves = [{**swap.row, **row}, swap.row] if "uuid" in row else [{**swap.row, **row}]
-    swap.show(moves, actions=actions)
-
-    assert swap.restore()[0] == "restored"
-
-
-@pytest.mark.parametrize(
-    ("path", "reason"),
-    [
-        ("/os-migrations", "migrations_of_server_unread"),
-        ("/servers/{}/os-instance-actions", "moved_since"),
-    ],
-)
-def test_pair_is_left_alone_without_an_answer_about_its_moves(
-    site: Site, path: str, reason: str
-) -> None:
-    swap = Swap(site)
-    site.nova.answers[path.format(swap.server)] = 500
+    site.nova.answers[path.format(swap.server)] = status
 
     outcome, why = swap.restore()
 
@@ -921,18 +815,6 @@ def test_nothing_is_read_for_an_empty_journal(site: Site) -> None:
     site.placement.providers = None  # type: ignore[assignment]
 
     assert site.restored() == []
-
-
-@pytest.mark.parametrize("status", [403, 500])
-def test_pair_of_a_server_that_nova_does_not_show_is_left_alone(site: Site, status: int) -> None:
-    swap = Swap(site)
-    swap.site.nova.answers[f"/servers/{swap.server}"] = status
-    swap.site.nova.believes_errors = True
-    outcome, why = swap.restore()
-
-    assert (outcome, why.id) == ("skipped", "server_unread")
-    swap.site.nova.answers[f"/servers/{swap.server}"] = 404
-    assert swap.restore()[1].id == "server_gone"
 
 
 @pytest.mark.parametrize(
@@ -1014,8 +896,8 @@ def test_live_server_is_not_given_to_an_owner_that_nova_does_not_have(
     """The kind `wrong_owner` of a journal says nothing about whose server it is."""
     swap = Swap(site)
     swap.show([swap.row], tenant_id=nova)
-    held = PlacementReader(swap.placement.api()).get_allocation(swap.server).value
-    assert held and held.generation
+    held = site.read(swap.server)
+    assert held.generation
     had = d.replace(held, project="former", generation=held.generation - 1)
     change = build_change(had, resources=held.resources, project="p", user="u")
     site.steps = [_step(change, "wrong_owner")]
@@ -1041,7 +923,10 @@ def test_excluded_consumers_and_providers_are_left_alone(
 
     (done,) = site.restored(check_mode=True)
 
-    assert done.outcome == "skipped" and "excluded by name" in done.reason
+    assert (done.outcome, done.reason.id) == (
+        "skipped",
+        "consumer_excluded" if "exclude_consumers" in excluded else "provider_excluded",
+    )
 
 
 @pytest.mark.parametrize("named", [A, B, "compute-1", "compute-1_card"])

@@ -8,6 +8,7 @@ from __future__ import annotations
 import copy
 import json
 import pathlib
+import re
 import typing as t
 
 import hypothesis
@@ -76,11 +77,10 @@ HAD = {
 def _records(
     step: TreeStep = TREE, states: t.Mapping[str, ProviderState] | None = None, event: str = BEFORE
 ) -> list[dict[str, t.Any]]:
-    details = {uuid: known.as_dict() for uuid, known in (HAD if states is None else states).items()}
-    told = {
-        **build_record(event, step, ENDPOINT),
-        **({"details": details} if event == BEFORE else {}),
-    }
+    told: dict[str, t.Any] = build_record(event, step, ENDPOINT)
+    if event == BEFORE:
+        had = HAD if states is None else states
+        told["details"] = {uuid: state.as_dict() for uuid, state in had.items()}
     return [json.loads(json.dumps(told))]
 
 
@@ -117,11 +117,8 @@ def test_journal_of_version_1_0_is_read() -> None:
     assert not torn and change.kind == "unknown_consumer" and tree.deleted
     assert [provider.name for provider in tree.providers] == ["compute-10", "compute-10_pgpu"]
     root, child = (tree.states[provider.uuid] for provider in tree.providers)
-    assert {
-        "CUSTOM_LICENSED",
-        "STORAGE_DISK_SSD",
-        "COMPUTE_NODE",
-    } <= root.traits and child.traits == {"CUSTOM_VGPU_A"}
+    assert {"CUSTOM_LICENSED", "STORAGE_DISK_SSD", "COMPUTE_NODE"} <= root.traits
+    assert child.traits == {"CUSTOM_VGPU_A"}
     assert len(root.aggregates) == 1 and {"VCPU", "MEMORY_MB", "DISK_GB"} == set(root.inventories)
     assert (root.generation, child.generation, tree.root.generation) == (None, None, 6)
 
@@ -131,12 +128,6 @@ def test_plan_record_does_not_hide_the_run_record(order: int) -> None:
     (tree,) = find_deleted_trees([*_records(event=PLANNED), *_records()][::order], ENDPOINT)
 
     assert tree.states == HAD
-
-
-def test_newest_tree_comes_first() -> None:
-    records = [*_records(), *_records(OTHER_TREE, {})]
-
-    assert [tree.subject for tree in find_deleted_trees(records, ENDPOINT)] == [OTHER, ROOT]
 
 
 OTHER_TREE = TreeStep(
@@ -163,31 +154,34 @@ def test_each_tree_is_deleted_and_chosen_alone(step: TreeStep) -> None:
     assert select_trees(iter(trees), []) == trees
 
 
-def test_journal_of_another_cloud_is_refused() -> None:
-    with pytest.raises(InvalidInput, match="is from another cloud"):
-        find_deleted_trees(_records(), "http://elsewhere/")
+def test_newest_tree_comes_first() -> None:
+    records = [*_records(), *_records(OTHER_TREE, {})]
 
-
-@pytest.mark.parametrize("key", ["finding", "kind", "providers", "placement_endpoint"])
-def test_incomplete_record_is_refused(key: str) -> None:
-    (entry,) = _records()
-    del entry[key]
-
-    with pytest.raises(InvalidInput):
-        find_deleted_trees([entry], ENDPOINT)
+    assert [tree.subject for tree in find_deleted_trees(records, ENDPOINT)] == [OTHER, ROOT]
 
 
 @pytest.mark.parametrize(
     "edit",
     [
-        {"traits": ["../../allocations/x"]},
-        {"traits": ["custom_a"]},
-        {"traits": [7]},
-        {"traits": None},
-        {"aggregates": ["rack-1"]},
-        {"aggregates": [RACK.upper()]},
-        {"inventories": {"VCPU": {"total": 1}}},
-        {"inventories": []},
+        *({key: ...} for key in ("finding", "kind", "providers", "placement_endpoint")),
+        {"placement_endpoint": "http://elsewhere/"},
+    ],
+    ids=str,
+)
+def test_record_that_is_incomplete_or_of_another_cloud_is_refused(edit: dict[str, t.Any]) -> None:
+    (entry,) = _records()
+    edited = {key: value for key, value in {**entry, **edit}.items() if value is not ...}
+
+    with pytest.raises(InvalidInput):
+        find_deleted_trees([edited], ENDPOINT)
+
+
+@pytest.mark.parametrize(
+    "edit",
+    [
+        *({"traits": traits} for traits in (["../../allocations/x"], ["custom_a"], [7], None)),
+        *({"aggregates": aggregates} for aggregates in (["rack-1"], [RACK.upper()])),
+        *({"inventories": inventories} for inventories in ({"VCPU": {"total": 1}}, [])),
         {"generation": "x"},
     ],
     ids=str,
@@ -197,7 +191,7 @@ def test_impossible_names_are_refused(edit: dict[str, t.Any]) -> None:
     (entry,) = _records()
     entry["details"][ROOT] |= edit
 
-    with pytest.raises(InvalidInput, match="does not have the form that orphan_remediate writes"):
+    with pytest.raises(InvalidInput, match="orphan_remediate"):
         find_deleted_trees([entry], ENDPOINT)
 
 
@@ -212,26 +206,18 @@ def _state(*traits: str, aggregates: t.Iterable[str] = ()) -> ProviderState:
     return ProviderState(CPU, frozenset(traits), frozenset(aggregates), 1)
 
 
+OPERATORS = ["CUSTOM_LICENSED", "STORAGE_DISK_SSD", "HW_GPU_API_VULKAN", "HW_NIC_SRIOV"]
+REPORTED = [
+    *("COMPUTE_STATUS_DISABLED", "COMPUTE_NODE", "COMPUTE_NET_VIF_MODEL_E1000"),
+    *("COMPUTE_VOLUME_MULTI_ATTACH", "HW_CPU_X86_AVX2", "HW_CPU_HYPERTHREADING", "HW_ARCH_X86_64"),
+    *("HW_PCI_LIVE_MIGRATABLE", "HW_NUMA_ROOT", "OWNER_NOVA", "MISC_SHARES_VIA_AGGREGATE"),
+    "A_NAMESPACE_OF_TOMORROW",
+]
+
+
 @pytest.mark.parametrize(
     ("trait", "back"),
-    [
-        ("CUSTOM_LICENSED", True),
-        ("STORAGE_DISK_SSD", True),
-        ("HW_GPU_API_VULKAN", True),
-        ("HW_NIC_SRIOV", True),
-        ("COMPUTE_STATUS_DISABLED", False),
-        ("COMPUTE_NODE", False),
-        ("COMPUTE_NET_VIF_MODEL_E1000", False),
-        ("COMPUTE_VOLUME_MULTI_ATTACH", False),
-        ("HW_CPU_X86_AVX2", False),
-        ("HW_CPU_HYPERTHREADING", False),
-        ("HW_ARCH_X86_64", False),
-        ("HW_PCI_LIVE_MIGRATABLE", False),
-        ("HW_NUMA_ROOT", False),
-        ("OWNER_NOVA", False),
-        ("MISC_SHARES_VIA_AGGREGATE", False),
-        ("A_NAMESPACE_OF_TOMORROW", False),
-    ],
+    [*((trait, True) for trait in OPERATORS), *((trait, False) for trait in REPORTED)],
 )
 def test_only_traits_not_reported_by_a_service_are_restored(trait: str, back: bool) -> None:
     assert find_lost_traits(_state(trait), _state("CUSTOM_B")) == (
@@ -251,18 +237,7 @@ def test_provider_whose_service_replaces_all_traits_gets_none(mark: str, since: 
     assert find_lost_traits(_state(*then), _state(*now))[0] == set()
 
 
-TRAITS = st.frozensets(
-    st.sampled_from(
-        [
-            "CUSTOM_A",
-            "CUSTOM_B",
-            "COMPUTE_NODE",
-            "COMPUTE_STATUS_DISABLED",
-            "HW_CPU_X86_AVX2",
-            "OWNER_NOVA",
-        ]
-    )
-)
+TRAITS = st.frozensets(st.sampled_from(["CUSTOM_A", "CUSTOM_B", *REPORTED]))
 
 
 @hypothesis.given(TRAITS, TRAITS)
@@ -310,11 +285,13 @@ def test_inventory_possibly_set_by_an_operator_is_reported() -> None:
         "PCPU": Inventory(**inventory()),
     }
 
-    assert describe_inventory_changes(ProviderState(then), ProviderState(now)) == [
-        "no CUSTOM_GOLD (it was 3)",
-        "reserved of VCPU 0 (it was 2)",
-        "allocation_ratio of VCPU 4.0 (it was 16.0)",
+    differences = describe_inventory_changes(ProviderState(then), ProviderState(now))
+    assert [re.findall(r"CUSTOM_GOLD|VCPU|[\d.]+", each) for each in differences] == [
+        ["CUSTOM_GOLD", "3"],
+        ["VCPU", "0", "2"],
+        ["VCPU", "4.0", "16.0"],
     ]
+    assert "reserved" in differences[1] and "allocation_ratio" in differences[2]
 
 
 # Reading a provider
@@ -339,7 +316,7 @@ def test_provider_that_keeps_changing_cannot_be_read() -> None:
     trees.make(ROOT, "compute-9")
     trees.while_read = [lambda: trees.give(ROOT, "traits", "CUSTOM_A") for _request in range(99)]
 
-    with pytest.raises(CloudError, match="changed 5 times while it was read"):
+    with pytest.raises(CloudError, match="changed 5 times"):
         ProviderStateReader(trees.placement()).read(ROOT)
 
 
@@ -434,11 +411,8 @@ def test_refusal_is_passed_on(trees: Trees) -> None:
     trees.faults = [lambda: 403]
     lacking, refusal = _added(trees)
 
-    assert (
-        lacking == {"CUSTOM_A", RACK}
-        and "answered 403" in str(refusal)
-        and trees.puts == ["traits"]
-    )
+    assert lacking == {"CUSTOM_A", RACK} and "answered 403" in str(refusal)
+    assert trees.puts == ["traits"]
 
 
 # Deleting a tree
@@ -488,12 +462,9 @@ def _restored(
     step: TreeStep = TREE,
 ) -> Restoration:
     """Restore a tree with this outcome in the journal; None when the run was killed."""
-    after = (
-        [{"format": 1, "event": "after", "finding": TREE.finding, "outcome": outcome}]
-        if outcome
-        else []
-    )
-    (tree,) = find_deleted_trees([*_records(step, states), *after], ENDPOINT)
+    after = {"format": 1, "event": "after", "finding": TREE.finding, "outcome": outcome}
+    records = [*_records(step, states), *([after] if outcome else [])]
+    (tree,) = find_deleted_trees(records, ENDPOINT)
     placement = trees.placement()
     return TreeRestorer(placement, trees.nova(), journal).restore_tree(
         tree, PlacementReader(placement).list_providers()
@@ -530,11 +501,8 @@ def test_tree_is_journaled_and_restored_once(trees: Trees, journal: Journal) -> 
 
     puts = len(trees.puts)
     again = _restored(trees, journal)
-    assert (again.outcome, again.reason.id, len(trees.puts)) == (
-        "skipped",
-        "nothing_to_add",
-        puts,
-    )
+    assert (again.outcome, again.reason.id) == ("skipped", "nothing_to_add")
+    assert len(trees.puts) == puts
 
 
 def test_check_mode_shows_the_writes_and_makes_none(trees: Trees) -> None:
@@ -545,10 +513,8 @@ def test_check_mode_shows_the_writes_and_makes_none(trees: Trees) -> None:
         ROOT: {"name": "compute-9", "traits": ["COMPUTE_NODE"], "aggregates": []}
     }
     assert done.write.get_side("after")[ROOT]["aggregates"] == [RACK, DISKS]
-    assert done.reason == (
-        f"Provider compute-9_card ({CHILD}) does not exist: the service that it belongs to "
-        "creates it; restore again after that."
-    )
+    # The card is not there.
+    assert CHILD in done.reason
 
 
 def test_nothing_is_written_without_a_journal(trees: Trees, tmp_path: pathlib.Path) -> None:
@@ -559,12 +525,38 @@ def test_nothing_is_written_without_a_journal(trees: Trees, tmp_path: pathlib.Pa
     assert trees.puts == []
 
 
-def test_missing_provider_is_not_created(trees: Trees, journal: Journal) -> None:
+def _put_below_another(trees: Trees) -> None:
     trees.providers.clear()
+    trees.make(OTHER, "compute-8")
+    trees.make(CHILD, "compute-9", OTHER)
+
+
+LEFT_ALONE: dict[str, tuple[t.Callable[[Trees], object], str]] = {
+    "a provider that is gone": (lambda trees: trees.providers.clear(), "root_not_recreated"),
+    "one without a compute node": (lambda trees: trees.nodes.clear(), "not_a_compute_node"),
+    "one whose name another node has": (
+        lambda trees: setattr(trees, "nodes", [(OTHER, "compute-9")]),
+        "not_a_compute_node",
+    ),
+    "a name below another root": (_put_below_another, "root_is_child_now"),
+    "one that is still being created": (
+        lambda trees: trees.make(ROOT, "compute-9", inventories={}),
+        "inventory_missing",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", LEFT_ALONE)
+def test_what_is_no_host_that_was_created_again_is_left_alone(
+    trees: Trees, journal: Journal, name: str
+) -> None:
+    happen, reason = LEFT_ALONE[name]
+    happen(trees)
+    before = copy.deepcopy(trees.providers)
     done = _restored(trees, journal)
 
-    assert (done.outcome, done.reason.id) == ("skipped", "root_not_recreated")
-    assert trees.providers == {} and not journal.written
+    assert (done.outcome, done.reason.id) == ("skipped", reason)
+    assert (trees.providers, trees.puts, journal.written) == (before, [], False)
 
 
 def test_same_name_with_another_uuid_is_the_same_host(trees: Trees, journal: Journal) -> None:
@@ -574,31 +566,6 @@ def test_same_name_with_another_uuid_is_the_same_host(trees: Trees, journal: Jou
 
     assert _restored(trees, journal).outcome == "restored"
     assert trees.providers[OTHER]["aggregates"] == {RACK, DISKS}
-
-
-@pytest.mark.parametrize("nodes", [[], [(OTHER, "compute-9")]])
-def test_provider_that_is_not_a_compute_node_is_left_alone(
-    trees: Trees, journal: Journal, nodes: list[tuple[str, str]]
-) -> None:
-    trees.nodes = nodes
-    done = _restored(trees, journal)
-
-    assert done.outcome == "skipped" and done.reason.id == "not_a_compute_node"
-    assert trees.puts == [] and not journal.written
-
-
-def test_name_below_another_root_is_left_alone(trees: Trees, journal: Journal) -> None:
-    trees.providers.clear()
-    trees.make(OTHER, "compute-8")
-    trees.make(CHILD, "compute-9", OTHER)
-    done = _restored(trees, journal)
-
-    assert (
-        done.outcome == "skipped"
-        and done.reason.id == "root_is_child_now"
-        and OTHER in done.reason
-        and trees.puts == []
-    )
 
 
 def test_child_in_another_tree_is_left_alone(trees: Trees, journal: Journal) -> None:
@@ -618,25 +585,13 @@ def test_silent_cell_proves_nothing(trees: Trees, journal: Journal) -> None:
     assert trees.puts == []
 
 
-def test_provider_without_inventory_is_still_being_created(trees: Trees, journal: Journal) -> None:
-    trees.make(ROOT, "compute-9", inventories={})
-    done = _restored(trees, journal)
-
-    assert done.outcome == "skipped" and done.reason.id == "inventory_missing" and trees.puts == []
-
-
 def test_bare_metal_node_gets_the_traits_that_ironic_knows(trees: Trees, journal: Journal) -> None:
     trees.make(ROOT, "compute-9", inventories={"CUSTOM_BAREMETAL": inventory(1)})
     done = _restored(trees, journal)
 
-    assert (
-        done.outcome == "restored"
-        and "left to the service that reports these traits: COMPUTE_NODE, CUSTOM_A." in done.reason
-    )
-    assert trees.providers[ROOT]["traits"] == set() and trees.providers[ROOT]["aggregates"] == {
-        RACK,
-        DISKS,
-    }
+    assert done.outcome == "restored" and "COMPUTE_NODE, CUSTOM_A" in done.reason
+    assert trees.providers[ROOT]["traits"] == set()
+    assert trees.providers[ROOT]["aggregates"] == {RACK, DISKS}
 
 
 def test_host_that_left_its_aggregate_is_not_added_to_it(trees: Trees, journal: Journal) -> None:
@@ -644,30 +599,31 @@ def test_host_that_left_its_aggregate_is_not_added_to_it(trees: Trees, journal: 
     done = _restored(trees, journal)
 
     assert trees.providers[ROOT]["aggregates"] == {DISKS}
-    assert (
-        f"compute-9 is no longer in Nova's aggregate rack-1, so compute-9 is not added to {RACK}."
-        in done.reason
-    )
+    assert "rack-1" in done.reason and RACK in done.reason
 
 
-def test_failed_provider_does_not_hide_the_result_of_the_other(
-    trees: Trees, journal: Journal
+@pytest.mark.parametrize(
+    ("faults", "partly", "said", "aggregates"),
+    [
+        ([None, None, 403], True, ["403"], {RACK, DISKS}),
+        ([403, 500], False, ["403", "500"], set()),
+    ],
+)
+def test_each_provider_that_fails_has_its_reason_and_hides_no_other(
+    trees: Trees,
+    journal: Journal,
+    faults: list[int | None],
+    partly: bool,
+    said: list[str],
+    aggregates: set[str],
 ) -> None:
     trees.make(CHILD, "compute-9_card", ROOT)
-    trees.faults = [None, None, lambda: 403]
+    trees.faults = [status and (lambda status=status: status) for status in faults]
     done = _restored(trees, journal)
 
-    assert (done.outcome, done.partly) == ("failed", True) and "answered 403" in done.reason
-    assert trees.providers[ROOT]["aggregates"] == {RACK, DISKS}
-
-
-def test_each_provider_that_fails_has_its_reason(trees: Trees, journal: Journal) -> None:
-    trees.make(CHILD, "compute-9_card", ROOT)
-    trees.faults = [lambda: 403, lambda: 500]
-    done = _restored(trees, journal)
-
-    assert (done.outcome, done.partly) == ("failed", False)
-    assert "answered 403" in done.reason and "answered 500" in done.reason
+    assert (done.outcome, done.partly) == ("failed", partly)
+    assert all(f"answered {status}" in done.reason for status in said)
+    assert trees.providers[ROOT]["aggregates"] == aggregates
 
 
 def test_child_that_is_deleted_while_it_is_read_is_named(trees: Trees, journal: Journal) -> None:
@@ -676,7 +632,7 @@ def test_child_that_is_deleted_while_it_is_read_is_named(trees: Trees, journal: 
     done = _restored(trees, journal)
 
     assert done.outcome == "restored"
-    assert f"Provider compute-9_card ({CHILD}) does not exist" in done.reason
+    assert CHILD in done.reason
 
 
 @pytest.mark.parametrize("missing", [CHILD, OTHER])
@@ -692,7 +648,7 @@ def test_child_that_is_missing_keeps_no_other_from_being_restored(
 
     done = _restored(trees, journal, dict.fromkeys((ROOT, CHILD, OTHER), HAD[CHILD]), step=step)
 
-    assert done.outcome == "restored" and f"({missing}) does not exist" in done.reason
+    assert done.outcome == "restored" and missing in done.reason
     assert trees.providers[there]["traits"] == {"CUSTOM_B"}
 
 
@@ -707,7 +663,7 @@ def test_root_without_a_loss_keeps_no_child_from_being_restored(
     done = _restored(trees, journal, states)
 
     assert done.outcome == "restored"
-    assert ("does not contain what compute-9 had" in done.reason) is (states is not HAD)
+    assert done.reason.rstrip(".").endswith("compute-9 had") is (states is not HAD)
     assert trees.providers[CHILD]["traits"] == {"CUSTOM_B"}
 
 
@@ -743,7 +699,7 @@ def test_provider_possibly_never_deleted_is_left_alone(
 
     assert done.outcome == "skipped" and trees.puts == [] and not journal.written
     assert done.reason.id == "nothing_to_add"
-    assert f"compute-9 lacks CUSTOM_A, {RACK}, {DISKS}, but the journal does not" in done.reason
+    assert f"CUSTOM_A, {RACK}, {DISKS}" in done.reason
 
 
 @pytest.mark.parametrize("outcome", ["failed", ""])
@@ -796,10 +752,7 @@ def test_lasting_conflict_is_skipped(trees: Trees, journal: Journal) -> None:
     trees.faults = [refused] * 9
     done = _restored(trees, journal)
 
-    assert (done.outcome, done.partly) == (
-        "skipped",
-        False,
-    ) and done.reason.id == "provider_conflict"
+    assert (done.outcome, done.partly, done.reason.id) == ("skipped", False, "provider_conflict")
 
 
 def test_plan_records_do_not_say_what_the_provider_had(trees: Trees, journal: Journal) -> None:

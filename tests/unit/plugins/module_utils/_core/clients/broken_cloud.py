@@ -117,6 +117,17 @@ class BrokenCloud(LocalServer):
         """The address of its Keystone."""
         return f"{self.address}/v3"
 
+    def build_options(self) -> dict[str, t.Any]:
+        """Return the options of a module that connects with a password."""
+        names = ("cloud", "auth_type", "region_name", "interface", "validate_certs", "ca_cert")
+        auth = {"auth_url": self.auth_url, "username": "admin", "password": "s3cret"}
+        scope = {"project_name": "ops", "project_domain_name": "Default"}
+        return {
+            **dict.fromkeys([*names, "client_cert", "client_key"]),
+            "auth": {**auth, **scope, "user_domain_name": "Default"},
+            "api_timeout": 2,
+        }
+
     def use_tls(self, path: str) -> None:
         """Answer with TLS from now on, with the certificate and the key in one file."""
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)

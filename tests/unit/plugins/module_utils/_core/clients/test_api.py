@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import types
 import typing as t
 
 import pytest
@@ -12,6 +11,7 @@ from .......plugins.module_utils._common.errors import CloudError, MalformedResp
 from .......plugins.module_utils._core.clients import api as module
 from .......plugins.module_utils._core.clients.api import Api, Reply, ServiceClock
 from .......plugins.module_utils._core.clients.placement import PlacementReader
+from ...service import Response, Service
 
 PROVIDER = "8a8177dd-0000-4000-8000-000000000001"
 ALLOCATION = {
@@ -23,32 +23,42 @@ ALLOCATION = {
 }
 RIGHT = json.dumps(ALLOCATION)
 NOW = "Mon, 23 Nov 2026 10:00:00 GMT"
+T = t.TypeVar("T")
 
 
-@pytest.fixture(autouse=True)
-def _no_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "time", types.SimpleNamespace(sleep=lambda _seconds: None))
+def _serve(
+    answer: t.Callable[[str], tuple[int, dict[str, str | None], str]],
+    newest: tuple[int, int] = (1, 39),
+) -> Api:
+    """Return a Placement with such answers by address: status, headers without None, and body."""
+
+    def request(url: str, *_arguments: t.Any, **_options: t.Any) -> Response:
+        status, headers, body = answer(url)
+        response = Response(status, None)
+        response.headers = {name: value for name, value in headers.items() if value is not None}
+        response.content = body.encode()
+        return response
+
+    service = Service({}, newest)
+    service.request = request  # type: ignore[method-assign]
+    return service.open("Placement", min(newest, (1, 28)))
+
+
+def _take(left: list[T]) -> T:
+    """Return the next of several values, and from then on the last one."""
+    return left.pop(0) if len(left) > 1 else left[0]
 
 
 def _open(*bodies: str, newest: tuple[int, int] = (1, 39), **headers: str) -> Api:
-    """Return a Placement that answers with these bodies in turn, and then with the last one."""
+    """Return a Placement that answers with these bodies in turn."""
     left = list(bodies)
+    return _serve(lambda _url: (200, {"Date": NOW, **headers}, _take(left)), newest)
 
-    def request(*_arguments: t.Any, **_options: t.Any) -> t.Any:
-        body = left.pop(0) if len(left) > 1 else left[0]
-        return types.SimpleNamespace(
-            status_code=200,
-            headers={"Date": NOW, **headers},
-            content=body.encode(),
-            json=lambda: json.loads(body),
-        )
 
-    adapter = types.SimpleNamespace(
-        get_endpoint=lambda: "http://placement",
-        get_endpoint_data=lambda: types.SimpleNamespace(max_microversion=newest),
-        request=request,
-    )
-    return Api("Placement", adapter, min(newest, (1, 28)))
+def _answer_at(*dates: str | None) -> Api:
+    """Return a Placement of which each answer has the next of these dates."""
+    left = list(dates)
+    return _serve(lambda _url: (200, {"Date": _take(left)}, "{}"))
 
 
 BROKEN = [
@@ -65,7 +75,7 @@ BROKEN = [
 def test_lasting_answer_that_no_service_sends_is_one_sentence(body: str, named: str) -> None:
     api = _open(body)
 
-    with pytest.raises(MalformedResponse, match=f"{named}.*is a proxy in the way") as raised:
+    with pytest.raises(MalformedResponse, match=f"{named}.*proxy") as raised:
         PlacementReader(api).get_allocation("a")
 
     assert "\n" not in str(raised.value) and len(str(raised.value)) < 200
@@ -151,13 +161,8 @@ def test_listing_of_a_provider_is_not_the_allocation_of_a_consumer(
 
 @pytest.mark.parametrize("key", ["uuid", "name", "generation", "root_provider_uuid"])
 def test_provider_without_one_of_its_keys_is_one_sentence(key: str) -> None:
-    entry = {
-        "uuid": PROVIDER,
-        "name": "a",
-        "generation": 1,
-        "root_provider_uuid": PROVIDER,
-        "parent_provider_uuid": None,
-    }
+    entry = {"uuid": PROVIDER, "name": "a", "generation": 1, "root_provider_uuid": PROVIDER}
+    entry = {**entry, "parent_provider_uuid": None}
     del entry[key]
     reader = PlacementReader(_open(json.dumps({"resource_providers": [entry]})))
 
@@ -183,29 +188,14 @@ def test_every_request_asks_caches_on_the_way_for_a_new_answer() -> None:
     assert [headers["Cache-Control"] for headers in sent] == ["no-cache", "no-cache"]
 
 
-def _answer_at(*dates: str | None) -> Api:
-    """Return a Placement of which each answer has the next of these dates."""
-    left = list(dates)
-
-    def request(*_arguments: t.Any, **_options: t.Any) -> t.Any:
-        date = left.pop(0)
-        headers = {} if date is None else {"Date": date}
-        return types.SimpleNamespace(
-            status_code=200, headers=headers, content=b"{}", json=lambda: {}
-        )
-
-    adapter = types.SimpleNamespace(
-        get_endpoint=lambda: "http://placement",
-        get_endpoint_data=lambda: types.SimpleNamespace(max_microversion=(1, 39)),
-        request=request,
-    )
-    return Api("Placement", adapter, (1, 28))
+TOMORROW, SOON = "Tue, 24 Nov 2026 10:00:00 GMT", "Mon, 23 Nov 2026 10:04:00 GMT"
+LONG_AGO = "Mon, 23 Nov 2026 06:00:00 GMT"
 
 
 @pytest.mark.parametrize(
     "second",
     [
-        "Tue, 24 Nov 2026 10:00:00 GMT",
+        TOMORROW,
         "Sun, 22 Nov 2026 10:00:00 GMT",
         "Mon, 23 Nov 2026 10:06:00 GMT",
         "Tue, 24 Nov 2026 10:00:00 -0000",
@@ -216,61 +206,44 @@ def test_clocks_that_are_apart_leave_no_age(second: str) -> None:
     api.needs_one_clock = True
     api.get("/x", "1.28")
 
-    with pytest.raises(CloudError, match="by clocks that are more than 5m apart"):
+    with pytest.raises(CloudError, match="5m apart"):
         api.get("/x", "1.28")
 
 
 @pytest.mark.parametrize(
-    "second",
+    ("needed", "second"),
     [
-        NOW,
-        "Mon, 23 Nov 2026 10:04:00 GMT",
-        "Mon, 23 Nov 2026 11:04:00 +0100",
-        "tomorrow",
-        "Mon, 23 Nov 99999 10:00:00 GMT",
-        f"Mon, 23 Nov 2026 {'9' * 400}:00:00 GMT",
-        None,
+        (True, NOW),
+        (True, SOON),
+        (True, "Mon, 23 Nov 2026 11:04:00 +0100"),
+        (True, "tomorrow"),
+        (True, "Mon, 23 Nov 99999 10:00:00 GMT"),
+        (True, f"Mon, 23 Nov 2026 {'9' * 400}:00:00 GMT"),
+        (True, None),
+        # No age is needed.
+        (False, TOMORROW),
     ],
 )
-def test_clocks_that_are_near_or_unknown_are_accepted(second: str | None) -> None:
+def test_clocks_that_are_near_or_unknown_or_not_needed_are_accepted(
+    needed: bool, second: str | None
+) -> None:
     api = _answer_at(NOW, second)
-    api.needs_one_clock = True
+    api.needs_one_clock = needed
     api.get("/x", "1.28")
 
     assert api.get("/x", "1.28").status == 200
 
 
-def test_clocks_are_compared_only_where_an_age_is_needed() -> None:
-    api = _answer_at(NOW, "Tue, 24 Nov 2026 10:00:00 GMT")
-    api.get("/x", "1.28")
-
-    assert api.get("/x", "1.28").status == 200
-
-
-TOMORROW, SOON = "Tue, 24 Nov 2026 10:00:00 GMT", "Mon, 23 Nov 2026 10:04:00 GMT"
-LONG_AGO = "Mon, 23 Nov 2026 06:00:00 GMT"
-
-
-def _telling(
-    date: str | None, *own: str | None, modified: str = LONG_AGO, status: int = 200
-) -> Api:
+def _telling(date: str | None, *own: str | None, status: int = 200) -> Api:
     """Return a Placement that writes this Date, and these times of its own at GET / in turn."""
     left = list(own)
 
-    def request(url: str, *_arguments: t.Any, **_options: t.Any) -> t.Any:
-        is_root = url == "http://placement/"
-        own_time = left.pop(0) if is_root and len(left) > 1 else left[0]
-        headers = {"Date": date, "Last-Modified": own_time if is_root else modified}
-        return types.SimpleNamespace(
-            status_code=status if is_root else 200,
-            headers={name: value for name, value in headers.items() if value is not None},
-            content=RIGHT.encode(),
-            json=lambda: ALLOCATION,
-        )
+    def answer(url: str) -> tuple[int, dict[str, str | None], str]:
+        if url == "http://service/":
+            return status, {"Date": date, "Last-Modified": _take(left)}, RIGHT
+        return 200, {"Date": date, "Last-Modified": LONG_AGO}, RIGHT
 
-    api = _open(RIGHT)
-    api._adapter.request = request
-    api.endpoint = "http://placement/"
+    api = _serve(answer)
     api.clock = ServiceClock(api)
     api.needs_one_clock = True
     return api
@@ -315,7 +288,7 @@ def test_no_age_is_known_where_nothing_tells_the_time(own: str | None, status: i
 def test_servers_of_placement_whose_clocks_are_apart_leave_no_age(
     date: str | None, own: list[str]
 ) -> None:
-    with pytest.raises(CloudError, match="by clocks that are more than 5m apart"):
+    with pytest.raises(CloudError, match="5m apart"):
         PlacementReader(_telling(date, *own)).get_allocation("a")
 
 
@@ -330,7 +303,7 @@ def test_clock_is_read_again_after_a_minute(monkeypatch: pytest.MonkeyPatch) -> 
     elapsed[0] = 61.0
 
     assert later.value and later.value.age_seconds == 4 * 3600 + 59
-    with pytest.raises(CloudError, match="by clocks that are more than 5m apart"):
+    with pytest.raises(CloudError, match="5m apart"):
         reader.get_allocation("a")
 
 

@@ -11,22 +11,14 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from keystoneauth1.exceptions import UnknownConnectionError
+from urllib3.exceptions import IncompleteRead, ProtocolError
 
-from .......plugins.module_utils._common.errors import PlacementToolsError
+from .......plugins.module_utils._common.errors import MalformedResponse, PlacementToolsError
 from .......plugins.module_utils._core.clients import session
+from .......plugins.module_utils._core.clients.login_errors import translate_sdk_errors
 from .broken_cloud import HTML, BrokenCloud, Canned, write_certificate
 
-OPTIONS = (
-    "cloud",
-    "auth",
-    "auth_type",
-    "region_name",
-    "interface",
-    "validate_certs",
-    "ca_cert",
-    "client_cert",
-    "client_key",
-)
 # Secrets that no sentence may show.
 SECRETS = ("s3cret", "t0ken")
 # Port 9 of the loopback interface belongs to the discard service, which nobody runs.
@@ -41,16 +33,7 @@ class Setting:
         self.cloud = cloud
         self.folder = folder
         self.patch = monkeypatch
-        self.options: dict[str, t.Any] = dict.fromkeys(OPTIONS)
-        self.options["api_timeout"] = 2
-        self.options["auth"] = {
-            "auth_url": cloud.auth_url,
-            "username": "admin",
-            "password": "s3cret",
-            "project_name": "ops",
-            "user_domain_name": "Default",
-            "project_domain_name": "Default",
-        }
+        self.options = cloud.build_options()
 
     def connect(self) -> str:
         """Return the sentence of the failure, without the addresses and paths of this test."""
@@ -177,13 +160,19 @@ WRONG_PATH = "Set auth_url to the address of Keystone, which usually ends with /
 PORTAL = "Is a proxy or a login page in the way?"
 GOOD = "auth_url: 'CLOUD/v3', username: a, password: s3cret, project_name: p"
 
+BAD_ADDRESSES = {
+    "another scheme": "ftp://h/v3",
+    "a wrong port": "http://h:99999/v3",
+    "a port that is text": "http://h:abc/v3",
+    "a password": "ftp://me:s3cret@h/v3",
+    "nothing but a password": "s3cret",
+    "a slash in its password": "https://me:s3/s3cret@h/v3",
+    "a number and a mark in its password": "https://me:5000#s3cret@h/v3",
+    "a space in its password": "https://me:a s3cret@h/v3",
+}
 CASES: dict[str, tuple[list[Step], str]] = {
     # clouds.yaml
-    "YAML error": (
-        [clouds("clouds:\n  one: [1\n  b: s3cret\n")],
-        "FOLDER/clouds.yaml is not valid YAML (line 3, column 4): check the indentation, and put "
-        "values with special characters in quotes.",
-    ),
+    "YAML error": ([clouds("clouds:\n  one: [1\n  b: s3cret\n")], "YAML (line 3, column 4): check"),
     "password that is an alias": (
         [clouds("clouds:\n  one:\n    auth:\n      password: *s3cret\n")],
         "FOLDER/clouds.yaml is not valid YAML (line 4, column 17)",
@@ -198,14 +187,8 @@ CASES: dict[str, tuple[list[Step], str]] = {
     "empty file": ([clouds("")], "FOLDER/clouds.yaml is not a clouds.yaml"),
     "no clouds": ([clouds("cloud: {one: {}}")], "FOLDER/clouds.yaml has no clouds"),
     "clouds are a list": ([clouds("clouds: [one]")], "FOLDER/clouds.yaml has no clouds"),
-    "cloud is text": (
-        [clouds("clouds: {one: text}")],
-        "Cloud one in FOLDER/clouds.yaml is not a mapping",
-    ),
-    "cloud is empty": (
-        [clouds("clouds: {one: }")],
-        "Cloud one in FOLDER/clouds.yaml is not a mapping",
-    ),
+    "cloud is text": ([clouds("clouds: {one: text}")], "Cloud one in FOLDER/clouds.yaml is not a"),
+    "cloud is empty": ([clouds("clouds: {one: }")], "Cloud one in FOLDER/clouds.yaml is not a"),
     "auth of a cloud is text": (
         [clouds("clouds: {one: {auth: s3cret}}")],
         "auth of cloud one in FOLDER/clouds.yaml is not a mapping",
@@ -216,10 +199,7 @@ CASES: dict[str, tuple[list[Step], str]] = {
         [clouds("clouds: {admin-prod: {}, admin-test: {}}", "admin_prod")],
         "There is no cloud admin_prod in FOLDER/clouds.yaml. Did you mean admin-prod",
     ),
-    "only one cloud": (
-        [clouds("clouds: {north: {}}", "zzz")],
-        "There is no cloud zzz in FOLDER/clouds.yaml. The only one is north.",
-    ),
+    "only one cloud": ([clouds("clouds: {north: {}}", "zzz")], "yaml. The only one is north."),
     "no name for several clouds": (
         [clouds("clouds: {one: {}, two: {}}", None)],
         "No cloud is named, and FOLDER/clouds.yaml has several",
@@ -234,7 +214,7 @@ CASES: dict[str, tuple[list[Step], str]] = {
     ),
     "no cloud at all": (
         [options(auth=None)],
-        "No cloud is named, and there is no clouds.yaml: set cloud (or OS_CLOUD)",
+        "and there is no clouds.yaml: set cloud (or OS_CLOUD)",
     ),
     "cloud without auth_url": ([clouds("clouds: {one: {}}")], "The credentials lack auth_url"),
     "region that the cloud does not list": (
@@ -254,49 +234,28 @@ CASES: dict[str, tuple[list[Step], str]] = {
     "cloud is a list": ([options(cloud=["one"])], "cloud must be the name of a cloud"),
     "cloud with a number as key": ([options(cloud={1: 2}, auth=None)], "cloud has a key"),
     "auth is text": ([options(auth="s3cret")], "auth must be a dictionary"),
+    "auth of a whole cloud is text": (
+        [options(cloud={"auth": "s3cret"}, auth=None)],
+        "auth must be a dictionary",
+    ),
     "no password": ([auth(password=None)], "The credentials have no password: set it in auth"),
     "no user": ([auth(username=None)], "The credentials have no username: set it in auth"),
-    "unknown key in auth": (
-        [auth(projectname="ops")],
-        "auth has the key projectname, which its auth_type does not know",
-    ),
-    "unknown auth_type": (
-        [options(auth_type="v3pasword")],
-        "auth_type v3pasword is not known. Did you mean v3password",
-    ),
-    "CA that does not exist": (
-        [options(ca_cert="/nonexistent.pem")],
-        "ca_cert is /nonexistent.pem, and there is no such file",
-    ),
+    "unknown key in auth": ([auth(projectname="ops")], "auth has the key projectname, which its"),
+    "unknown auth_type": ([options(auth_type="v3pasword")], "known. Did you mean v3password"),
+    "CA that does not exist": ([options(ca_cert="/no.pem")], "ca_cert is /no.pem, and there is no"),
     "client certificate that does not exist": (
-        [options(client_cert="/nonexistent.pem")],
-        "client_cert is /nonexistent.pem, and there is no such file",
+        [options(client_cert="/no.pem")],
+        "client_cert is /no.pem, and there is no such file",
     ),
     "auth_url is a number": ([auth(auth_url=5)], "auth_url in auth must be text"),
     "auth_url without http": (
         [auth_url(lambda url: url.partition("://")[2])],
         "auth_url is not a valid address: write it as https://HOST:5000/v3. It is not shown",
     ),
-    "auth_url with another scheme": ([auth(auth_url="ftp://h/v3")], "is not a valid address"),
-    "auth_url with a wrong port": ([auth(auth_url="http://h:99999/v3")], "is not a valid address"),
-    "auth_url with a port that is text": ([auth(auth_url="http://h:abc/v3")], "is not a valid"),
-    "auth_url with a password": (
-        [auth(auth_url="ftp://me:s3cret@h/v3")],
-        "auth_url is not a valid address",
-    ),
-    "auth_url that is a password": ([auth(auth_url="s3cret")], "auth_url is not a valid address"),
-    "auth_url with a slash in its password": (
-        [auth(auth_url="https://me:s3/s3cret@h/v3")],
-        "auth_url is not a valid address",
-    ),
-    "auth_url with a number and a mark in its password": (
-        [auth(auth_url="https://me:5000#s3cret@h/v3")],
-        "auth_url is not a valid address",
-    ),
-    "auth_url with a space in its password": (
-        [auth(auth_url="https://me:a s3cret@h/v3")],
-        "auth_url is not a valid address",
-    ),
+    **{
+        f"auth_url with {what}": ([auth(auth_url=url)], "auth_url is not a valid address")
+        for what, url in BAD_ADDRESSES.items()
+    },
     "auth_url with a password, to nowhere": (
         [auth(auth_url=f"http://me:s3cret@{NOWHERE[7:]}/v3")],
         f"Keystone at {NOWHERE}/v3 cannot be reached",
@@ -342,16 +301,10 @@ CASES: dict[str, tuple[list[Step], str]] = {
         [tls("127.0.0.1", trusted=False)],
         "has a certificate that cannot be verified (self-signed certificate). Set ca_cert",
     ),
-    "certificate that has expired": (
-        [tls("127.0.0.1", days=-1)],
-        "has a certificate that has expired.",
-    ),
-    "certificate of another host": (
-        [tls("other")],
-        "has a certificate that is for another ",
-    ),
+    "certificate that has expired": ([tls("127.0.0.1", days=-1)], "certificate that has expired."),
+    "certificate of another host": ([tls("other")], "has a certificate that is for another "),
     "CA that is a key": (
-        [tls("127.0.0.1"), lambda setting: setting.options.update(ca_cert=__file__)],
+        [tls("127.0.0.1"), options(ca_cert=__file__)],
         "a file of certificates has none. Check ca_cert and client_cert.",
     ),
     # Keystone's answers
@@ -430,6 +383,10 @@ CASES: dict[str, tuple[list[Step], str]] = {
     "auth_type without Keystone": (
         [options(auth_type="none", auth={"endpoint": NOWHERE})],
         "auth_type none does not ask Keystone",
+    ),
+    "token that Keystone did not give": (
+        [options(auth_type="admin_token", auth={"endpoint": NOWHERE, "token": "t0ken"})],
+        "auth_type admin_token does not ask Keystone",
     ),
     # Placement and Nova
     "Placement is a login page": (
@@ -523,3 +480,15 @@ def test_connection_waits_less_than_an_answer(setting: Setting) -> None:
     adapter = session.connect(setting.options).placement._adapter
 
     assert adapter.session.timeout == (10.0, 300.0)
+
+
+def test_answer_that_broke_off_is_named_once_by_its_address() -> None:
+    broken = ProtocolError("Connection broken: IncompleteRead(675)", IncompleteRead(675, 219))
+    url = "http://nova.example/v2.1/os-migrations"
+    error = UnknownConnectionError(f"Unexpected exception for {url}: {broken}", broken)
+
+    with pytest.raises(MalformedResponse) as raised, translate_sdk_errors("Nova at http://nova"):
+        raise error
+
+    said = f"Nova at http://nova sent an incomplete answer to {url}. Is a proxy in the way?"
+    assert str(raised.value) == said

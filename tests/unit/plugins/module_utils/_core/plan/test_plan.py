@@ -17,14 +17,14 @@ import pytest
 from .......plugins.module_utils._common.errors import BreakerTripped, InvalidInput, UnsoundReading
 from .......plugins.module_utils._core.models.kind import REPORT
 from .......plugins.module_utils._core.models.kinds import CHANGEABLE_KINDS, CONSUMER_KINDS, KINDS
-from .......plugins.module_utils._core.models.placement import ProviderDetails
 from .......plugins.module_utils._core.models.snapshot import HostGroups, Scope, Shard
 from .......plugins.module_utils._core.options.policy import Policy
-from .......plugins.module_utils._core.plan.limits import Limits
+from .......plugins.module_utils._core.options.run import FailureOptions
+from .......plugins.module_utils._core.plan.limits import Limits, explain_abort, parse_limits
 from .......plugins.module_utils._core.plan.plan import (
+    SCOPE_NAMES,
     Plan,
     Step,
-    TreeStep,
     check_cloud,
     check_scope,
     digest_others,
@@ -32,35 +32,35 @@ from .......plugins.module_utils._core.plan.plan import (
 )
 from .....reasons import has_id
 from ...judging import NO_MINIMUM_AGE, build_findings, judge
-from ...world import NOW, PLENTY, World
+from ...situations import build_world_of_every_action
+from ...world import NOW, World
 from .signed import parse_signed, sign
 
 HERE = World().snapshot().cloud
 ALL_KINDS = tuple(kind.name for kind in CHANGEABLE_KINDS)
+OF_CONSUMERS = tuple(kind.name for kind in CONSUMER_KINDS)
 ELSEWHERE = "6f7a1f5c-2a2c-4f0c-8f07-0d3a6d6f1c11"
 
 
-def _world() -> World:
-    """Return a cloud with changes of every action, with and without a partner.
+def _world() -> tuple[World, dict[str, t.Any]]:
+    """Return a cloud with changes of every action, and what its snapshot has besides.
 
-    And with a protected and an undecided consumer.
+    There is also a protected and an undecided consumer.
     """
-    world = World()
-    here, there, third = (world.host(f"compute-{number}") for number in (1, 2, 3))
-    world.server(third)
-    world.server(here, there)
-    swapped = world.server(here, there)
-    world.migration(swapped, here, there, "reverted", here)
-    world.server(there, here, there)
-    world.delete(world.server(here, here))
-    world.stranger(here, type="INSTANCE")
+    world, details = build_world_of_every_action()
+    here, there, _third = world.nodes
     world.server(here, there, task_state="migrating")
     world.server(here, there, node="elsewhere")
-    return world
+    return world, details
+
+
+def _read_back(document: t.Any) -> t.Any:
+    return json.loads(json.dumps(document))
 
 
 def _report(**snapshot: t.Any) -> t.Any:
-    return json.loads(json.dumps(build_findings(_world().snapshot(**snapshot), NO_MINIMUM_AGE)))
+    world, details = _world()
+    return _read_back(build_findings(world.snapshot(**details, **snapshot), NO_MINIMUM_AGE))
 
 
 @pytest.fixture(name="findings")
@@ -70,35 +70,14 @@ def _findings() -> t.Any:
 
 @pytest.fixture(name="told")
 def _told(findings: t.Any) -> t.Any:
-    return json.loads(json.dumps(Plan.from_findings(findings, ALL_KINDS).as_dict()))
+    """Return the plan of all changes of allocations."""
+    return _read_back(Plan.from_findings(findings, OF_CONSUMERS).as_dict())
 
 
-@pytest.fixture(name="ruins")
-def _ruins() -> t.Any:
-    """Return the findings about two orphaned providers and a deleted server.
-
-    One of the providers has a child and a grandchild.
-    """
-    world = World()
-    here = world.host("compute-1")
-    world.delete(world.server(here, here))
-    bare, full = world.provider("ghost-1"), world.provider("ghost-2")
-    world.provider("ghost-2_port", world.provider("ghost-2_agent", full))
-    of_a_host = ProviderDetails(
-        {"VCPU": PLENTY, "MEMORY_MB": PLENTY}, traits=frozenset({"COMPUTE_NODE"})
-    )
-    return json.loads(
-        json.dumps(
-            build_findings(
-                world.snapshot(details=dict.fromkeys((bare, full), of_a_host)), NO_MINIMUM_AGE
-            )
-        )
-    )
-
-
-@pytest.fixture(name="told_ruins")
-def _told_ruins(ruins: t.Any) -> t.Any:
-    return json.loads(json.dumps(Plan.from_findings(ruins, ALL_KINDS).as_dict()))
+@pytest.fixture(name="told_all")
+def _told_all(findings: t.Any) -> t.Any:
+    """Return the plan that also deletes two trees of providers, one of them with three levels."""
+    return _read_back(Plan.from_findings(findings, ALL_KINDS).as_dict())
 
 
 def _steps(findings: t.Any, kinds: t.Collection[str] = ALL_KINDS) -> tuple[Step, ...]:
@@ -118,7 +97,7 @@ def _plan(count: int, consumers: int | None) -> Plan:
 
 def _at(told: t.Any, *path: t.Any) -> t.Any:
     for part in path:
-        told = told[part]
+        told = told[int(part) if isinstance(told, list) else part]
     return told
 
 
@@ -130,39 +109,25 @@ def _of_kind(told: t.Any, kind: str) -> t.Any:
 # From findings
 
 
-def test_changeable_kinds_are_all_but_the_report_only_ones() -> None:
+def test_all_kinds_but_the_reported_ones_change_allocations_or_trees() -> None:
     assert [kind.name for kind in KINDS if kind.by_default != REPORT] == list(ALL_KINDS)
-
-
-def test_changeable_kinds_change_allocations_or_trees() -> None:
     assert [kind.name for kind in CHANGEABLE_KINDS if kind not in CONSUMER_KINDS] == [
         "orphaned_provider",
         "name_conflict",
     ]
 
 
-def test_only_findings_of_the_chosen_kinds_are_planned(findings: t.Any) -> None:
-    assert sorted(step.kind for step in _steps(findings, ["deleted_server", "extra_host"])) == [
-        "deleted_server",
-        "extra_host",
-    ]
-
-
-def test_plan_is_empty_without_chosen_kinds(findings: t.Any) -> None:
-    assert _steps(findings, []) == ()
+@pytest.mark.parametrize("kinds", [["deleted_server", "extra_host"], []], ids=str)
+def test_only_findings_of_the_chosen_kinds_are_planned(findings: t.Any, kinds: list[str]) -> None:
+    assert sorted(step.kind for step in _steps(findings, kinds)) == kinds
 
 
 def test_protected_and_undecided_consumers_are_never_planned(findings: t.Any) -> None:
-    spared = {
-        entry["consumer"] for verdict in ("protected", "undecided") for entry in findings[verdict]
-    }
-    kinds = {
-        entry["kind"]
-        for verdict in ("findings", "protected", "undecided")
-        for entry in findings[verdict]
-    }
+    spared = [*findings["protected"], *findings["undecided"]]
+    kinds = {entry["kind"] for entry in [*findings["findings"], *spared]}
+    consumers = {entry["consumer"] for entry in spared}
 
-    assert spared and not spared & {step.change.consumer for step in _steps(findings, kinds)}
+    assert consumers and not consumers & {step.subject for step in _steps(findings, kinds)}
 
 
 def test_unselected_findings_are_not_planned(findings: t.Any) -> None:
@@ -180,19 +145,21 @@ def test_orphan_without_a_change_is_not_planned(findings: t.Any) -> None:
 
 
 def test_planned_change_is_exactly_the_one_found(findings: t.Any) -> None:
+    world, details = _world()
     found = {
         finding.id: (finding.kind, finding.change)
-        for finding in judge(_world().snapshot(), NO_MINIMUM_AGE)
+        for finding in judge(world.snapshot(**details), NO_MINIMUM_AGE)
         if finding.change
     }
+    planned = Plan.from_findings(findings, ALL_KINDS).all_steps
 
-    assert {step.finding: (step.kind, step.change) for step in _steps(findings)} == found
+    assert {step.finding: (step.kind, step.change) for step in planned} == found
 
 
 def test_changes_that_free_capacity_come_before_changes_that_use_it(findings: t.Any) -> None:
     actions = [step.change.action for step in _steps(findings)]
 
-    assert actions == ["remove", "remove", "reduce", "rewrite", "rewrite", "create"]
+    assert actions == ["remove"] * 2 + ["reduce"] + ["rewrite"] * 3 + ["create"]
 
 
 def test_equal_findings_in_any_order_make_equal_plans(findings: t.Any) -> None:
@@ -206,148 +173,77 @@ def test_step_shows_its_write_and_what_it_frees(findings: t.Any) -> None:
     (entry,) = [entry for entry in findings["findings"] if entry["kind"] == "extra_host"]
     (step,) = _steps(findings, ["extra_host"])
 
-    assert json.loads(json.dumps(step.as_dict())) == {
-        "finding": entry["id"],
-        "kind": "extra_host",
-        **entry["change"],
-    }
+    expected = {"finding": entry["id"], "kind": "extra_host", **entry["change"]}
+    assert _read_back(step.as_dict()) == expected
 
 
 def test_plan_says_where_and_when_its_findings_were_made(findings: t.Any) -> None:
     plan = Plan.from_findings(findings, [])
 
-    assert (plan.placement_endpoint, plan.region, plan.detected_at) == (
-        HERE.placement_endpoint,
-        HERE.region,
-        NOW,
-    )
+    assert (plan.placement_endpoint, plan.region) == (HERE.placement_endpoint, HERE.region)
+    assert plan.detected_at == NOW
 
 
-def test_failed_soundness_check_refuses_the_whole_plan_and_says_why(findings: t.Any) -> None:
-    findings["summary"]["coverage"]["failed_checks"] = ["A cell is not answering.", "Wrong region."]
-
-    with pytest.raises(
-        UnsoundReading,
-        match=(
-            r"Nothing may be changed after this reading\. "
-            r"A cell is not answering\. Wrong region\."
-        ),
-    ):
-        Plan.from_findings(findings, ALL_KINDS)
-
-
-def test_refusal_says_two_failed_checks_and_counts_the_others(findings: t.Any) -> None:
+@pytest.mark.parametrize("kinds", [ALL_KINDS, ()], ids=["all", "none"])
+def test_unsound_reading_refuses_the_whole_plan_even_an_empty_one(
+    findings: t.Any, kinds: tuple[str, ...]
+) -> None:
     findings["summary"]["coverage"]["failed_checks"] = ["One.", "Two.", "Three.", "Four."]
 
-    with pytest.raises(UnsoundReading) as refusal:
-        Plan.from_findings(findings, ALL_KINDS)
-    assert str(refusal.value).endswith("reading. One. Two. 2 more checks failed.")
-
-
-def test_failed_soundness_check_refuses_even_an_empty_plan(findings: t.Any) -> None:
-    findings["summary"]["coverage"]["failed_checks"] = ["A cell is not answering."]
-
-    with pytest.raises(UnsoundReading):
-        Plan.from_findings(findings, [])
+    with pytest.raises(UnsoundReading, match=r"One\. Two\. 2"):
+        Plan.from_findings(findings, kinds)
 
 
 @pytest.mark.parametrize("newer", [0, 2, "1", None])
-def test_findings_of_another_format_are_refused(findings: t.Any, newer: t.Any) -> None:
-    findings["format"] = newer
-
-    with pytest.raises(
-        InvalidInput,
-        match=(f"findings has format {newer!r}, and this version of the collection reads format 1"),
-    ):
-        Plan.from_findings(findings, ALL_KINDS)
+def test_another_format_is_refused(findings: t.Any, told: t.Any, newer: t.Any) -> None:
+    with pytest.raises(InvalidInput, match=f"format {newer!r}"):
+        Plan.from_findings({**findings, "format": newer}, ALL_KINDS)
+    with pytest.raises(InvalidInput, match=f"format {newer!r}"):
+        parse_signed({**told, "format": newer})
 
 
-@pytest.mark.parametrize("foreign", [None, [], "findings", 7, {}, {"changed": False}], ids=repr)
+READERS: dict[str, t.Callable[[t.Any], Plan]] = {
+    "orphan_detect": lambda document: Plan.from_findings(document, ALL_KINDS),
+    "orphan_plan": parse_signed,
+}
+
+
 @pytest.mark.parametrize(
-    ("read", "writer"),
+    "foreign",
     [
-        (lambda told: Plan.from_findings(told, ALL_KINDS), "orphan_detect"),
-        (Plan.parse, "orphan_plan"),
+        *(None, [], "findings", 7, {}, {"changed": False}),
+        *({"format": 1}, {"format": 1, "summary": []}, {"format": 1, "changes": {}}),
     ],
+    ids=repr,
 )
-def test_findings_without_a_format_are_refused(
-    read: t.Callable[[t.Any], Plan], writer: str, foreign: t.Any
-) -> None:
-    with pytest.raises(InvalidInput, match=f"does not have the form that {writer} writes"):
-        read(foreign)
+@pytest.mark.parametrize("writer", READERS)
+def test_document_of_another_form_is_refused(writer: str, foreign: t.Any) -> None:
+    with pytest.raises(InvalidInput, match=writer):
+        READERS[writer](foreign)
 
 
-@pytest.mark.parametrize(
-    "foreign", [{"format": 1}, {"format": 1, "summary": []}, {"format": 1, "changes": {}}], ids=repr
-)
-@pytest.mark.parametrize(
-    ("read", "writer"),
-    [
-        (lambda told: Plan.from_findings(told, ALL_KINDS), "orphan_detect"),
-        (Plan.parse, "orphan_plan"),
-    ],
-)
-def test_findings_of_another_shape_are_refused(
-    read: t.Callable[[t.Any], Plan], writer: str, foreign: t.Any
-) -> None:
-    with pytest.raises(InvalidInput, match=f"not have the form that {writer} writes"):
-        read(foreign)
+# What a plan is made of.
+NEEDED = """
+    cloud cloud.region cloud.placement_endpoint finished_at
+    scope scope.hosts scope.consumers scope.shard
+    summary summary.coverage summary.coverage.failed_checks summary.coverage.consumers
+    findings findings.0.id findings.0.kind findings.0.selected findings.0.change
+    findings.0.change.consumer findings.0.change.generation findings.0.change.partner
+    findings.0.change.action findings.0.change.frees
+    findings.0.change.before findings.0.change.before.allocations
+    findings.0.change.before.project_id findings.0.change.before.consumer_generation
+    findings.0.change.after findings.0.change.after.allocations
+    findings.0.change.after.consumer_generation
+"""
 
 
-@pytest.mark.parametrize(
-    "path",
-    [
-        ("cloud",),
-        ("cloud", "region"),
-        ("cloud", "placement_endpoint"),
-        ("finished_at",),
-        ("scope",),
-        ("scope", "hosts"),
-        ("scope", "consumers"),
-        ("scope", "shard"),
-        ("summary",),
-        ("summary", "coverage"),
-        ("summary", "coverage", "failed_checks"),
-        ("summary", "coverage", "consumers"),
-        ("findings",),
-        ("findings", 0, "id"),
-        ("findings", 0, "kind"),
-        ("findings", 0, "selected"),
-        ("findings", 0, "change"),
-        ("findings", 0, "change", "consumer"),
-        ("findings", 0, "change", "generation"),
-        ("findings", 0, "change", "partner"),
-        ("findings", 0, "change", "action"),
-        ("findings", 0, "change", "frees"),
-        ("findings", 0, "change", "before"),
-        ("findings", 0, "change", "after"),
-        ("findings", 0, "change", "before", "allocations"),
-        ("findings", 0, "change", "before", "project_id"),
-        ("findings", 0, "change", "before", "consumer_generation"),
-        ("findings", 0, "change", "after", "allocations"),
-        ("findings", 0, "change", "after", "consumer_generation"),
-    ],
-    ids=str,
-)
-def test_incomplete_findings_are_refused(findings: t.Any, path: tuple[t.Any, ...]) -> None:
-    *way, last = path
+@pytest.mark.parametrize("place", NEEDED.split())
+def test_incomplete_findings_are_refused(findings: t.Any, place: str) -> None:
+    *way, last = place.split(".")
     del _at(findings, *way)[last]
 
     with pytest.raises(InvalidInput):
         Plan.from_findings(findings, ALL_KINDS)
-
-
-def test_plan_has_the_number_of_consumers_read(findings: t.Any) -> None:
-    assert (
-        Plan.from_findings(findings, ALL_KINDS).consumers
-        == findings["summary"]["coverage"]["consumers"]
-        == 8
-    )
-
-
-@pytest.mark.parametrize("scope", [Scope(hosts=("compute-1",)), Scope(consumers=(ELSEWHERE,))])
-def test_plan_of_named_hosts_or_consumers_has_no_number_of_consumers(scope: Scope) -> None:
-    assert Plan.from_findings(_report(scope=scope), ALL_KINDS).consumers is None
 
 
 RACK = HostGroups(
@@ -355,11 +251,29 @@ RACK = HostGroups(
 )
 
 
-def test_plan_of_a_group_counts_the_consumers_and_remembers_the_group() -> None:
-    plan = Plan.from_findings(_report(scope=Scope(groups=RACK)), ALL_KINDS)
-    document = json.loads(json.dumps(plan.as_dict()))
+@pytest.mark.parametrize(
+    ("scope", "consumers"),
+    [
+        (Scope(), 9),
+        (Scope(groups=RACK), 9),
+        (Scope(hosts=("compute-1",)), None),
+        (Scope(hosts=("compute-1",), groups=RACK), None),
+        (Scope(consumers=(ELSEWHERE,)), None),
+    ],
+)
+def test_consumers_are_counted_unless_hosts_or_consumers_were_named(
+    scope: Scope, consumers: int | None
+) -> None:
+    findings = _report(scope=scope)
 
-    assert plan.consumers == 8
+    assert findings["summary"]["coverage"]["consumers"] == 9
+    assert Plan.from_findings(findings, ALL_KINDS).consumers == consumers
+
+
+def test_plan_of_a_group_remembers_the_group() -> None:
+    plan = Plan.from_findings(_report(scope=Scope(groups=RACK)), ALL_KINDS)
+    document = _read_back(plan.as_dict())
+
     # The hosts are looked up again when it is applied.
     assert document["groups"] == {
         "aggregates": ["uuid-7"],
@@ -367,15 +281,7 @@ def test_plan_of_a_group_counts_the_consumers_and_remembers_the_group() -> None:
         "availability_zones": [],
         "cells": [],
     }
-    assert parse_signed(document).groups == HostGroups(
-        aggregates=("uuid-7",), aggregate_names=("rack-7",)
-    )
-
-
-def test_plan_of_hosts_within_a_group_has_no_number_of_consumers() -> None:
-    findings = _report(scope=Scope(hosts=("compute-1",), groups=RACK))
-
-    assert Plan.from_findings(findings, ALL_KINDS).consumers is None
+    assert parse_signed(document).groups == d.replace(RACK, aggregate_numbers=(), hosts=())
 
 
 @pytest.mark.parametrize(
@@ -391,29 +297,13 @@ def test_plan_of_hosts_within_a_group_has_no_number_of_consumers() -> None:
     ids=str,
 )
 def test_plan_whose_groups_were_edited_is_refused(change: dict[str, t.Any]) -> None:
-    plan = Plan.from_findings(_report(scope=Scope(groups=RACK)), ALL_KINDS)
-    document = json.loads(json.dumps(plan.as_dict()))
+    document = _read_back(
+        Plan.from_findings(_report(scope=Scope(groups=RACK)), ALL_KINDS).as_dict()
+    )
     document["groups"] |= change
 
     with pytest.raises(InvalidInput, match="plan again"):
         parse_signed(document)
-
-
-def test_too_large_a_share_of_a_group_is_refused_and_says_of_which() -> None:
-    plan = d.replace(_plan(21, 100), groups=RACK)
-
-    with pytest.raises(BreakerTripped) as error:
-        plan.check_limits(Limits(100, 0.1))
-
-    assert str(error.value) == (
-        "21 of 100 consumers of aggregate rack-7 would be changed and max_share is 0.1: nothing "
-        "was changed. Review the findings, and if they are right, set max_share "
-        "(orphan_cleanup_max_share) to 0.21 or more. If these are all allocations of dead hosts, "
-        "name those hosts in hosts (orphan_cleanup_hosts), where this limit does not apply."
-    )
-    d.replace(_plan(20, 20), groups=RACK).check_limits(Limits(100, 0.1))
-    with pytest.raises(BreakerTripped, match="max_changes"):
-        d.replace(_plan(20, 20), groups=RACK).check_limits(Limits(19, 1.0))
 
 
 @pytest.mark.parametrize(
@@ -425,10 +315,10 @@ def test_invalid_number_of_consumers_is_refused(
     findings["summary"]["coverage"]["consumers"] = consumers
     told["consumers"] = consumers
 
-    with pytest.raises(InvalidInput, match="not have the form that orphan_detect writes"):
+    with pytest.raises(InvalidInput, match="orphan_detect"):
         Plan.from_findings(findings, ALL_KINDS)
     if consumers is not None:
-        with pytest.raises(InvalidInput, match="not have the form that orphan_plan writes"):
+        with pytest.raises(InvalidInput, match="orphan_plan"):
             parse_signed(told)
 
 
@@ -442,8 +332,8 @@ def test_planning_does_not_modify_the_findings(findings: t.Any) -> None:
 # From a plan
 
 
-def test_written_plan_is_read_back_unchanged(findings: t.Any, told: t.Any) -> None:
-    assert parse_signed(told) == Plan.from_findings(findings, ALL_KINDS)
+def test_written_plan_is_read_back_unchanged(findings: t.Any, told_all: t.Any) -> None:
+    assert parse_signed(told_all) == Plan.from_findings(findings, ALL_KINDS)
 
 
 def test_reviewed_plan_keeps_its_order(told: t.Any) -> None:
@@ -458,14 +348,6 @@ def test_change_deleted_from_a_plan_stays_out(told: t.Any) -> None:
     assert taken["finding"] not in {step.finding for step in parse_signed(told).steps}
 
 
-@pytest.mark.parametrize("newer", [0, 2, "1", None])
-def test_plan_of_another_format_is_refused(told: t.Any, newer: t.Any) -> None:
-    told["format"] = newer
-
-    with pytest.raises(InvalidInput, match=f"plan has format {newer!r}"):
-        parse_signed(told)
-
-
 @pytest.mark.parametrize(
     "missing", ["placement_endpoint", "region", "detected_at", "consumers", "changes"]
 )
@@ -476,35 +358,60 @@ def test_incomplete_plan_is_refused(told: t.Any, missing: str) -> None:
         parse_signed(told)
 
 
-@pytest.mark.parametrize("side", ["before", "after"])
-@pytest.mark.parametrize(
-    "share",
-    [
-        None,
-        7,
-        {},
-        {"resources": None},
-        {"resources": "VCPU"},
-        {"resources": {}},
-        {"resources": {"VCPU": 1}, "generation": 5},
-    ],
-    ids=repr,
-)
-def test_invalid_allocation_is_refused(told: t.Any, side: str, share: t.Any) -> None:
-    told["changes"][0][side]["allocations"] = {ELSEWHERE: share}
+UNSHARED: list[t.Any] = [
+    *(None, 7, {}, {"resources": None}, {"resources": "VCPU"}, {"resources": {}}),
+    {"resources": {"VCPU": 1}, "generation": 5},
+]
+UNNAMED = ["", "compute-1", "../x", ELSEWHERE.upper(), ELSEWHERE.replace("-", "")]
+# What a key of the first change is replaced by, and what the refusal names.
+EDITS: list[tuple[str, t.Any, str | None]] = [
+    *(
+        (f"{side}.allocations", {ELSEWHERE: share}, None)
+        for side in ("before", "after")
+        for share in UNSHARED
+    ),
+    *(
+        ("before.allocations", {ELSEWHERE: {"resources": {"VCPU": amount}}}, f"{amount} VCPU on")
+        for amount in (0, -1, True, 1.0, "1", None)
+    ),
+    *(
+        ("before.allocations", {provider: {"resources": {"VCPU": 1}}}, "by UUID")
+        for provider in UNNAMED
+    ),
+    *(
+        (f"before.{owner}", value, "as text")
+        for owner in ("project_id", "user_id", "consumer_type")
+        for value in (None, "", 7, ["x"])
+    ),
+    *(
+        (key, generation, f"has (generation )?{generation}")
+        for key in ("generation", "before.consumer_generation", "after.consumer_generation")
+        # To Python the last two equal 1, and Placement would receive them as they are.
+        for generation in (7, True, 1.0)
+    ),
+    *((key, {ELSEWHERE: {"VCPU": 1}}, f"itself: {key}") for key in ("frees", "claims")),
+    ("action", "create", "itself: action"),
+    ("force", True, "itself: force"),
+    ("after.mappings", "all", "has mappings"),
+    ("consumer", ELSEWHERE, "cannot resolve"),
+    ("kind", "wrong_amount", "cannot resolve"),
+    ("finding", f"deleted_server/{ELSEWHERE}", "cannot resolve"),
+    *(
+        ("partner", partner, None)
+        for partner in ({}, [], 0, False, "", "somebody", 7, {"consumer": ELSEWHERE})
+    ),
+]
 
-    with pytest.raises(InvalidInput):
+
+@pytest.mark.parametrize(("place", "value", "named"), EDITS, ids=repr)
+def test_change_that_was_edited_is_refused(
+    told: t.Any, place: str, value: t.Any, named: str | None
+) -> None:
+    *way, last = place.split(".")
+    _at(told["changes"][0], *way)[last] = value
+
+    with pytest.raises(InvalidInput, match=named):
         parse_signed(told)
-
-
-@pytest.mark.parametrize("amount", [0, -1, True, 1.0, "1", None], ids=repr)
-def test_invalid_amount_is_refused(told: t.Any, amount: t.Any) -> None:
-    for share in told["changes"][0]["before"]["allocations"].values():
-        share["resources"]["VCPU"] = amount
-
-    with pytest.raises(InvalidInput, match="must have whole amounts above zero") as raised:
-        parse_signed(told)
-    assert f", {amount} VCPU on " in str(raised.value)
 
 
 def test_refusal_has_at_most_100_characters_of_each_name(told: t.Any) -> None:
@@ -517,138 +424,53 @@ def test_refusal_has_at_most_100_characters_of_each_name(told: t.Any) -> None:
 
 
 @pytest.mark.parametrize(
-    "provider", ["", "compute-1", "../x", ELSEWHERE.upper(), ELSEWHERE.replace("-", "")]
-)
-def test_provider_that_is_not_a_uuid_is_refused(told: t.Any, provider: str) -> None:
-    told["changes"][0]["before"]["allocations"] = {provider: {"resources": {"VCPU": 1}}}
-
-    with pytest.raises(InvalidInput, match="on providers named by UUID"):
-        parse_signed(told)
-
-
-@pytest.mark.parametrize(
     "consumer", ["", "../resource_providers", ELSEWHERE.upper(), None, 7], ids=repr
 )
 def test_consumer_that_is_not_a_uuid_is_refused_even_if_the_finding_agrees(
     told: t.Any, consumer: t.Any
 ) -> None:
-    told["changes"][0] |= {
-        "consumer": consumer,
-        "finding": f"{told['changes'][0]['kind']}/{consumer}",
-    }
+    change = told["changes"][0]
+    change |= {"consumer": consumer, "finding": f"{change['kind']}/{consumer}"}
 
     with pytest.raises(InvalidInput):
         parse_signed(told)
 
 
 @pytest.mark.parametrize(
-    "change",
-    [{"consumer": ELSEWHERE}, {"kind": "wrong_amount"}, {"finding": f"deleted_server/{ELSEWHERE}"}],
-    ids=str,
+    ("kind", "named"),
+    [
+        *(
+            (kind, "cannot resolve")
+            for kind in ("orphaned_provider", "stale_service", "protected", "")
+        ),
+        # Its name of version 1.
+        ("wrong_host", "extra_host"),
+    ],
 )
-def test_change_that_differs_from_its_finding_is_refused(
-    told: t.Any, change: dict[str, str]
-) -> None:
-    told["changes"][0] |= change
-
-    with pytest.raises(InvalidInput, match="which it cannot resolve"):
-        parse_signed(told)
-
-
-@pytest.mark.parametrize("kind", ["orphaned_provider", "stale_service", "protected", ""])
-def test_kind_that_changes_no_allocation_is_refused(told: t.Any, kind: str) -> None:
-    told["changes"][0] |= {"kind": kind, "finding": f"{kind}/{told['changes'][0]['consumer']}"}
-
-    with pytest.raises(InvalidInput, match="which it cannot resolve"):
-        parse_signed(told)
-
-
-def test_kind_of_version_1_is_refused_with_its_name_of_today(told: t.Any) -> None:
-    told["changes"][0] |= {"kind": "wrong_host", "finding": f"wrong_host/{ELSEWHERE}"}
-
-    with pytest.raises(InvalidInput, match="renamed to extra_host in version 2"):
-        parse_signed(told)
-
-
-@pytest.mark.parametrize("side", ["before", "after"])
-def test_document_with_another_generation_than_its_change_is_refused(
-    told: t.Any, side: str
-) -> None:
-    told["changes"][0][side]["consumer_generation"] = 7
-
-    with pytest.raises(InvalidInput, match="has generation 7, and the change has 1"):
-        parse_signed(told)
-
-
-@pytest.mark.parametrize("where", ["generation", "before", "after"])
-@pytest.mark.parametrize("generation", [True, 1.0])
-def test_generation_that_only_equals_one_is_refused(
-    told: t.Any, where: str, generation: t.Any
-) -> None:
-    """Python treats these as equal to 1, and Placement would receive them as they are."""
+def test_kind_that_changes_no_allocation_is_refused(told: t.Any, kind: str, named: str) -> None:
     change = told["changes"][0]
-    if where == "generation":
-        change[where] = generation
-    else:
-        change[where]["consumer_generation"] = generation
+    change |= {"kind": kind, "finding": f"{kind}/{change['consumer']}"}
 
-    with pytest.raises(InvalidInput, match="has generation"):
+    with pytest.raises(InvalidInput, match=named):
         parse_signed(told)
 
 
 def test_existing_consumer_without_a_generation_is_refused(told: t.Any) -> None:
     """Without one Placement would treat the write as that of a new consumer."""
     change = told["changes"][0]
-    change["generation"] = change["before"]["consumer_generation"] = change["after"][
-        "consumer_generation"
-    ] = None
+    change["generation"] = None
+    for side in ("before", "after"):
+        change[side]["consumer_generation"] = None
 
-    with pytest.raises(
-        InvalidInput,
-        match="starts from generation None, which contradicts its allocations before the change",
-    ):
-        parse_signed(told)
-
-
-@pytest.mark.parametrize("told_by", ["action", "frees", "claims"])
-def test_fields_that_contradict_the_documents_are_refused(told: t.Any, told_by: str) -> None:
-    told["changes"][0][told_by] = "create" if told_by == "action" else {ELSEWHERE: {"VCPU": 1}}
-
-    with pytest.raises(InvalidInput, match=f"contradicts itself: {told_by} must match"):
-        parse_signed(told)
-
-
-def test_change_with_unknown_fields_is_refused(told: t.Any) -> None:
-    told["changes"][0]["force"] = True
-
-    with pytest.raises(InvalidInput, match="contradicts itself: force"):
-        parse_signed(told)
-
-
-@pytest.mark.parametrize("owner", ["project_id", "user_id", "consumer_type"])
-@pytest.mark.parametrize("value", [None, "", 7, ["x"]], ids=repr)
-def test_invalid_owner_is_refused(told: t.Any, owner: str, value: t.Any) -> None:
-    told["changes"][0]["before"][owner] = value
-
-    with pytest.raises(InvalidInput, match="each as text that is not empty"):
-        parse_signed(told)
-
-
-def test_document_with_unknown_fields_is_refused(told: t.Any) -> None:
-    told["changes"][0]["after"]["mappings"] = "all"
-
-    with pytest.raises(
-        InvalidInput,
-        match="must have project_id and user_id, and may have consumer_type: it has mappings",
-    ):
+    with pytest.raises(InvalidInput, match="generation None"):
         parse_signed(told)
 
 
 def test_consumer_changed_twice_is_refused(told: t.Any) -> None:
-    told["changes"].append(told["changes"][0])
+    again = told["changes"][0]
 
-    with pytest.raises(InvalidInput, match="The plan changes consumer"):
-        parse_signed(told)
+    with pytest.raises(InvalidInput, match=f"{again['consumer']} twice"):
+        parse_signed({**told, "changes": [*told["changes"], again]})
 
 
 def test_consumer_that_is_also_a_partner_is_refused(told: t.Any) -> None:
@@ -657,9 +479,7 @@ def test_consumer_that_is_also_a_partner_is_refused(told: t.Any) -> None:
         {**partner, "kind": "ended_migration", "finding": f"ended_migration/{partner['consumer']}"}
     )
 
-    with pytest.raises(
-        InvalidInput, match=f"The plan changes consumer {partner['consumer']} twice"
-    ):
+    with pytest.raises(InvalidInput, match=f"{partner['consumer']} twice"):
         parse_signed(told)
 
 
@@ -671,9 +491,7 @@ def test_nested_partners_and_self_partners_are_refused(told: t.Any, whose: str) 
         copy.deepcopy(told["changes"][0]) if whose == "partner" else change["consumer"]
     )
 
-    with pytest.raises(
-        InvalidInput, match="must be one other consumer, without a partner of its own"
-    ):
+    with pytest.raises(InvalidInput, match="one other consumer"):
         parse_signed(told)
 
 
@@ -689,173 +507,83 @@ def test_partner_may_come_before_or_after_its_consumer(told: t.Any, digit: str) 
     assert step.change.partner and step.change.partner.consumer == partner
 
 
-@pytest.mark.parametrize(
-    "partner", [{}, [], 0, False, "", "somebody", 7, {"consumer": ELSEWHERE}], ids=repr
-)
-def test_invalid_partner_is_refused(told: t.Any, partner: t.Any) -> None:
-    told["changes"][0]["partner"] = partner
-
-    with pytest.raises(InvalidInput):
-        parse_signed(told)
-
-
 # Trees of providers
 
 
-def test_trees_are_deleted_after_all_changes_of_allocations_children_first(ruins: t.Any) -> None:
-    plan = Plan.from_findings(ruins, ALL_KINDS)
+def test_trees_are_deleted_after_all_changes_of_allocations_children_first(
+    findings: t.Any,
+) -> None:
+    plan = Plan.from_findings(findings, ALL_KINDS)
 
-    assert [step.kind for step in plan.steps] == ["deleted_server"]
     assert [[provider.name for provider in step.change.providers] for step in plan.removals] == [
         ["ghost-1"],
         ["ghost-2_port", "ghost-2_agent", "ghost-2"],
     ]
-    assert [change["action"] for change in plan.as_dict()["changes"]] == [
-        "remove",
-        "delete_providers",
-        "delete_providers",
-    ]
+    for step in plan.removals:
+        assert step.finding == f"orphaned_provider/{step.subject}"
+    actions = [change["action"] for change in plan.as_dict()["changes"]]
+    assert actions[-3:] == ["create", "delete_providers", "delete_providers"]
 
 
-def test_trees_are_deleted_only_when_their_kind_is_chosen(ruins: t.Any) -> None:
-    assert Plan.from_findings(ruins, [kind.name for kind in CONSUMER_KINDS]).removals == ()
-
-
-def test_unselected_trees_are_kept(ruins: t.Any) -> None:
-    for entry in ruins["findings"]:
+def test_trees_of_other_kinds_and_unselected_trees_are_kept(findings: t.Any) -> None:
+    assert Plan.from_findings(findings, OF_CONSUMERS).removals == ()
+    for entry in findings["findings"]:
         entry["selected"] = False
-
-    assert Plan.from_findings(ruins, ALL_KINDS).removals == ()
-
-
-def test_written_tree_deletion_is_read_back_unchanged(ruins: t.Any, told_ruins: t.Any) -> None:
-    assert parse_signed(told_ruins) == Plan.from_findings(ruins, ALL_KINDS)
+    assert Plan.from_findings(findings, ALL_KINDS).removals == ()
 
 
-def test_trees_count_against_the_limit(ruins: t.Any) -> None:
+def test_trees_count_against_the_limit(findings: t.Any) -> None:
+    plan = Plan.from_findings(findings, ALL_KINDS)
+
+    plan.check_limits(Limits(len(plan.all_steps), 1.0))
     with pytest.raises(BreakerTripped, check=has_id("too_many_changes")):
-        Plan.from_findings(ruins, ALL_KINDS).check_limits(Limits(2, 1.0))
+        plan.check_limits(Limits(len(plan.all_steps) - 1, 1.0))
 
 
-def _without_the_root(change: t.Any) -> None:
-    change["providers"].pop()
+STRANGER = {"uuid": ELSEWHERE, "name": "another", "generation": 1, "parent": None}
+# What is done to the deletion of a tree, and to its providers, of which the last one is the root.
+SPOILED: dict[str, t.Callable[[t.Any, t.Any], object]] = {
+    "without the root": lambda change, tree: tree.pop(),
+    "without a link": lambda change, tree: tree.pop(1),
+    "without any": lambda change, tree: tree.clear(),
+    "parents first": lambda change, tree: tree.reverse(),
+    "with a stranger": lambda change, tree: tree.insert(-1, STRANGER),
+    "twice the same": lambda change, tree: tree.insert(0, tree[0]),
+    "below its own child": lambda change, tree: tree[-1].update(parent=tree[0]["uuid"]),
+    "its own parent": lambda change, tree: tree[0].update(parent=tree[0]["uuid"]),
+    "a part of another": lambda change, tree: tree[-1].update(parent=ELSEWHERE),
+    "by name": lambda change, tree: tree[0].update(uuid="compute-1"),
+    "of no generation": lambda change, tree: tree[0].update(generation=True),
+    "by force": lambda change, tree: change.update(force=True),
+    "as another action": lambda change, tree: change.update(action="remove"),
+    "for another tree": lambda change, tree: change.update(
+        finding=f"orphaned_provider/{ELSEWHERE}"
+    ),
+    "for an allocation": lambda change, tree: change.update(
+        kind="deleted_server", finding=f"deleted_server/{tree[-1]['uuid']}"
+    ),
+    "for a kind that is only reported": lambda change, tree: change.update(
+        kind="capacity_mismatch", finding=f"capacity_mismatch/{tree[-1]['uuid']}"
+    ),
+}
 
 
-def _without_a_link(change: t.Any) -> None:
-    del change["providers"][1]
-
-
-def _without_any(change: t.Any) -> None:
-    change["providers"].clear()
-
-
-def _parents_first(change: t.Any) -> None:
-    change["providers"].reverse()
-
-
-def _with_a_stranger(change: t.Any) -> None:
-    change["providers"].insert(
-        -1, {"uuid": ELSEWHERE, "name": "another", "generation": 1, "parent": None}
-    )
-
-
-def _twice_the_same(change: t.Any) -> None:
-    change["providers"].insert(0, change["providers"][0])
-
-
-def _below_its_own_child(change: t.Any) -> None:
-    change["providers"][-1]["parent"] = change["providers"][0]["uuid"]
-
-
-def _its_own_parent(change: t.Any) -> None:
-    change["providers"][0]["parent"] = change["providers"][0]["uuid"]
-
-
-def _a_part_of_another(change: t.Any) -> None:
-    change["providers"][-1]["parent"] = ELSEWHERE
-
-
-def _by_name(change: t.Any) -> None:
-    change["providers"][0]["uuid"] = "compute-1"
-
-
-def _of_no_generation(change: t.Any) -> None:
-    change["providers"][0]["generation"] = True
-
-
-def _by_force(change: t.Any) -> None:
-    change["force"] = True
-
-
-def _as_a_claim(change: t.Any) -> None:
-    change["action"] = "remove"
-
-
-def _for_a_claim(change: t.Any) -> None:
-    change |= {
-        "kind": "deleted_server",
-        "finding": f"deleted_server/{change['providers'][-1]['uuid']}",
-    }
-
-
-def _for_another(change: t.Any) -> None:
-    change["finding"] = f"orphaned_provider/{ELSEWHERE}"
-
-
-def _reported(change: t.Any) -> None:
-    change |= {
-        "kind": "capacity_mismatch",
-        "finding": f"capacity_mismatch/{change['providers'][-1]['uuid']}",
-    }
-
-
-@pytest.mark.parametrize(
-    "spoil",
-    [
-        _without_the_root,
-        _without_a_link,
-        _without_any,
-        _parents_first,
-        _with_a_stranger,
-        _twice_the_same,
-        _below_its_own_child,
-        _its_own_parent,
-        _a_part_of_another,
-        _by_name,
-        _of_no_generation,
-        _by_force,
-        _as_a_claim,
-        _for_a_claim,
-        _for_another,
-        _reported,
-    ],
-)
+@pytest.mark.parametrize("spoil", SPOILED.values(), ids=SPOILED)
 def test_deletion_of_part_of_a_tree_is_refused(
-    told_ruins: t.Any, spoil: t.Callable[[t.Any], None]
+    told_all: t.Any, spoil: t.Callable[[t.Any, t.Any], object]
 ) -> None:
-    change = next(
-        change for change in told_ruins["changes"] if len(change.get("providers", ())) == 3
-    )
-    spoil(change)
+    (change,) = [one for one in told_all["changes"] if len(one.get("providers", ())) == 3]
+    spoil(change, change["providers"])
 
     with pytest.raises(InvalidInput):
-        parse_signed(told_ruins)
+        parse_signed(told_all)
 
 
-def test_tree_deleted_twice_is_refused(told_ruins: t.Any) -> None:
-    told_ruins["changes"].append(told_ruins["changes"][-1])
+def test_tree_deleted_twice_is_refused(told_all: t.Any) -> None:
+    told_all["changes"].append(told_all["changes"][-1])
 
-    with pytest.raises(InvalidInput, match="The plan deletes a provider twice"):
-        parse_signed(told_ruins)
-
-
-def test_subject_of_a_deletion_is_the_root(ruins: t.Any) -> None:
-    removals = Plan.from_findings(ruins, ALL_KINDS).removals
-
-    assert removals
-    for step in removals:
-        assert isinstance(step, TreeStep)
-        assert step.finding == f"orphaned_provider/{step.subject}"
+    with pytest.raises(InvalidInput, match="provider twice"):
+        parse_signed(told_all)
 
 
 # For a cloud
@@ -868,10 +596,7 @@ def test_subject_of_a_deletion_is_the_root(ruins: t.Any) -> None:
 def test_plan_for_another_cloud_is_refused(told: t.Any, what: str, there: str | None) -> None:
     told[what] = there
 
-    here = getattr(HERE, what)
-    with pytest.raises(
-        InvalidInput, match=f"for another cloud: its {what} is {there}, and this cloud's is {here}"
-    ):
+    with pytest.raises(InvalidInput, match=f"its {what} is {there}, .* {getattr(HERE, what)}"):
         check_cloud(parse_signed(told), HERE)
 
 
@@ -901,55 +626,95 @@ def test_run_within_both_limits_is_allowed(
     _plan(changes, consumers).check_limits(Limits(max_changes, max_share))
 
 
+def _get_needed_limit(refusal: pytest.ExceptionInfo[BreakerTripped]) -> float:
+    """Return the limit that a refusal suggests."""
+    (needed,) = re.findall(r"to ([\d.]+) or more", str(refusal.value))
+    return float(needed)
+
+
 @pytest.mark.parametrize("consumers", [1000, None])
 @pytest.mark.parametrize(("changes", "max_changes"), [(1, 0), (4, 3), (101, 100)])
 def test_one_change_above_the_limit_is_refused(
     changes: int, max_changes: int, consumers: int | None
 ) -> None:
-    with pytest.raises(BreakerTripped) as refusal:
+    with pytest.raises(BreakerTripped, check=has_id("too_many_changes")) as refusal:
         _plan(changes, consumers).check_limits(Limits(max_changes, 1.0))
 
-    planned = "1 change is" if changes == 1 else f"{changes} changes are"
-    assert f"{planned} planned and max_changes is {max_changes}: nothing was changed." in str(
-        refusal.value
-    )
-    assert f"to {changes} or more." in str(refusal.value)
+    assert refusal.value.count == _get_needed_limit(refusal) == changes
+    assert f"max_changes is {max_changes}:" in str(refusal.value)
+    assert str(refusal.value).startswith("1 change " if changes == 1 else f"{changes} changes ")
 
 
+@pytest.mark.parametrize("groups", [HostGroups(), RACK], ids=["all", "rack"])
 @pytest.mark.parametrize(
     ("changes", "max_share", "consumers"),
     [(21, 0.1, 209), (21, 0.0, 1_000_000), (22, 0.1, 210), (21, 0.5, 0)],
 )
-def test_too_large_a_fraction_is_refused(changes: int, max_share: float, consumers: int) -> None:
-    with pytest.raises(BreakerTripped) as refusal:
-        _plan(changes, consumers).check_limits(Limits(1000, max_share))
+def test_too_large_a_fraction_is_refused(
+    changes: int, max_share: float, consumers: int, groups: HostGroups
+) -> None:
+    with pytest.raises(BreakerTripped, check=has_id("too_large_share")) as refusal:
+        d.replace(_plan(changes, consumers), groups=groups).check_limits(Limits(1000, max_share))
 
-    assert (
-        f"{changes} of {consumers} consumers would be changed and max_share is {max_share:g}: "
-        "nothing was changed."
-    ) in str(refusal.value)
-    assert "orphan_cleanup_max_share" in str(refusal.value)
+    assert refusal.value.count == changes
+    assert f"{changes} of {consumers} " in str(refusal.value)
+    assert f"max_share is {max_share:g}:" in str(refusal.value)
+    for named in ("aggregate rack-7", "orphan_cleanup_hosts"):
+        assert (named in str(refusal.value)) is (groups == RACK)
+
+
+def test_limits_of_a_group_are_those_of_a_cloud() -> None:
+    plan = d.replace(_plan(20, 20), groups=RACK)
+
+    plan.check_limits(Limits(100, 0.1))
+    with pytest.raises(BreakerTripped, check=has_id("too_many_changes")):
+        plan.check_limits(Limits(19, 1.0))
 
 
 @pytest.mark.parametrize(
     ("changes", "consumers"),
-    [
-        (21, 30),
-        (50, 100),
-        (21, 1000),
-        (29, 100),
-        (33, 32_999),
-        (100, 3),
-    ],
+    [(21, 30), (50, 100), (21, 1000), (29, 100), (33, 32_999), (100, 3)],
 )
 def test_fraction_suggested_by_the_refusal_is_sufficient(changes: int, consumers: int) -> None:
     plan = _plan(changes, consumers)
     with pytest.raises(BreakerTripped) as refusal:
         plan.check_limits(Limits(1000, 0.001))
-    told = re.search(r"orphan_cleanup_max_share\) to ([\d.]+) or more", str(refusal.value))
-    assert told
 
-    plan.check_limits(Limits(1000, float(told.group(1))))
+    plan.check_limits(Limits(1000, _get_needed_limit(refusal)))
+
+
+@pytest.mark.parametrize("max_changes", [0, 1, 100])
+@pytest.mark.parametrize("max_share", [0, 0.1, 1])
+def test_possible_limits_are_taken_as_they_are(max_changes: int, max_share: float) -> None:
+    options = {"max_changes": max_changes, "max_share": max_share}
+
+    assert parse_limits(options) == Limits(max_changes, max_share)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [{"max_changes": -1}, {"max_share": -0.001}, {"max_share": 10}, {"max_share": float("nan")}],
+    ids=str,
+)
+def test_impossible_limits_are_refused(wrong: dict[str, t.Any]) -> None:
+    """10 is meant as a percentage, and would switch the limit off."""
+    with pytest.raises(InvalidInput):
+        parse_limits({"max_changes": 1, "max_share": 0.1, **wrong})
+
+
+def test_a_run_ends_after_one_failure_at_the_earliest() -> None:
+    with pytest.raises(InvalidInput):
+        FailureOptions.max_failures.parse(0)
+
+
+@pytest.mark.parametrize(
+    ("failed", "allowed", "goes_on"),
+    [(0, 1, True), (1, 1, False), (4, 5, True), (5, 5, False), (8, 5, False)],
+)
+def test_run_continues_while_one_more_failure_is_allowed(
+    failed: int, allowed: int, goes_on: bool
+) -> None:
+    assert (explain_abort(failed, allowed) is None) is goes_on
 
 
 # Servers that Nova is to heal
@@ -966,7 +731,7 @@ def _bare() -> t.Any:
     world.delete(world.server(here, here))
     for _number in range(3):
         world.server(here)
-    findings = json.loads(json.dumps(build_findings(world.snapshot(), NO_MINIMUM_AGE)))
+    findings = _read_back(build_findings(world.snapshot(), NO_MINIMUM_AGE))
     for entry in _missing(findings)[1:]:
         entry["change"] = None
     return findings
@@ -1000,7 +765,7 @@ def test_servers_above_the_fraction_are_healed_only_if_named() -> None:
     here = world.host("compute-1")
     for _number in range(21):
         world.server(here)
-    findings = json.loads(json.dumps(build_findings(world.snapshot(), NO_MINIMUM_AGE)))
+    findings = _read_back(build_findings(world.snapshot(), NO_MINIMUM_AGE))
     findings["summary"]["coverage"]["consumers"] = 100
 
     with pytest.raises(BreakerTripped, check=has_id("too_large_share")):
@@ -1010,9 +775,9 @@ def test_servers_above_the_fraction_are_healed_only_if_named() -> None:
 
 
 def test_unsound_reading_heals_no_server(bare: t.Any) -> None:
-    bare["summary"]["coverage"]["failed_checks"] = ["A cell is not answering."]
+    bare["summary"]["coverage"]["failed_checks"] = ["A cell is silent."]
 
-    with pytest.raises(UnsoundReading, match=r"A cell is not answering\."):
+    with pytest.raises(UnsoundReading):
         list_servers_to_heal(bare, Limits(3, 1))
 
 
@@ -1030,27 +795,19 @@ def test_server_without_a_uuid_is_not_healed(bare: t.Any, wrong: t.Any) -> None:
 # Shards
 
 
-def _of_shard(number: int, count: int, changes: int) -> Plan:
-    return d.replace(_plan(changes, None), shard=Shard(number, count))
-
-
 def test_plan_names_its_shard() -> None:
     findings = _report(scope=Scope(shard=Shard(2, 8)))
     plan = Plan.from_findings(findings, ALL_KINDS)
 
     assert plan.as_dict()["shard"] == {"number": 2, "count": 8}
-    assert parse_signed(json.loads(json.dumps(plan.as_dict()))) == plan
+    assert parse_signed(_read_back(plan.as_dict())) == plan
 
 
 @pytest.mark.parametrize(
     "shard",
     [
-        {"number": 0, "count": 8},
-        {"number": 9, "count": 8},
-        {"number": 1.0, "count": 8},
-        {"number": 2},
-        "2/8",
-        [],
+        *({"number": number, "count": 8} for number in (0, 9, 1.0)),
+        *({"number": 2}, "2/8", []),
     ],
     ids=repr,
 )
@@ -1073,7 +830,7 @@ def test_shards_together_may_change_as_much_as_one_run(max_changes: int, count: 
 def _most(number: int, count: int, max_changes: int) -> int:
     """Return how many changes a shard may make, found by trial."""
     most = 0
-    plan = _of_shard(number, count, max_changes + 1)
+    plan = d.replace(_plan(max_changes + 1, None), shard=Shard(number, count))
     for changes in range(1, max_changes + 2):
         try:
             d.replace(plan, steps=plan.steps[:changes]).check_limits(Limits(max_changes, 1.0))
@@ -1084,13 +841,10 @@ def _most(number: int, count: int, max_changes: int) -> int:
 
 
 def test_shard_above_its_part_of_the_limit_says_what_is_needed() -> None:
-    plan = _of_shard(2, 8, 5)
-    with pytest.raises(
-        BreakerTripped, match="max_changes is 30, of which shard 2/8 may make 4"
-    ) as refusal:
+    plan = d.replace(_plan(5, None), shard=Shard(2, 8))
+    with pytest.raises(BreakerTripped, match=r"30, .* shard 2/8 .* 4") as refusal:
         plan.check_limits(Limits(30, 1.0))
-    found = re.search(r"decommissioned\) to (\d+) or more", str(refusal.value))
-    assert found and found.group(1) == "34"
+    assert _get_needed_limit(refusal) == 34
     plan.check_limits(Limits(34, 1.0))
     with pytest.raises(BreakerTripped):
         plan.check_limits(Limits(33, 1.0))
@@ -1101,26 +855,22 @@ def test_shard_above_its_part_of_the_limit_says_what_is_needed() -> None:
     [
         lambda plan: plan["changes"].pop(),
         lambda plan: plan["changes"].reverse(),
-        lambda plan: plan.update(consumers=10**9),
-        lambda plan: plan.update(consumers=None),
-        lambda plan: plan.update(detected_at="2027-01-01T00:00:00Z"),
-        lambda plan: plan.update(shard={"number": 1, "count": 1}),
         lambda plan: plan.update(note="approved"),
-        lambda plan: plan["changes"][0]["before"].update(project_id="theirs"),
+        lambda plan: plan.update(shard={"number": 1, "count": 1}),
         lambda plan: plan["changes"][0].update(generation=True),
-        lambda plan: plan.update(digest="0" * 64),
     ],
 )
 def test_every_edit_of_a_plan_is_refused(told: t.Any, edit: t.Callable[[t.Any], object]) -> None:
+    """That of each field is in `test_plan_properties`."""
     assert Plan.parse(told).as_dict() == told
     edit(told)
 
-    with pytest.raises(InvalidInput, match=r"was edited .*: nothing was changed\."):
+    with pytest.raises(InvalidInput, match="digest"):
         Plan.parse(told)
 
 
 def test_compact_plan_of_an_earlier_version_is_refused(told: t.Any) -> None:
-    with pytest.raises(InvalidInput, match="plan again"):
+    with pytest.raises(InvalidInput, match="compact"):
         Plan.parse(sign({**told, "compact": 1}))
 
 
@@ -1148,75 +898,86 @@ def test_plan_without_a_digest_is_refused(told: t.Any) -> None:
         Plan.parse(told)
 
 
+def _may_be_planned(findings: t.Any, detected: dict[str, t.Any], named: dict[str, t.Any]) -> bool:
+    """Return whether findings about this scope may be planned by a user who names that."""
+    try:
+        check_scope({**findings, "scope": {**findings["scope"], **detected}}, named)
+    except InvalidInput as refusal:
+        assert any(f" the {option} that are named " in str(refusal) for option in named)
+        return False
+    return True
+
+
 @pytest.mark.parametrize("option", ["hosts", "consumers", "projects", "kinds"])
 @pytest.mark.parametrize(
-    ("detected", "named", "is_refused"),
+    ("detected", "named", "allowed"),
     [
-        (["a"], [], False),
-        (["a"], [" a "], False),
-        (["a"], ["a", "b"], False),
-        ([], ["a"], True),
-        (["b"], ["a"], True),
-        (["a", "b"], ["a"], True),
+        (["a"], [], True),
+        (["a"], [" a "], True),
+        (["a"], ["a", "b"], True),
+        ([], ["a"], False),
+        (["b"], ["a"], False),
+        (["a", "b"], ["a"], False),
     ],
 )
 def test_findings_about_more_than_is_named_now_are_refused(
-    findings: t.Any, option: str, detected: list[str], named: list[str], is_refused: bool
+    findings: t.Any, option: str, detected: list[str], named: list[str], allowed: bool
 ) -> None:
-    findings["scope"][option] = detected
-    if not is_refused:
-        check_scope(findings, {option: named})
-        return
-    with pytest.raises(InvalidInput, match=f"not only about the {option}"):
-        check_scope(findings, {option: named})
+    """Otherwise an earlier detection of the whole cloud would be changed, and not one host."""
+    assert _may_be_planned(findings, {option: detected}, {option: named}) is allowed
 
 
-GROUPS = {
-    "aggregates": ["0a1b2c3d-0000-4000-8000-00000000000a"],
-    "aggregate_names": ["rack-7"],
-    "aggregate_numbers": ["7"],
-    "availability_zones": ["az1"],
-    "cells": ["0a1b2c3d-0000-4000-8000-00000000000c"],
+RACK_ID, CELL_ID, PROJECT_ID = (f"0a1b2c3d-0000-4000-8000-00000000000{end}" for end in "ace")
+NOTHING = {name: [] for name in (*SCOPE_NAMES, "aggregate_names", "aggregate_numbers")}
+OF_RACK = {
+    "groups": {
+        **NOTHING,
+        "aggregates": [RACK_ID],
+        "aggregate_names": ["rack-7"],
+        "aggregate_numbers": ["7"],
+    }
 }
+OF_ZONE = {"groups": {**NOTHING, "availability_zones": ["az1"], "cells": [CELL_ID]}}
+OF_PROJECT = {"projects": [PROJECT_ID], "project_names": ["theirs"]}
 
 
 @pytest.mark.parametrize(
-    ("option", "named", "is_refused"),
+    ("detected", "named", "allowed"),
     [
-        ("aggregates", ["rack-7"], False),
-        ("aggregates", ["7"], False),
-        ("aggregates", ["0A1B2C3D000040008000 00000000000a".replace(" ", "")], False),
-        ("aggregates", ["rack-8"], True),
-        ("aggregates", ["rack-7", "rack-8"], False),
-        ("availability_zones", ["az1"], False),
-        ("availability_zones", ["az2"], True),
-        ("cells", ["0a1b2c3d-0000-4000-8000-00000000000c"], False),
-        ("cells", ["rack-7"], True),
-        ("projects", ["theirs"], False),
-        ("projects", ["0a1b2c3d00004000800000000000000e"], False),
-        ("projects", ["ours"], True),
+        ({}, {}, True),
+        ({"hosts": ["a"]}, {"hosts": [], "consumers": []}, True),
+        ({"hosts": ["a"]}, {"hosts": ["a"], "projects": ["theirs"]}, False),
+        (OF_RACK, {}, True),
+        (OF_RACK, {"aggregates": ["rack-7"]}, True),
+        (OF_RACK, {"aggregates": ["7"]}, True),
+        (OF_RACK, {"aggregates": [RACK_ID.upper().replace("-", "")]}, True),
+        (OF_RACK, {"aggregates": ["rack-7", "rack-8"]}, True),
+        (OF_RACK, {"aggregates": ["rack-8"]}, False),
+        (OF_RACK, {"availability_zones": ["rack-7"]}, False),
+        (OF_RACK, {"hosts": ["a"]}, False),
+        ({"hosts": ["rack-7"]}, {"aggregates": ["rack-7"]}, False),
+        (OF_ZONE, {"availability_zones": ["az1", "az2"], "cells": [CELL_ID]}, True),
+        (OF_ZONE, {"availability_zones": ["az2"], "cells": [CELL_ID]}, False),
+        (OF_ZONE, {"availability_zones": ["az1"], "cells": ["cell2"]}, False),
+        (OF_PROJECT, {"projects": ["theirs"]}, True),
+        (OF_PROJECT, {"projects": [PROJECT_ID.replace("-", "")]}, True),
+        (OF_PROJECT, {"projects": ["ours"]}, False),
+        ({"projects": [PROJECT_ID]}, {"projects": [PROJECT_ID.upper()]}, True),
+        ({"projects": [PROJECT_ID], "project_names": [""]}, {"projects": ["theirs"]}, False),
+        *(({}, {name: ["a"]}, False) for name in ("aggregates", "availability_zones", "cells")),
     ],
 )
 def test_group_and_project_may_be_named_in_each_way(
-    findings: t.Any, option: str, named: list[str], is_refused: bool
+    findings: t.Any, detected: dict[str, t.Any], named: dict[str, t.Any], allowed: bool
 ) -> None:
-    findings["scope"]["groups"] = {**GROUPS, "hosts": []}
-    findings["scope"]["projects"] = ["0a1b2c3d-0000-4000-8000-00000000000e"]
-    findings["scope"]["project_names"] = ["theirs"]
-    if not is_refused:
-        check_scope(findings, {option: named})
-        return
-    with pytest.raises(InvalidInput, match=f"not only about the {option}"):
-        check_scope(findings, {option: named})
+    assert _may_be_planned(findings, detected, named) is allowed
 
 
-@pytest.mark.parametrize("groups", [None, {}, ...])
+@pytest.mark.parametrize("groups", [{"groups": None}, {"groups": {}}, {}], ids=str)
 def test_findings_without_groups_are_about_none(findings: t.Any, groups: t.Any) -> None:
     """Files of version 1.0 have no key for them."""
-    findings["scope"]["groups"] = groups
-    if groups is ...:
-        del findings["scope"]["groups"]
+    del findings["scope"]["groups"]
 
+    assert not _may_be_planned(findings, groups, {"cells": ["a"]})
+    findings["scope"] |= groups
     assert Plan.from_findings(findings, ALL_KINDS).groups == HostGroups()
-    with pytest.raises(InvalidInput, match="not only about the cells"):
-        check_scope(findings, {"cells": ["a"]})

@@ -98,52 +98,33 @@ def test_aggregates_are_remembered_by_all_that_names_them() -> None:
 
 
 @pytest.mark.parametrize(
-    ("groups", "sentence"),
+    ("groups", "said"),
     [
-        (
-            {"aggregates": ["rack-9"]},
-            "aggregates: Nova has no aggregate rack-9. Did you mean ",
-        ),
-        ({"aggregates": ["Rack-7"]}, "aggregates: Nova has no aggregate Rack-7. Did you mean"),
-        (
-            {"aggregates": ["empty"]},
-            "aggregates: aggregate empty has no hosts. Leave it out, or correct the name.",
-        ),
+        ({"aggregates": ["rack-9"]}, ["no aggregate rack-9", "rack-7", "rack-8"]),
+        ({"aggregates": ["Rack-7"]}, ["no aggregate Rack-7", "rack-7"]),
+        ({"aggregates": ["empty"]}, ["empty has no hosts"]),
         # Also beside one that has hosts: it may be the one that was meant.
-        ({"aggregates": ["rack-7", "empty"]}, "aggregates: aggregate empty has no hosts."),
-        ({"aggregates": ["rack-7", "rack-9"]}, "aggregates: Nova has no aggregate rack-9."),
-        (
-            {"aggregates": ["7"]},
-            f"aggregates: 7 means 2 aggregates: {RACK_7} (name rack-7, id 7), {NUMERIC} (name 7, "
-            "id 10). Give the UUID of the one that you mean.",
-        ),
-        ({"aggregates": ["a\x1b[2J"]}, r"aggregates: Nova has no aggregate a\x1b[2J."),
-        (
-            {"availability_zones": ["az2"]},
-            "availability_zones: no compute service is in availability zone az2. "
-            "There are az1, nova.",
-        ),
-        ({"availability_zones": ["nova", "NOVA"]}, "availability_zones: no compute service is in"),
+        ({"aggregates": ["rack-7", "empty"]}, ["empty has no hosts"]),
+        ({"aggregates": ["rack-7", "rack-9"]}, ["no aggregate rack-9"]),
+        ({"aggregates": ["7"]}, [f"{RACK_7} (name rack-7, id 7)", f"{NUMERIC} (name 7, id 10)"]),
+        ({"aggregates": ["a\x1b[2J"]}, [r"no aggregate a\x1b[2J."]),
+        ({"availability_zones": ["az2"]}, ["zone az2", "az1, nova"]),
+        ({"availability_zones": ["nova", "NOVA"]}, ["zone NOVA"]),
         # The zone of services that have no allocations.
-        ({"availability_zones": ["internal"]}, "availability_zones: no compute service is in"),
-        ({"cells": ["cell9"]}, "cells: cell_hosts has no cell cell9. Did you mean cell3 or"),
-        ({"cells": ["cell3"]}, "cells: cell cell3 has no hosts. Leave it out."),
-        (
-            {"aggregates": ["rack-7"], "cells": ["cell2"]},
-            "No host is in aggregate rack-7 within cell cell2. A host must be in one of each",
-        ),
-        (
-            {"aggregates": ["c1"], "availability_zones": ["az1"]},
-            "No host is in aggregate c1 within availability zone az1.",
-        ),
+        ({"availability_zones": ["internal"]}, ["zone internal"]),
+        ({"cells": ["cell9"]}, ["no cell cell9", "cell3 or"]),
+        ({"cells": ["cell3"]}, ["cell3 has no hosts"]),
+        ({"aggregates": ["rack-7"], "cells": ["cell2"]}, ["rack-7 within cell cell2"]),
+        ({"aggregates": ["c1"], "availability_zones": ["az1"]}, ["c1 within", "zone az1"]),
     ],
     ids=itertools.count(),
 )
-def test_group_that_means_nothing_is_refused(groups: dict[str, list[str]], sentence: str) -> None:
+def test_group_that_means_nothing_is_refused(groups: dict[str, list[str]], said: list[str]) -> None:
     with pytest.raises(InvalidInput) as error:
         find(**groups)
 
-    assert str(error.value).startswith(sentence)
+    assert len(groups) == 2 or str(error.value).startswith(f"{next(iter(groups))}: ")
+    assert all(words in str(error.value) for words in said)
 
 
 def test_cells_without_their_hosts_are_refused() -> None:
@@ -151,23 +132,22 @@ def test_cells_without_their_hosts_are_refused() -> None:
         find_hosts_of_groups(HostGroups(cells=("cell1",)), SERVICES, AGGREGATES, {}, print)
 
 
-def test_hosts_whose_zone_is_unknown_are_left_out_and_named() -> None:
-    groups, warnings = find(availability_zones=["az1"])
+@pytest.mark.parametrize(
+    ("groups", "named", "is_read"),
+    [
+        # A cell does not answer, and only Nova says in which zone a host is.
+        ({"availability_zones": ["az1"]}, "lost", False),
+        # Nova does not list it, and it may still have a provider.
+        ({"cells": ["cell2"]}, "gone", True),
+    ],
+)
+def test_host_of_a_group_of_which_nova_says_too_little_is_named(
+    groups: dict[str, list[str]], named: str, is_read: bool
+) -> None:
+    found, (warning,) = find(**groups)
 
-    assert "lost" not in groups.hosts
-    assert warnings == [
-        "availability_zones: Nova does not say in which zone host lost is, because a cell does not "
-        "answer: it is not read."
-    ]
-
-
-def test_hosts_of_a_cell_that_nova_does_not_list_are_named() -> None:
-    _groups, warnings = find(cells=["cell2"])
-
-    assert warnings == [
-        "cells: Nova lists no compute service of host gone: if it still has a provider of its "
-        "name, that is read."
-    ]
+    assert (named in found.hosts) == is_read
+    assert warning.startswith(f"{next(iter(groups))}: ") and f"host {named}" in warning
 
 
 @pytest.mark.parametrize(
@@ -185,28 +165,19 @@ def test_cells_are_read_with_their_hosts(cell_hosts: t.Any, parsed: t.Any) -> No
 
 
 @pytest.mark.parametrize(
-    ("cell_hosts", "sentence"),
+    ("cell_hosts", "said"),
     [
-        ({"cell1": "compute-1"}, "cell_hosts: the hosts of cell cell1 are not a list of names"),
-        ({"cell1": {"a": "b"}}, "cell_hosts: the hosts of cell cell1 are not a list of names"),
-        ({"cell1": None}, "cell_hosts: the hosts of cell cell1 are not a list of names"),
-        ({"cell1": ["a", None]}, "cell_hosts: the hosts of cell cell1 are not a list of names"),
-        ({"cell1": ["a", 7]}, "cell_hosts: the hosts of cell cell1 are not a list of names"),
-        ({"cell1": ["a", ""]}, "cell_hosts: the hosts of cell cell1 are not a list of names"),
-        ({"cell1": [" a"]}, "cell_hosts: the hosts of cell cell1 are not a list of names"),
-        (
-            {"cell1": ["a"], "cell2": ["a"]},
-            "cell_hosts: host a is in cell cell1 and in cell cell2, but a host is in one cell "
-            "only.",
+        *(
+            ({"cell1": hosts}, r"cell1\b.* not a list")
+            for hosts in ("c1", {"a": "b"}, None, ["a", None], ["a", 7], ["a", ""], [" a"])
         ),
+        ({"cell1": ["a"], "cell2": ["a"]}, "host a is in cell cell1 and in cell cell2"),
     ],
     ids=itertools.count(),
 )
-def test_wrong_mapping_of_cells_is_refused(cell_hosts: t.Any, sentence: str) -> None:
-    with pytest.raises(InvalidInput) as error:
+def test_wrong_mapping_of_cells_is_refused(cell_hosts: t.Any, said: str) -> None:
+    with pytest.raises(InvalidInput, match=f"^cell_hosts: .*{said}"):
         parse_cell_hosts({"cell_hosts": cell_hosts})
-
-    assert str(error.value).startswith(sentence)
 
 
 # Projects by name or uuid, against answers in the form of Keystone's
@@ -224,7 +195,9 @@ def project(uuid: str, name: str, domain: str = "default") -> dict[str, str]:
 
 
 @pytest.fixture
-def cloud() -> Iterator[BrokenCloud]:
+def cloud(monkeypatch: pytest.MonkeyPatch) -> Iterator[BrokenCloud]:
+    # Failed requests are sent again, but here without the pauses.
+    monkeypatch.setattr("time.sleep", lambda seconds: None)
     with BrokenCloud() as cloud:
         cloud.projects = [project(WEB, "web-team"), project(TEST, "test"), project(OTHER, "Test")]
         cloud.answers["GET /placement/usages"] = Canned(body={"usages": {}})
@@ -233,17 +206,7 @@ def cloud() -> Iterator[BrokenCloud]:
 
 def resolve(cloud: BrokenCloud, *projects: str) -> tuple[Scope, list[str]]:
     """Return the scope with the projects, and the warnings."""
-    auth = {
-        "auth_url": cloud.auth_url,
-        "username": "admin",
-        "password": "secret",
-        "project_name": "admin",
-        "user_domain_name": "Default",
-        "project_domain_name": "Default",
-    }
-    names = ("cloud", "auth_type", "region_name", "interface", "validate_certs", "ca_cert")
-    options = dict.fromkeys([*names, "client_cert", "client_key"])
-    session = connect({**options, "auth": auth, "api_timeout": 5})
+    session = connect({**cloud.build_options(), "api_timeout": 5})
     defaults = {name: option.get("default") for name, option in ScopeOptions.build_spec().items()}
     warnings: list[str] = []
     scope = parse_scope({**defaults, "projects": list(projects)})
@@ -275,32 +238,33 @@ def test_projects_are_named_by_name_or_uuid(
     assert warnings == []
 
 
-def test_name_must_be_exact_whatever_keystone_returns(cloud: BrokenCloud) -> None:
-    cloud.answers["GET /v3/projects"] = Canned(body={"projects": [project(WEB, "Web-Team")]})
+@pytest.mark.parametrize(
+    ("given", "listed", "said"),
+    [
+        # A name must be exact, whatever Keystone returns.
+        ("web-team", ["Web-Team"], r"no project web-team\. .*Web-Team\?"),
+        ("webteam", ["web-team", "test"], r"no project webteam\. .*web-team\?"),
+        (GONE, [], f"no project {GONE}"),
+        ("", [], "name is empty"),
+        ("  ", [], "name is empty"),
+    ],
+)
+def test_project_that_nobody_knows_is_refused(
+    cloud: BrokenCloud, given: str, listed: list[str], said: str
+) -> None:
+    projects = [project(WEB, name) for name in listed]
+    cloud.answers["GET /v3/projects"] = Canned(body={"projects": projects})
 
-    with pytest.raises(InvalidInput, match=r"no project web-team\. Did you mean Web-Team\?"):
-        resolve(cloud, "web-team")
-
-
-def test_unknown_name_is_refused_with_similar_names(cloud: BrokenCloud) -> None:
-    cloud.answers["GET /v3/projects"] = Canned(body={"projects": cloud.projects})
-
-    with pytest.raises(InvalidInput, match=r"no project webteam\. Did you mean web-team\?"):
-        resolve(cloud, "webteam")
+    with pytest.raises(InvalidInput, match=said):
+        resolve(cloud, given)
 
 
 def test_name_of_two_projects_is_refused_with_both(cloud: BrokenCloud) -> None:
     cloud.projects.append(project(PROJECT, "test", "other"))
 
-    with pytest.raises(InvalidInput, match="2 projects are named test") as error:
+    with pytest.raises(InvalidInput, match=r"2 projects .*UUID") as error:
         resolve(cloud, "test")
-    for part in (TEST, PROJECT, "(domain other)", "Give the UUID"):
-        assert part in str(error.value)
-
-
-def test_unknown_uuid_is_refused(cloud: BrokenCloud) -> None:
-    with pytest.raises(InvalidInput, match=f"Keystone has no project {GONE}, and Placement no"):
-        resolve(cloud, GONE)
+    assert all(part in str(error.value) for part in (TEST, PROJECT, "(domain other)"))
 
 
 def test_deleted_project_with_allocations_is_accepted(cloud: BrokenCloud) -> None:
@@ -313,25 +277,20 @@ def test_deleted_project_with_allocations_is_accepted(cloud: BrokenCloud) -> Non
 
 @pytest.mark.parametrize("answer", [FORBIDDEN, Canned(401, {}), Canned(503, HTML)], ids=str)
 def test_uuid_is_used_unchecked_where_keystone_may_not_be_read(
-    cloud: BrokenCloud, answer: Canned, monkeypatch: pytest.MonkeyPatch
+    cloud: BrokenCloud, answer: Canned
 ) -> None:
-    monkeypatch.setattr("time.sleep", lambda seconds: None)
     cloud.answers["GET /v3/projects/*"] = answer
-    scope, warnings = resolve(cloud, WEB)
+    scope, (warning,) = resolve(cloud, WEB)
 
     assert (scope.projects, scope.project_names) == ((WEB,), ("",))
-    assert len(warnings) == 1
-    assert f"it is not known whether project {WEB} exists" in warnings[0]
+    assert f"not known whether project {WEB}" in warning
 
 
 @pytest.mark.parametrize("answer", [FORBIDDEN, Canned(503, HTML)], ids=str)
-def test_name_is_refused_where_keystone_may_not_be_read(
-    cloud: BrokenCloud, answer: Canned, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("time.sleep", lambda seconds: None)
+def test_name_is_refused_where_keystone_may_not_be_read(cloud: BrokenCloud, answer: Canned) -> None:
     cloud.answers["GET /v3/projects"] = answer
 
-    with pytest.raises(InvalidInput, match="Give the UUID of the project instead of its name"):
+    with pytest.raises(InvalidInput, match="Give the UUID"):
         resolve(cloud, "web-team")
 
 
@@ -339,11 +298,4 @@ def test_catalogue_without_keystone_leaves_uuids(cloud: BrokenCloud) -> None:
     cloud.catalog = [cloud.build_service("compute"), cloud.build_service("placement")]
     scope, warnings = resolve(cloud, WEB)
 
-    assert scope.projects == (WEB,)
-    assert "The service catalogue has no Keystone." in warnings[0]
-
-
-@pytest.mark.parametrize("empty", ["", "  "])
-def test_empty_name_is_refused(cloud: BrokenCloud, empty: str) -> None:
-    with pytest.raises(InvalidInput, match="projects: a name is empty"):
-        resolve(cloud, empty)
+    assert scope.projects == (WEB,) and "no Keystone" in warnings[0]

@@ -14,7 +14,7 @@ from .......plugins.module_utils._core.findings.memory import build_memory
 from .......plugins.module_utils._core.judging.engine import judge
 from .......plugins.module_utils._core.models.finding import Finding
 from .......plugins.module_utils._core.models.memory import Memory, RememberedNode
-from .......plugins.module_utils._core.models.nova import Flavor, Migration, Server
+from .......plugins.module_utils._core.models.nova import Migration, Server
 from .......plugins.module_utils._core.models.placement import Allocations, Provider
 from .......plugins.module_utils._core.models.snapshot import Scope, Shard, Snapshot
 from .......plugins.module_utils._core.reading.incremental import (
@@ -27,7 +27,7 @@ from .......plugins.module_utils._core.reading.incremental import (
 )
 from ...judging import NO_MINIMUM_AGE
 from ...nova_lives import Life, lives
-from ...world import answer
+from ...world import FLAVOR, World, answer
 from ..changes.test_nova_races import Cloud, open_collector, remediate
 
 # A reading of what changed finds what a full reading finds, and a forged memory convicts nobody
@@ -75,35 +75,34 @@ class ChangingCloud(Cloud):
 
     def list_changed_servers(self, since: str) -> t.Any:
         self.happens()
-        changed = [
-            server
-            for uuid, server in self.world.servers.items()
-            if self._servers.get(uuid) != server
-        ]
-        changed += [
-            server for uuid, server in self.world.deleted.items() if uuid not in self._deleted
-        ]
+        deleted = self.world.deleted
+        changed = [deleted[uuid] for uuid in deleted if uuid not in self._deleted]
+        changed += _list_changed(self.world.servers, self._servers)
         return answer("GET /servers/detail?changes-since", 200, tuple(changed))
 
     def list_changed_migrations(self, since: str) -> t.Any:
         self.happens()
-        changed = [
-            row for uuid, row in self.world.migrations.items() if self._migrations.get(uuid) != row
-        ]
+        changed = _list_changed(self.world.migrations, self._migrations)
         return answer("GET /os-migrations?changes-since", 200, tuple(changed))
 
 
+def _list_changed(now: t.Mapping[str, t.Any], before: t.Mapping[str, t.Any]) -> list[t.Any]:
+    return [row for uuid, row in now.items() if before.get(uuid) != row]
+
+
 def read_fully(cloud: Cloud, scope: Scope = WHOLE) -> tuple[Snapshot, list[Finding]]:
-    with open_collector(cloud) as reading:
-        snapshot = reading.collect(scope)
-    return snapshot, list(judge(SnapshotIndex(snapshot), NO_MINIMUM_AGE))
+    return _read(cloud, lambda reading: reading.collect(scope))
 
 
 def read_changes(
     cloud: Cloud, memory: Memory, scope: Scope = WHOLE
 ) -> tuple[Snapshot, list[Finding]]:
+    return _read(cloud, lambda reading: reading.collect_changes(scope, memory))
+
+
+def _read(cloud: Cloud, read: t.Callable[[t.Any], Snapshot]) -> tuple[Snapshot, list[Finding]]:
     with open_collector(cloud) as reading:
-        snapshot = reading.collect_changes(scope, memory)
+        snapshot = read(reading)
     return snapshot, list(judge(SnapshotIndex(snapshot), NO_MINIMUM_AGE))
 
 
@@ -166,9 +165,7 @@ def test_changes_show_what_a_full_reading_shows(
 
 
 @hypothesis.given(remembered_lives(SHARDS))
-def test_two_shards_find_changes_together(
-    remembered: tuple[ChangingCloud, list[Memory]],
-) -> None:
+def test_two_shards_find_changes_together(remembered: tuple[ChangingCloud, list[Memory]]) -> None:
     cloud, memories = remembered
     found: dict[str, t.Any] = {}
     expected: dict[str, t.Any] = {}
@@ -238,7 +235,6 @@ PROVIDERS = {
     CHILD: Provider(CHILD, "compute-1_pci", 5, HERE, HERE),
     POOL: Provider(POOL, "pool", 5, POOL, None, sharing=True),
 }
-FLAVOR = Flavor(vcpus=1, ram=512, disk=1, ephemeral=0, swap=0, extra_specs={})
 
 
 def make_memory(**fields: t.Any) -> Memory:
@@ -262,40 +258,18 @@ def make_memory(**fields: t.Any) -> Memory:
 
 
 def make_server(**fields: t.Any) -> Server:
-    server = Server(
-        uuid="server",
-        name="web",
-        status="ACTIVE",
-        project="project",
-        user="user",
-        host="compute-1",
-        node="node-1",
-        task_state=None,
-        task_known=True,
-        host_known=True,
-        created=None,
-        updated=None,
-        terminated_at=None,
-        image="image",
-        flavor=FLAVOR,
-        image_properties={},
-    )
-    return d.replace(server, **fields)
+    """Return a server of the first of two hosts, as a world has it."""
+    world = World()
+    uuid = world.server(world.host("node-1", service="compute-1"))
+    return d.replace(world.servers[uuid], **{"uuid": "server", **fields})
 
 
 def make_migration(status: str) -> Migration:
-    return Migration(
-        uuid="migration",
-        server="server",
-        type="migration",
-        status=status,
-        source_compute="compute-1",
-        source_node="node-1",
-        dest_compute="compute-2",
-        dest_node="node-2",
-        created_at=None,
-        updated_at=None,
-    )
+    """Return a migration of that server to the second host."""
+    world = World()
+    roots = [world.host(f"node-{number}", service=f"compute-{number}") for number in (1, 2)]
+    uuid = world.migration("server", *roots, status)
+    return d.replace(world.migrations[uuid], uuid="migration")
 
 
 def choose(
@@ -316,83 +290,70 @@ def choose(
     return choose_consumers(memory, changes, merged, Scope(shard=shard))
 
 
-def test_nothing_is_looked_up_without_a_change() -> None:
-    assert choose(make_memory()) == []
-
-
-def test_consumers_that_were_not_in_order_are_looked_up_again() -> None:
-    assert choose(make_memory(watched=frozenset({"stray"}))) == ["stray"]
+@pytest.mark.parametrize("watched", [frozenset(), frozenset({"stray"})])
+def test_only_consumers_that_were_not_in_order_are_looked_up_without_a_change(
+    watched: frozenset[str],
+) -> None:
+    assert choose(make_memory(watched=watched)) == sorted(watched)
 
 
 @pytest.mark.parametrize(
-    "allocations",
+    ("allocations", "chosen"),
     [
-        {"server": {HERE: {**SMALL, "VCPU": 2}}},
-        {"server": {HERE: SMALL, CHILD: {"CUSTOM_VF": 1}}},
-        {"server": {HERE: SMALL, THERE: SMALL}},
+        ({"server": {HERE: {**SMALL, "VCPU": 2}}}, ["server"]),
+        ({"server": {HERE: SMALL, CHILD: {"CUSTOM_VF": 1}}}, ["server"]),
+        ({"server": {HERE: SMALL, THERE: SMALL}}, ["server"]),
         # It has none any more.
-        {},
+        ({}, ["server"]),
+        ({"server": {HERE: SMALL}, "stray": {HERE: SMALL}}, ["stray"]),
+        # A new generation alone changes nothing.
+        ({"server": {HERE: SMALL}}, []),
     ],
 )
-def test_consumer_with_another_allocation_is_looked_up(allocations: t.Any) -> None:
+def test_consumer_with_another_allocation_is_looked_up(
+    allocations: t.Any, chosen: list[str]
+) -> None:
     changed = [HERE, CHILD, THERE]
-    assert choose(make_memory(), changed=changed, allocations=allocations) == ["server"]
+    assert choose(make_memory(), changed=changed, allocations=allocations) == chosen
 
 
-def test_new_consumer_is_looked_up() -> None:
-    allocations = {"server": {HERE: SMALL}, "stray": {HERE: SMALL}}
-    assert choose(make_memory(), changed=[HERE], allocations=allocations) == ["stray"]
-
-
-def test_new_generation_alone_changes_nothing() -> None:
-    assert choose(make_memory(), changed=[HERE], allocations={"server": {HERE: SMALL}}) == []
+GONE = {"host": None, "node": None, "status": "SHELVED_OFFLOADED"}
+ELSEWHERE = {"host": "compute-2", "node": "node-2"}
+VGPU = d.replace(FLAVOR, extra_specs={"resources:VGPU": "1"})
 
 
 @pytest.mark.parametrize(
-    ("fields", "allocations"),
+    ("fields", "allocations", "is_chosen"),
     [
-        ({}, {HERE: SMALL}),
-        # It boots from a volume.
-        ({"image": None, "volumes": ("volume",)}, {HERE: WITHOUT_DISK}),
-        # It may boot from a volume.
-        ({"volumes": ("volume",)}, {HERE: WITHOUT_DISK}),
-        ({}, {HERE: WITHOUT_DISK, POOL: {"DISK_GB": 1}}),
-        ({"host": None, "node": None, "status": "SHELVED_OFFLOADED"}, {}),
-        ({"host": None, "node": None, "status": "DELETED"}, {}),
-        ({"host": "compute-2", "node": "node-2"}, {THERE: SMALL}),
-    ],
-)
-def test_changed_server_in_order_is_not_looked_up(
-    fields: dict[str, t.Any], allocations: t.Any
-) -> None:
-    memory = make_memory(allocations={"server": allocations} if allocations else {})
-    assert choose(memory, make_server(**fields)) == []
-
-
-@pytest.mark.parametrize(
-    ("fields", "allocations"),
-    [
+        ({}, {HERE: SMALL}, False),
+        # It boots from a volume, or may do so.
+        ({"image": None, "volumes": ("volume",)}, {HERE: WITHOUT_DISK}, False),
+        ({"volumes": ("volume",)}, {HERE: WITHOUT_DISK}, False),
+        ({}, {HERE: WITHOUT_DISK, POOL: {"DISK_GB": 1}}, False),
+        (GONE, {}, False),
+        ({**GONE, "status": "DELETED"}, {}, False),
+        (ELSEWHERE, {THERE: SMALL}, False),
         # Its allocation was removed with DELETE, or is an orphan: a lookup shows which.
-        ({"status": "DELETED"}, {HERE: SMALL}),
-        ({"host": None, "node": None, "status": "SHELVED_OFFLOADED"}, {HERE: SMALL}),
-        ({"host": "compute-2", "node": "node-2"}, {HERE: SMALL}),
-        ({"host": "compute-2", "node": "node-2"}, {HERE: SMALL, THERE: SMALL}),
-        ({"host": "compute-3", "node": "node-3"}, {HERE: SMALL}),
-        ({"node": None}, {HERE: SMALL}),
-        ({}, {}),
-        ({}, {HERE: {**SMALL, "VCPU": 2}}),
-        ({}, {HERE: SMALL, CHILD: {"CUSTOM_VF": 1}}),
-        ({}, {CHILD: {"CUSTOM_VF": 1}}),
-        ({"flavor": None}, {HERE: SMALL}),
-        ({"flavor": d.replace(FLAVOR, extra_specs=None)}, {HERE: SMALL}),
-        ({"flavor": d.replace(FLAVOR, extra_specs={"resources:VGPU": "1"})}, {HERE: SMALL}),
+        ({"status": "DELETED"}, {HERE: SMALL}, True),
+        (GONE, {HERE: SMALL}, True),
+        (ELSEWHERE, {HERE: SMALL}, True),
+        (ELSEWHERE, {HERE: SMALL, THERE: SMALL}, True),
+        ({"host": "compute-3", "node": "node-3"}, {HERE: SMALL}, True),
+        ({"node": None}, {HERE: SMALL}, True),
+        ({}, {}, True),
+        ({}, {HERE: {**SMALL, "VCPU": 2}}, True),
+        ({}, {HERE: SMALL, CHILD: {"CUSTOM_VF": 1}}, True),
+        ({}, {CHILD: {"CUSTOM_VF": 1}}, True),
+        ({"flavor": None}, {HERE: SMALL}, True),
+        ({"flavor": d.replace(FLAVOR, extra_specs=None)}, {HERE: SMALL}, True),
+        ({"flavor": VGPU}, {HERE: SMALL}, True),
     ],
 )
-def test_changed_server_that_may_not_be_in_order_is_looked_up(
-    fields: dict[str, t.Any], allocations: t.Any
+def test_changed_server_is_looked_up_unless_it_is_in_order(
+    fields: dict[str, t.Any], allocations: t.Any, is_chosen: bool
 ) -> None:
     memory = make_memory(allocations={"server": allocations} if allocations else {})
-    assert choose(memory, make_server(**fields)) == ["server"]
+    assert choose(memory, make_server(**fields)) == ["server"] * is_chosen
 
 
 @pytest.mark.parametrize(

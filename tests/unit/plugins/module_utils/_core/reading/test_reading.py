@@ -12,6 +12,7 @@ import pytest
 
 from .......plugins.module_utils._common.errors import CloudError
 from .......plugins.module_utils._core.facts.index import ListingsIndex
+from .......plugins.module_utils._core.models.finding import Finding
 from .......plugins.module_utils._core.models.placement import ProviderDetails
 from .......plugins.module_utils._core.models.snapshot import Scope, Snapshot
 from .......plugins.module_utils._core.reading import reading as reading_module
@@ -48,18 +49,14 @@ class Site(World):
             list_services=lambda: self.snapshot().services,
             list_migrations=lambda: self.snapshot().migrations,
             list_migrations_of_server=lambda uuid: known[uuid].migrations,
-            list_migrations_of_host=lambda host, attempt: answer(
-                f"GET /os-migrations?host={host}", 200, ()
-            ),
+            list_migrations_of_host=lambda host, attempt: answer(f"GET …?host={host}", 200, ()),
             get_server=lambda uuid: known[uuid].server,
             list_hypervisor_servers=self._servers_on,
             find_deleted_server=lambda uuid, brief=False: known[uuid].deleted_listing,
             list_instance_actions=lambda uuid: known[uuid].actions,
             probe_migration_marker=lambda uuid, attempt=0: known[uuid].marker,
             list_server_rows=self._rows_of,
-            list_server_uuids_in_status=lambda status, attempt: answer(
-                "GET /servers?status", 200, ()
-            ),
+            list_server_uuids_in_status=lambda status, attempt: answer("GET …?status", 200, ()),
             get_host=lambda name: answer(f"GET /os-hosts/{name}", 404),
             believe_errors=lambda believe: None,
             retried=0,
@@ -98,12 +95,8 @@ class Site(World):
         self, providers: t.Sequence[str], parts: t.Sequence[str]
     ) -> dict[str, ProviderDetails]:
         self.asked_for_details += [(provider, *parts) for provider in providers]
-        return {
-            root: ProviderDetails(
-                traits=frozenset({"COMPUTE_NODE"} if root in self.were_novas else {"CUSTOM_X"})
-            )
-            for root in providers
-        }
+        traits = {root: "COMPUTE_NODE" if root in self.were_novas else "X" for root in providers}
+        return {root: ProviderDetails(traits=frozenset([one])) for root, one in traits.items()}
 
     def _rows_of(self, uuid: str, attempt: int) -> t.Any:
         self.searched.append(attempt)
@@ -120,21 +113,20 @@ def _site() -> Site:
     return Site(3)
 
 
+def _judge(snapshot: Snapshot) -> dict[str, Finding]:
+    """Return the findings by consumer."""
+    return {finding.consumer: finding for finding in judge(snapshot, NO_MINIMUM_AGE)}
+
+
 def test_lookup_of_a_server_is_kept_beside_that_of_its_migration(site: Site) -> None:
     """Its migration is looked up as well, with fewer requests about it."""
     here, there, other = site.roots
     server = site.server(here, there)
     migration = site.migration(server, other, here, "confirmed", other)
-    found = {
-        finding.consumer: finding
-        for finding in judge(site.looked_at(server, migration), NO_MINIMUM_AGE)
-    }
+    found = _judge(site.looked_at(server, migration))
 
     assert found[server].kind == "misplaced_allocation" and found[server].change
-    assert found == {
-        finding.consumer: finding
-        for finding in judge(site.looked_at(migration, server), NO_MINIMUM_AGE)
-    }
+    assert found == _judge(site.looked_at(migration, server))
 
 
 def test_project_filter_uses_the_project_of_the_allocation(site: Site) -> None:
@@ -176,8 +168,7 @@ def test_every_cell_is_searched_for_an_unknown_server_before_a_write() -> None:
     assert site.searched == list(range(10))
     # And the host on which it has its allocation: it fails where a search leaves its cell out.
     assert site.asked_for_servers == [site.roots[0]]
-    found = [finding.verdict for finding in judge(again, NO_MINIMUM_AGE)]
-    assert found == ["orphaned"]
+    assert _judge(again)[server].verdict == "orphaned"
 
 
 def test_live_server_without_an_instance_mapping_keeps_its_allocation() -> None:
@@ -190,9 +181,8 @@ def test_live_server_without_an_instance_mapping_keeps_its_allocation() -> None:
     again = site.refresh([server], hypervisors=_without_servers(site))
 
     assert site.searched == [0]
-    found = [(finding.verdict, finding.reason) for finding in judge(again, NO_MINIMUM_AGE)]
-    assert found[0][0] == "undecided"
-    assert "mapping is lost" in found[0][1]
+    found = _judge(again)[server]
+    assert found.verdict == "undecided" and "mapping is lost" in found.reason
 
 
 def test_search_that_is_not_answered_proves_nothing() -> None:
@@ -204,14 +194,11 @@ def test_search_that_is_not_answered_proves_nothing() -> None:
     listings = site.listings(hypervisors=_without_servers(site))
     again = reader.refresh_evidence(ListingsIndex(listings), [stranger])
 
-    found = [finding.verdict for finding in judge(again, NO_MINIMUM_AGE)]
-    assert found == ["undecided"]
+    assert _judge(again)[stranger].verdict == "undecided"
 
 
 @pytest.mark.parametrize("together", [True, False])
-def test_lookup_of_a_server_keeps_the_evidence_of_its_migration(
-    together: bool,
-) -> None:
+def test_lookup_of_a_server_keeps_the_evidence_of_its_migration(together: bool) -> None:
     site = Site()
     here, there = site.roots
     server = site.server(there, there, here)
@@ -235,23 +222,16 @@ def test_migration_host_is_asked_for_the_server_before_its_removal(servers: bool
     site.deleted[server] = d.replace(site.servers[server], status="DELETED")
     listed = site.listings()
     shown = {node.uuid: node.servers for node in listed.hypervisors.value or ()}
-    nodes = tuple(
-        node if servers else d.replace(node, servers=None)
-        for node in listed.hypervisors.value or ()
-    )
     reading = site.reading()
     reading._nova.list_hypervisor_servers = lambda node: shown[node]
-    listed = d.replace(listed, hypervisors=answer("GET /os-hypervisors/detail", 200, nodes))
+    if not servers:
+        listed = d.replace(listed, hypervisors=_without_servers(site))
     again = reading.refresh_evidence(ListingsIndex(listed), [migration])
 
-    assert [
-        finding.verdict for finding in judge(again, NO_MINIMUM_AGE) if finding.consumer == migration
-    ] == ["undecided"]
+    assert _judge(again)[migration].verdict == "undecided"
 
 
-def test_renewed_proof_reads_traits_only_of_providers_without_a_compute_node(
-    site: Site,
-) -> None:
+def test_renewed_proof_reads_traits_only_of_providers_without_a_compute_node(site: Site) -> None:
     here, gone, _other = site.roots
     pool, somebodys = site.provider("pool", sharing=True), site.provider("somebody's")
     server = site.server(here, here, gone, pool)
@@ -260,37 +240,21 @@ def test_renewed_proof_reads_traits_only_of_providers_without_a_compute_node(
     again = site.refresh([server, stranger])
 
     assert sorted(site.asked_for_details) == sorted([(gone, "traits"), (somebodys, "traits")])
-    found = {finding.consumer: finding for finding in judge(again, NO_MINIMUM_AGE)}
+    found = _judge(again)
     assert (found[server].kind, found[server].freed_providers) == ("extra_host", {gone})
     assert found[stranger].kind == "foreign_provider"
 
 
-def test_renewed_proof_treats_its_consumers_as_named(site: Site) -> None:
+def test_only_a_renewed_proof_treats_its_consumers_as_named(site: Site) -> None:
     """The plan has a consumer that Nova does not know, on a deleted host that the user named."""
     here, gone, _other = site.roots
     site.server(here, here)
     stranger = site.stranger(gone)
     site.remove_host(gone)
-    again = site.refresh([stranger])
+    again, otherwise = _judge(site.refresh([stranger])), _judge(site.looked_at(stranger))
 
-    assert [
-        (finding.kind, finding.verdict)
-        for finding in judge(again, NO_MINIMUM_AGE)
-        if finding.consumer == stranger
-    ] == [("unknown_consumer", "orphaned")]
-
-
-def test_consumer_looked_up_otherwise_is_not_treated_as_named(site: Site) -> None:
-    here, gone, _other = site.roots
-    site.server(here, here)
-    stranger = site.stranger(gone)
-    site.remove_host(gone)
-
-    assert [
-        finding.verdict
-        for finding in judge(site.looked_at(stranger), NO_MINIMUM_AGE)
-        if finding.consumer == stranger
-    ] == ["undecided"]
+    assert (again[stranger].kind, again[stranger].verdict) == ("unknown_consumer", "orphaned")
+    assert otherwise[stranger].verdict == "undecided"
 
 
 @pytest.mark.parametrize("down", [True, False])
@@ -302,31 +266,24 @@ def test_servers_of_a_host_are_listed_by_host_name_while_a_cell_is_down(
     It reaches that cell before it finds the node.
     """
     server = site.server(site.roots[0], site.roots[0])
-    listed = site.listings()
-    nodes = tuple(d.replace(node, servers=None) for node in listed.hypervisors.value or ())
     reading = site.reading()
     reading._nova.list_hypervisor_servers = mock.Mock(side_effect=CloudError("Nova answered 500"))
     reading._nova.list_server_uuids_on_host = lambda host: answer(
         "GET /servers?host", 200, (server,) if host == "compute-0" else ()
     )
-    if down:
-        site.services[2] = d.replace(site.services[2], status="UNKNOWN", state=None)
-    wanted = d.replace(listed, hypervisors=d.replace(listed.hypervisors, value=nodes))
-
+    listed = d.replace(site.listings(), hypervisors=_without_servers(site))
     if not down:
         with pytest.raises(CloudError):
-            reading.add_servers(wanted, [site.roots[0]])
+            reading.add_servers(listed, [site.roots[0]])
         return
-    found = reading.add_servers(wanted, [site.roots[0]]).hypervisors.value or ()
+    site.services[2] = d.replace(site.services[2], status="UNKNOWN", state=None)
+    found = reading.add_servers(listed, [site.roots[0]]).hypervisors.value or ()
 
-    assert {node.uuid: node.servers for node in found if node.servers is not None} == {
-        site.roots[0]: (server,)
-    }
+    shown = {node.uuid: node.servers for node in found if node.servers is not None}
+    assert shown == {site.roots[0]: (server,)}
 
 
-def test_live_server_is_found_on_a_host_with_an_outdated_server_count(
-    site: Site,
-) -> None:
+def test_live_server_is_found_on_a_host_with_an_outdated_server_count(site: Site) -> None:
     """nova-compute writes that number only from time to time.
 
     The newest servers of the cloud may be failed boots, which have no host.
@@ -340,23 +297,15 @@ def test_live_server_is_found_on_a_host_with_an_outdated_server_count(
     )
     reading._placement.list_providers = lambda: shown.providers
     reading._nova.list_aggregates = lambda: ()
-    reading._nova.list_newest_servers = lambda _limit: answer(
-        "GET /servers/detail", 200, (site.servers[failed],)
-    )
     at_host = {"compute-0": (site.servers[live],)}
-    reading._nova.list_newest_servers_on_host = lambda host, _limit: answer(
-        f"GET /servers/detail?host={host}", 200, at_host[host]
+    listed = {True: shown.hypervisors.value, False: ()}
+    listed[False] = tuple(
+        d.replace(node, servers=None, running_vms=0) for node in listed[True] or ()
     )
-    listed = {
-        with_servers: tuple(
-            node if with_servers else d.replace(node, servers=None, running_vms=0)
-            for node in shown.hypervisors.value or ()
-        )
-        for with_servers in (True, False)
-    }
-    reading._nova.list_hypervisors = lambda with_servers, _roots: answer(
-        "GET /os-hypervisors/detail", 200, listed[with_servers]
-    )
+    nova = reading._nova
+    nova.list_newest_servers = lambda _limit: answer("GET", 200, (site.servers[failed],))
+    nova.list_newest_servers_on_host = lambda host, _limit: answer("GET", 200, at_host[host])
+    nova.list_hypervisors = lambda with_servers, _roots: answer("GET", 200, listed[with_servers])
 
     snapshot = reading.collect_listings(with_servers=False)
 

@@ -110,16 +110,10 @@ def test_incremental_run_keeps_it(cloud: SkippedCell) -> None:
     assert not cloud.wrong, cloud.wrong
 
 
-def test_run_for_the_other_host_keeps_it(cloud: SkippedCell) -> None:
+@pytest.mark.parametrize("is_whole", [True, False], ids=["full", "of-the-other-host"])
+def test_run_keeps_it(cloud: SkippedCell, is_whole: bool) -> None:
     cloud.is_skipped = True
-    scope = Scope(hosts=(cloud.world.nodes[cloud.other].name,))
+    scope = Scope() if is_whole else Scope(hosts=(cloud.world.nodes[cloud.other].name,))
     clean_up(cloud, lambda reading: reading.collect(scope))
-
-    assert not cloud.wrong, cloud.wrong
-
-
-def test_full_run_keeps_it(cloud: SkippedCell) -> None:
-    cloud.is_skipped = True
-    clean_up(cloud, lambda reading: reading.collect(Scope()))
 
     assert not cloud.wrong, cloud.wrong

@@ -49,19 +49,48 @@ class Nova:
         return answer(f"GET /servers/{server}/os-instance-actions", status, self.actions)
 
 
-def _make_moves(world: World, server: str, moves: dict[str, str]) -> tuple[Migration, ...]:
-    """Return migrations with these statuses and times, without listing them."""
-    here = world.host(f"compute-{len(world.nodes)}")
-    made = []
-    for status, created_at in moves.items():
-        uuid = world.migration(server, here, here, status)
-        made.append(d.replace(world.migrations.pop(uuid), created_at=created_at))
-    return tuple(made)
+class Site(World):
+    """A host with a server that waits for the confirmation of its resize."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        there = self.host("compute-2")
+        self.resized = self.server(there, there, status="VERIFY_RESIZE")
+
+    def make_moves(self, moves: dict[str, str]) -> tuple[Migration, ...]:
+        """Return migrations with these statuses and times, without listing them."""
+        here = self.host(f"compute-{len(self.nodes)}")
+        made = []
+        for status, created_at in moves.items():
+            uuid = self.migration(self.resized, here, here, status)
+            made.append(d.replace(self.migrations.pop(uuid), created_at=created_at))
+        return tuple(made)
+
+    def list_move(self, migration: Migration) -> None:
+        self.migrations[migration.uuid] = migration
+
+    def read(self, consumers: t.Sequence[str] = (), **nova: t.Any) -> Answer[t.Any]:
+        """Ask a Nova that shows the server as one that is being moved."""
+        return self.read_from(Nova(**{"moving": (self.resized,), **nova}), consumers)
+
+    def read_from(self, nova: Nova, consumers: t.Sequence[str] = ()) -> Answer[t.Any]:
+        index = ListingsIndex(self.listings())
+        return read_unlisted_moves(t.cast("t.Any", nova), index, consumers, times=4)
+
+    def expect(self, unlisted: bool) -> tuple[str, ...]:
+        return (self.resized,) if unlisted else ()
 
 
-def _read(world: World, nova: Nova, consumers: t.Sequence[str] = ()) -> Answer[t.Any]:
-    index = ListingsIndex(world.listings())
-    return read_unlisted_moves(t.cast("t.Any", nova), index, consumers, times=4)
+@pytest.fixture(name="site")
+def _site() -> Site:
+    return Site()
+
+
+def _make_actions(did: list[tuple[str, str]] | None) -> tuple[Action, ...] | None:
+    """Return actions with these names and times; None where they are unknown."""
+    if did is None:
+        return None
+    return tuple(Action(action, "req-1", None, start, None) for action, start in did)
 
 
 @pytest.mark.parametrize(
@@ -83,18 +112,14 @@ def _read(world: World, nova: Nova, consumers: t.Sequence[str] = ()) -> Answer[t
     ],
 )
 def test_server_is_unlisted_where_no_migration_can_be_its_move(
-    listed: dict[str, str], looked_up: dict[str, str], unlisted: bool
+    site: Site, listed: dict[str, str], looked_up: dict[str, str], unlisted: bool
 ) -> None:
-    world = World()
-    there = world.host("compute-2")
-    server = world.server(there, there, status="VERIFY_RESIZE")
+    nova = Nova((site.resized,), site.make_moves(looked_up))
+    for migration in site.make_moves(listed):
+        site.list_move(migration)
 
-    nova = Nova((server,), _make_moves(world, server, looked_up))
-    for migration in _make_moves(world, server, listed):
-        world.migrations[migration.uuid] = migration
-
-    assert _read(world, nova).value == ((server,) if unlisted else ())
-    assert nova.looked_up == ([server] if looked_up or unlisted else [])
+    assert site.read_from(nova).value == site.expect(unlisted)
+    assert nova.looked_up == ([site.resized] if looked_up or unlisted else [])
 
 
 @pytest.mark.parametrize(
@@ -123,17 +148,11 @@ def test_server_is_unlisted_where_no_migration_can_be_its_move(
     ],
 )
 def test_move_in_error_is_the_one_under_way_only_if_it_is_the_last_one(
-    moves: dict[str, str], did: list[tuple[str, str]] | None, unlisted: bool
+    site: Site, moves: dict[str, str], did: list[tuple[str, str]] | None, unlisted: bool
 ) -> None:
-    world = World()
-    there = world.host("compute-2")
-    server = world.server(there, there, status="VERIFY_RESIZE")
-    actions = None
-    if did is not None:
-        actions = tuple(Action(action, "req-1", None, start, None) for action, start in did)
-    nova = Nova((server,), _make_moves(world, server, moves), actions)
+    found = site.read(migrations=site.make_moves(moves), actions=_make_actions(did))
 
-    assert _read(world, nova).value == ((server,) if unlisted else ())
+    assert found.value == site.expect(unlisted)
 
 
 @pytest.mark.parametrize("is_listed", [True, False])
@@ -151,46 +170,34 @@ def test_move_in_error_is_the_one_under_way_only_if_it_is_the_last_one(
     ],
 )
 def test_interrupted_move_does_not_hide_a_later_one(
-    did: list[tuple[str, str]] | None, unlisted: bool, is_listed: bool
+    site: Site, did: list[tuple[str, str]] | None, unlisted: bool, is_listed: bool
 ) -> None:
     """It is listed, or an old answer about the server shows it as it was while it ran."""
-    world = World()
-    there = world.host("compute-2")
-    server = world.server(there, there, status="VERIFY_RESIZE")
-    moves = _make_moves(world, server, {"running": EARLIER})
+    moves = site.make_moves({"running": EARLIER})
     if is_listed:
-        world.migrations[moves[0].uuid] = moves[0]
-    actions = None
-    if did is not None:
-        actions = tuple(Action(action, "req-1", None, start, None) for action, start in did)
+        site.list_move(moves[0])
+    found = site.read(migrations=moves, actions=_make_actions(did))
 
-    assert _read(world, Nova((server,), moves, actions)).value == ((server,) if unlisted else ())
+    assert found.value == site.expect(unlisted)
 
 
 @pytest.mark.parametrize("blind", [{0}, {0, 1, 2}, {1, 2, 3}])
-def test_server_is_found_if_any_api_worker_knows_its_cell(blind: set[int]) -> None:
-    world = World()
-    there = world.host("compute-2")
-    server = world.server(there, there, status="VERIFY_RESIZE")
-
-    assert _read(world, Nova((server,), blind=blind)).value == (server,)
+def test_server_is_found_if_any_api_worker_knows_its_cell(site: Site, blind: set[int]) -> None:
+    assert site.read(blind=blind).value == (site.resized,)
 
 
 @pytest.mark.parametrize(("is_candidate", "unlisted"), [(False, False), (True, True)])
 def test_old_lookup_does_not_list_the_move_whose_record_was_deleted(
-    is_candidate: bool, unlisted: bool
+    site: Site, is_candidate: bool, unlisted: bool
 ) -> None:
     """A cache still has the migration, whose allocation is to be judged as one without a record."""
-    world = World()
-    there = world.host("compute-2")
-    server = world.server(there, there, status="VERIFY_RESIZE")
-    old = _make_moves(world, server, {"finished": LATER})
+    old = site.make_moves({"finished": LATER})
     candidates = [old[0].uuid] if is_candidate else []
 
-    assert _read(world, Nova((server,), old), candidates).value == ((server,) if unlisted else ())
+    assert site.read(candidates, migrations=old).value == site.expect(unlisted)
 
 
-def test_a_refusal_proves_nothing() -> None:
-    answered = _read(World(), Nova(status=403))
+def test_a_refusal_proves_nothing(site: Site) -> None:
+    answered = site.read(status=403)
 
     assert (answered.status, answered.value) == (403, None)

@@ -18,17 +18,15 @@ from .......plugins.module_utils._core.models.placement import (
     ProviderDetails,
     ProviderSummary,
 )
-from .......plugins.module_utils._core.resources.candidate_requests import (
-    ResourceRequest,
-    build_query,
-    list_groupings,
-    parse_request,
-)
 from .......plugins.module_utils._core.resources.candidates import (
     HostTree,
+    ResourceRequest,
+    build_query,
     describe_all_hosts,
     describe_fitting_host,
     describe_unfit_host,
+    list_groupings,
+    parse_request,
 )
 
 HOST = "0a000000-0000-4000-8000-000000000001"
@@ -64,12 +62,8 @@ def _having(
 
 def _lacking(wanted: ResourceRequest, **known: ProviderDetails) -> dict[str, t.Any]:
     """Return the reasons for a host whose providers, by the names above, have these details."""
-    return describe_unfit_host(
-        wanted,
-        HostTree(
-            ROOT, PROVIDERS, {globals()[name.upper()]: details for name, details in known.items()}
-        ),
-    )
+    details = {globals()[name.upper()]: given for name, given in known.items()}
+    return describe_unfit_host(wanted, HostTree(ROOT, PROVIDERS, details))
 
 
 def _causes(answer: dict[str, t.Any]) -> str:
@@ -77,31 +71,21 @@ def _causes(answer: dict[str, t.Any]) -> str:
 
 
 def _offered(
-    *allocations_by_consumer: dict[str, dict[str, int]], traits: frozenset[str] = frozenset()
+    *candidates: dict[str, dict[str, int]], traits: frozenset[str] = frozenset()
 ) -> AllocationCandidates:
-    figures = {
-        cls: 9
-        for allocations in allocations_by_consumer
-        for share in allocations.values()
-        for cls in share
+    classes = {cls for candidate in candidates for share in candidate.values() for cls in share}
+    capacity, used = dict.fromkeys(classes, 9), dict.fromkeys(classes, 1)
+    summaries = {
+        uuid: ProviderSummary(provider.root, traits, capacity, used)
+        for uuid, provider in PROVIDERS.items()
     }
-    return AllocationCandidates(
-        allocations_by_consumer,
-        {
-            uuid: ProviderSummary(provider.root, traits, figures, dict.fromkeys(figures, 1))
-            for uuid, provider in PROVIDERS.items()
-        },
-    )
+    return AllocationCandidates(candidates, summaries)
 
 
 def test_required_and_forbidden_traits_are_distinguished_by_their_mark() -> None:
+    traits, aggregates = ["B", "!C", "A"], [AGGREGATE.upper()]
     wanted = parse_request(
-        _options(
-            resources={"VCPU": "2"},
-            required=["B", "!C", "A"],
-            member_of=[AGGREGATE.upper()],
-            limit=5,
-        )
+        _options(resources={"VCPU": "2"}, required=traits, member_of=aggregates, limit=5)
     )
 
     assert wanted == ResourceRequest(
@@ -113,9 +97,9 @@ def test_required_and_forbidden_traits_are_distinguished_by_their_mark() -> None
     ("options", "said"),
     [
         ({"resources": {}}, "resources is empty"),
-        ({"resources": {"VCPU": "many"}}, "resources must be whole numbers by resource class"),
-        ({"member_of": ["rack-1"]}, "member_of 'rack-1' is not a valid UUID"),
-        ({"limit": 0}, "limit must be 1 or more, but is 0"),
+        ({"resources": {"VCPU": "many"}}, "resources .* whole numbers"),
+        ({"member_of": ["rack-1"]}, "member_of 'rack-1'"),
+        ({"limit": 0}, "limit .* 0"),
     ],
 )
 def test_invalid_request_is_refused(options: dict[str, t.Any], said: str) -> None:
@@ -123,9 +107,10 @@ def test_invalid_request_is_refused(options: dict[str, t.Any], said: str) -> Non
         parse_request(_options(**options))
 
 
-WANTED = ResourceRequest(
+EVERYTHING = ResourceRequest(
     {"VCPU": 2, "DISK_GB": 5, "VGPU": 1}, frozenset("TU"), frozenset("V"), frozenset({AGGREGATE}), 7
 )
+IN_RACK = {"member_of": f"in:{AGGREGATE}"}
 
 
 @pytest.mark.parametrize(
@@ -139,42 +124,25 @@ WANTED = ResourceRequest(
             {"resources": "VCPU:2,DISK_GB:5", "in_tree": HOST},
         ),
         (
-            WANTED,
+            EVERYTHING,
             None,
             {},
-            {
-                "resources": "VCPU:2,DISK_GB:5,VGPU:1",
-                "required": "T,U,!V",
-                "member_of": f"in:{AGGREGATE}",
-                "limit": "7",
-            },
+            {"resources": "VCPU:2,DISK_GB:5,VGPU:1", "required": "T,U,!V", **IN_RACK, "limit": "7"},
         ),
         (
-            d.replace(WANTED, member_of=frozenset(), limit=None),
+            d.replace(EVERYTHING, member_of=frozenset(), limit=None),
             ROOT,
             {"DISK_GB": frozenset("U")},
-            {
-                "resources": "VCPU:2,VGPU:1",
-                "required": "T,!V",
-                "in_tree": HOST,
-                "resources1": "DISK_GB:5",
-                "required1": "U,!V",
-            },
+            {"resources": "VCPU:2,VGPU:1", "required": "T,!V", "in_tree": HOST}
+            | {"resources1": "DISK_GB:5", "required1": "U,!V"},
         ),
         (
-            ResourceRequest({"VCPU": 2, "VGPU": 1, "DISK_GB": 5}, member_of=frozenset({AGGREGATE})),
+            d.replace(EVERYTHING, required=frozenset(), forbidden=frozenset(), limit=None),
             ROOT,
             {"VGPU": frozenset(), "DISK_GB": frozenset()},
-            {
-                "resources": "VCPU:2",
-                "member_of": f"in:{AGGREGATE}",
-                "in_tree": HOST,
-                "resources1": "DISK_GB:5",
-                "member_of1": f"in:{AGGREGATE}",
-                "resources2": "VGPU:1",
-                "member_of2": f"in:{AGGREGATE}",
-                "group_policy": "none",
-            },
+            {"resources": "VCPU:2", **IN_RACK, "in_tree": HOST, "group_policy": "none"}
+            | {"resources1": "DISK_GB:5", "member_of1": f"in:{AGGREGATE}"}
+            | {"resources2": "VGPU:1", "member_of2": f"in:{AGGREGATE}"},
         ),
     ],
 )
@@ -187,47 +155,36 @@ def test_request_is_sent_in_the_form_of_the_api(
     assert build_query(wanted, root, groups) == parameters
 
 
-SSD_POOL = _having("DISK_GB", _inventory(), traits="STORAGE_DISK_SSD")
+SSD = "STORAGE_DISK_SSD"
+SSD_POOL = _having("DISK_GB", _inventory(), traits=SSD)
+BOTH_POOL = _having("DISK_GB", _inventory(), traits="BOTH")
 
 
 @pytest.mark.parametrize(
     ("resources", "required", "elsewhere", "ways"),
     [
-        (("VCPU", "DISK_GB"), "", [], []),
-        (("VCPU", "DISK_GB"), "", [_having("IPV4_ADDRESS", _inventory())], []),
-        (("VCPU", "DISK_GB"), "", [SSD_POOL], [{"DISK_GB": ""}]),
-        (("VCPU", "DISK_GB"), "COMPUTE_NODE", [SSD_POOL], [{"DISK_GB": ""}]),
+        ("VCPU DISK_GB", "", [], []),
+        ("VCPU DISK_GB", "", [_having("IPV4_ADDRESS", _inventory())], []),
+        ("VCPU DISK_GB", "", [SSD_POOL], [{"DISK_GB": ""}]),
+        ("VCPU DISK_GB", "COMPUTE_NODE", [SSD_POOL], [{"DISK_GB": ""}]),
+        ("VCPU DISK_GB", f"COMPUTE_NODE {SSD}", [SSD_POOL], [{"DISK_GB": SSD}]),
+        ("VCPU DISK_GB", "NOBODY_HAS_IT", [SSD_POOL], [{"DISK_GB": ""}]),
+        ("VCPU DISK_GB", "BOTH", [BOTH_POOL], [{"DISK_GB": ""}, {"DISK_GB": "BOTH"}]),
         (
-            ("VCPU", "DISK_GB"),
-            "COMPUTE_NODE STORAGE_DISK_SSD",
-            [SSD_POOL],
-            [{"DISK_GB": "STORAGE_DISK_SSD"}],
-        ),
-        (("VCPU", "DISK_GB"), "NOBODY_HAS_IT", [SSD_POOL], [{"DISK_GB": ""}]),
-        (
-            ("VCPU", "DISK_GB"),
-            "BOTH",
-            [_having("DISK_GB", _inventory(), traits="BOTH")],
-            [{"DISK_GB": ""}, {"DISK_GB": "BOTH"}],
-        ),
-        (
-            ("VCPU", "DISK_GB", "VGPU"),
+            "VCPU DISK_GB VGPU",
             "",
             [SSD_POOL, _having("VGPU", _inventory())],
             [{"DISK_GB": "", "VGPU": ""}],
         ),
-        (("DISK_GB", "VCPU"), "", [SSD_POOL, _having("VCPU", _inventory())], [{"DISK_GB": ""}]),
-        (("DISK_GB",), "", [SSD_POOL], []),
-        (("VCPU",), "", [_having("VCPU", _inventory())], []),
+        ("DISK_GB VCPU", "", [SSD_POOL, _having("VCPU", _inventory())], [{"DISK_GB": ""}]),
+        ("DISK_GB", "", [SSD_POOL], []),
+        ("VCPU", "", [_having("VCPU", _inventory())], []),
     ],
 )
 def test_shared_resources_are_queried_separately(
-    resources: tuple[str, ...],
-    required: str,
-    elsewhere: list[ProviderDetails],
-    ways: list[dict[str, str]],
+    resources: str, required: str, elsewhere: list[ProviderDetails], ways: list[dict[str, str]]
 ) -> None:
-    wanted = ResourceRequest(dict.fromkeys(resources, 1), frozenset(required.split()))
+    wanted = ResourceRequest(dict.fromkeys(resources.split(), 1), frozenset(required.split()))
     own = [_having("VCPU", _inventory(), traits="COMPUTE_NODE BOTH")]
 
     found = list_groupings(wanted, own, elsewhere)
@@ -240,62 +197,43 @@ def test_shared_resources_are_queried_separately(
 @pytest.mark.parametrize(
     ("asked", "inventory", "used", "violates", "said"),
     [
-        (5, _inventory(), 8, ["free"], "2 of 10 VCPU are free."),
-        (5, _inventory(), 12, ["free"], "0 of 10 VCPU are free."),
-        (5, _inventory(reserved=6), 0, ["free"], "4 of 4 VCPU are free."),
-        (21, _inventory(allocation_ratio=2.0), 0, ["free"], "20 of 20 VCPU are free."),
-        (
-            5,
-            _inventory(max_unit=4),
-            0,
-            ["max_unit"],
-            "an allocation must have at most 4 VCPU (max_unit).",
-        ),
-        (
-            5,
-            _inventory(min_unit=6),
-            0,
-            ["min_unit"],
-            "an allocation must have at least 6 VCPU (min_unit).",
-        ),
-        (
-            5,
-            _inventory(step_size=2),
-            0,
-            ["step_size"],
-            "an allocation must be a multiple of 2 VCPU (step_size).",
-        ),
+        (5, _inventory(), 8, ["free"], ["2 of 10 VCPU"]),
+        (5, _inventory(), 12, ["free"], ["0 of 10 VCPU"]),
+        (5, _inventory(reserved=6), 0, ["free"], ["4 of 4 VCPU"]),
+        (21, _inventory(allocation_ratio=2.0), 0, ["free"], ["20 of 20 VCPU"]),
+        (5, _inventory(max_unit=4), 0, ["max_unit"], ["at most 4 VCPU"]),
+        (5, _inventory(min_unit=6), 0, ["min_unit"], ["at least 6 VCPU"]),
+        (5, _inventory(step_size=2), 0, ["step_size"], ["multiple of 2 VCPU"]),
         (
             11,
             _inventory(max_unit=4, step_size=2),
             0,
             ["free", "max_unit", "step_size"],
-            (
-                "10 of 10 VCPU are free; an allocation must have at most 4 VCPU (max_unit); an "
-                "allocation must be a multiple of 2 VCPU (step_size)."
-            ),
+            ["10 of 10 VCPU", "at most 4 VCPU", "multiple of 2 VCPU"],
         ),
     ],
 )
 def test_unavailable_amount_is_explained_by_the_violated_limit(
-    asked: int, inventory: Inventory, used: int, violates: list[str], said: str
+    asked: int, inventory: Inventory, used: int, violates: list[str], said: list[str]
 ) -> None:
     answer = _lacking(ResourceRequest({"VCPU": asked}), host=_having("VCPU", inventory, used))
+    causes = _causes(answer).split(";")
 
-    (entry,) = answer["lacking"]
-    assert (entry["violates"], _causes(answer)) == (violates, said)
-    assert (entry["resource_class"], entry["asked"], entry["uuid"], entry["name"]) == (
-        "VCPU",
-        asked,
-        HOST,
-        "compute-1",
-    )
-    assert {field: entry[field] for field in d.asdict(inventory)} == d.asdict(inventory)
-    assert (entry["capacity"], entry["used"], entry["free"]) == (
-        inventory.capacity,
-        used,
-        inventory.capacity - used,
-    )
+    assert len(causes) == len(said)
+    assert all(part in cause for part, cause in zip(said, causes, strict=True))
+    assert answer["lacking"] == [
+        {
+            **d.asdict(inventory),
+            "resource_class": "VCPU",
+            "asked": asked,
+            "violates": violates,
+            "uuid": HOST,
+            "name": "compute-1",
+            "capacity": inventory.capacity,
+            "used": used,
+            "free": inventory.capacity - used,
+        }
+    ]
 
 
 def test_first_source_document_is_explained_with_its_own_figures() -> None:
@@ -322,45 +260,28 @@ def test_class_without_a_provider_is_reported() -> None:
     answer = _lacking(ResourceRequest({"VCPU": 1, "VGPU": 1}), host=_having("VCPU", _inventory()))
 
     (entry,) = answer["lacking"]
-    assert (
-        entry["resource_class"],
-        entry["violates"],
-        entry["uuid"],
-        entry["total"],
-        entry["free"],
-    ) == (
-        "VGPU",
-        ["inventory"],
-        None,
-        None,
-        None,
-    )
-    assert _causes(answer) == "it has no VGPU."
+    shown = [entry[name] for name in ("resource_class", "violates", "uuid", "total", "free")]
+    assert shown == ["VGPU", ["inventory"], None, None, None]
+    assert "no VGPU" in _causes(answer)
 
 
 def test_reason_names_the_provider_with_the_most_free_capacity() -> None:
-    pci = ResourceRequest({"CUSTOM_PCI": 4})
-
     answer = _lacking(
-        pci,
+        ResourceRequest({"CUSTOM_PCI": 4}),
         child=_having("CUSTOM_PCI", _inventory(4), 3),
         other=_having("CUSTOM_PCI", _inventory(4), 2),
     )
 
     assert [entry["name"] for entry in answer["lacking"]] == ["compute-1_pci", "compute-1_nic"]
-    assert (
-        _causes(answer)
-        == "2 of 4 CUSTOM_PCI are free on compute-1_nic, the most on any of 2 providers."
-    )
+    assert "2 of 4" in _causes(answer) and "compute-1_nic" in _causes(answer)
 
 
 def test_amount_available_on_one_of_several_providers_is_not_lacking() -> None:
-    details = {
-        "child": _having("CUSTOM_PCI", _inventory(4), 4),
-        "other": _having("CUSTOM_PCI", _inventory(4), 0),
-    }
-
-    answer = _lacking(ResourceRequest({"VGPU": 1, "CUSTOM_PCI": 4}), **details)
+    answer = _lacking(
+        ResourceRequest({"VGPU": 1, "CUSTOM_PCI": 4}),
+        child=_having("CUSTOM_PCI", _inventory(4), 4),
+        other=_having("CUSTOM_PCI", _inventory(4), 0),
+    )
 
     assert [entry["resource_class"] for entry in answer["lacking"]] == ["VGPU"]
 
@@ -399,8 +320,8 @@ def test_missing_and_forbidden_traits_are_reported_with_and_without_free_capacit
 
     assert (answer["missing_traits"], answer["forbidden_traits"]) == (missing, clashing)
     assert bool(answer["lacking"]) == (host is FULL)
-    assert all(f"trait {trait} is missing" in answer["reason"] for trait in missing)
-    assert all(f"trait {trait} is forbidden, but set" in answer["reason"] for trait in clashing)
+    assert all(f"{trait} is missing" in answer["reason"] for trait in missing)
+    assert all(f"{trait} is forbidden" in answer["reason"] for trait in clashing)
 
 
 def test_forbidden_trait_is_ignored_where_another_provider_has_the_class() -> None:
@@ -408,7 +329,7 @@ def test_forbidden_trait_is_ignored_where_another_provider_has_the_class() -> No
 
     answer = _lacking(wanted, child=NIC, other=_having("CUSTOM_NIC", _inventory()))
 
-    assert (answer["forbidden_traits"], _causes(answer)) == ([], "it has no VGPU.")
+    assert answer["forbidden_traits"] == [] and "HW_NIC_SRIOV" not in answer["reason"]
 
 
 @pytest.mark.parametrize(
@@ -425,9 +346,7 @@ def test_aggregates_of_a_root_include_its_tree(
 ) -> None:
     wanted = ResourceRequest({"CUSTOM_NIC": 1, "VGPU": 1}, member_of=frozenset({AGGREGATE}))
 
-    assert (
-        "none of the requested aggregates" in _lacking(wanted, host=host, child=child)["reason"]
-    ) == outside
+    assert ("aggregates" in _lacking(wanted, host=host, child=child)["reason"]) == outside
 
 
 def test_unexplained_refusal_is_reported_as_such() -> None:
@@ -446,49 +365,34 @@ def test_disabled_compute_service_is_reported_once(forbidden: frozenset[str]) ->
     )
 
     assert answer["disabled"]
-    assert ("Nova would not select it anyway" in answer["reason"]) == (not forbidden)
-    assert ("trait COMPUTE_STATUS_DISABLED is forbidden, but set" in answer["reason"]) == bool(
-        forbidden
-    )
+    assert ("Nova would not" in answer["reason"]) == (not forbidden)
+    assert ("COMPUTE_STATUS_DISABLED is forbidden" in answer["reason"]) == bool(forbidden)
+
+
+ON_HOST = {HOST: {"VCPU": 1}}
+ON_POOL = {HOST: {"MEMORY_MB": 1}, POOL: {"VCPU": 1}}
+ENABLED = frozenset[str]()
 
 
 @pytest.mark.parametrize(
-    ("allocations_by_consumer", "traits", "reason"),
+    ("candidates", "traits", "said"),
     [
-        ([{HOST: {"VCPU": 1}}], frozenset[str](), "compute-1 has room for 1 VCPU."),
-        (
-            [{HOST: {"VCPU": 1}}],
-            DISABLED,
-            (
-                "compute-1 has room for 1 VCPU, but Nova does not select it, because its compute "
-                "service is disabled."
-            ),
-        ),
-        (
-            [{HOST: {"MEMORY_MB": 1}, POOL: {"VCPU": 1}}],
-            frozenset[str](),
-            "compute-1 has room for 1 VCPU together with sharing provider pool-1, "
-            "which Nova does not find if the request names the host.",
-        ),
-        (
-            [{HOST: {"VCPU": 1}}, {HOST: {"MEMORY_MB": 1}, POOL: {"VCPU": 1}}],
-            frozenset[str](),
-            "compute-1 has room for 1 VCPU.",
-        ),
+        ([ON_HOST], ENABLED, []),
+        ([ON_HOST], DISABLED, ["disabled"]),
+        ([ON_POOL], ENABLED, ["sharing", "pool-1"]),
+        ([ON_HOST, ON_POOL], ENABLED, []),
     ],
 )
 def test_fitting_host_is_reported_with_the_view_of_nova(
-    allocations_by_consumer: t.Any, traits: frozenset[str], reason: str
+    candidates: t.Any, traits: frozenset[str], said: list[str]
 ) -> None:
-    answer = describe_fitting_host(
-        ResourceRequest({"VCPU": 1}),
-        ROOT,
-        _offered(*allocations_by_consumer, traits=traits),
-        PROVIDERS,
-    )
+    offered = _offered(*candidates, traits=traits)
+    answer = describe_fitting_host(ResourceRequest({"VCPU": 1}), ROOT, offered, PROVIDERS)
 
-    assert (answer["fits"], answer["disabled"], answer["reason"]) == (True, bool(traits), reason)
+    assert (answer["fits"], answer["disabled"]) == (True, bool(traits))
     assert (answer["lacking"], answer["missing_traits"], answer["forbidden_traits"]) == ([], [], [])
+    words = ("compute-1 has room for 1 VCPU", "disabled", "sharing", "pool-1")
+    assert [word for word in words if word in answer["reason"]] == [words[0], *said]
 
 
 def test_candidate_shows_its_host_and_the_amounts_per_provider() -> None:
@@ -496,69 +400,37 @@ def test_candidate_shows_its_host_and_the_amounts_per_provider() -> None:
         ResourceRequest({}), ROOT, _offered({POOL: {"DISK_GB": 5}, HOST: {"VCPU": 1}}), PROVIDERS
     )["candidates"]
 
+    host = {"uuid": HOST, "name": "compute-1", "root": HOST, "resources": {"VCPU": 1}}
+    pool = {"uuid": POOL, "name": "pool-1", "root": POOL, "resources": {"DISK_GB": 5}}
     assert candidate == {
         "root": HOST,
         "root_name": "compute-1",
         "disabled": False,
         "providers": [
-            {
-                "uuid": HOST,
-                "name": "compute-1",
-                "root": HOST,
-                "resources": {"VCPU": 1},
-                "capacity": {"VCPU": 9},
-                "used": {"VCPU": 1},
-            },
-            {
-                "uuid": POOL,
-                "name": "pool-1",
-                "root": POOL,
-                "resources": {"DISK_GB": 5},
-                "capacity": {"DISK_GB": 9},
-                "used": {"DISK_GB": 1},
-            },
+            {**host, "capacity": {"VCPU": 9}, "used": {"VCPU": 1}},
+            {**pool, "capacity": {"DISK_GB": 9}, "used": {"DISK_GB": 1}},
         ],
     }
 
 
 @pytest.mark.parametrize(
-    ("allocations_by_consumer", "traits", "reason"),
+    ("candidates", "traits", "said"),
     [
-        (
-            [],
-            frozenset[str](),
-            (
-                "Placement offers no candidate for 1 VCPU: name a host in resource_provider to "
-                "find out what is in the way."
-            ),
-        ),
-        ([{HOST: {"VCPU": 1}}], frozenset[str](), "Placement offers 1 candidate for 1 VCPU."),
-        (
-            [{HOST: {"VCPU": 1}}],
-            DISABLED,
-            (
-                "Placement offers 1 candidate for 1 VCPU, but 1 of them has a disabled compute "
-                "service, so Nova does not select it."
-            ),
-        ),
-        (
-            [{HOST: {"VCPU": 1}}, {CHILD: {"VCPU": 1}}],
-            DISABLED,
-            (
-                "Placement offers 2 candidates for 1 VCPU, but 2 of them have a disabled compute "
-                "service, so Nova does not select them."
-            ),
-        ),
+        ([], ENABLED, ["no candidate"]),
+        ([ON_HOST], ENABLED, ["1 candidate"]),
+        ([ON_HOST], DISABLED, ["1 candidate", "1 of them has"]),
+        ([ON_HOST, {CHILD: {"VCPU": 1}}], DISABLED, ["2 candidates", "2 of them have"]),
     ],
 )
 def test_candidates_are_counted_without_a_host(
-    allocations_by_consumer: t.Any, traits: frozenset[str], reason: str
+    candidates: t.Any, traits: frozenset[str], said: list[str]
 ) -> None:
-    answer = describe_all_hosts(
-        ResourceRequest({"VCPU": 1}), _offered(*allocations_by_consumer, traits=traits), PROVIDERS
-    )
+    offered = _offered(*candidates, traits=traits)
+    answer = describe_all_hosts(ResourceRequest({"VCPU": 1}), offered, PROVIDERS)
 
-    assert (answer["fits"], answer["reason"]) == (bool(allocations_by_consumer), reason)
+    assert answer["fits"] == bool(candidates)
+    assert all(f" {words} " in answer["reason"] for words in said)
+    assert ("disabled" in answer["reason"]) == bool(traits)
 
 
 def test_candidates_are_ordered_by_name_even_with_an_unknown_provider() -> None:

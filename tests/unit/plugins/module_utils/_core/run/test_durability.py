@@ -53,11 +53,6 @@ ANONYMOUS = "it is on a volume without a name, which is deleted with the contain
 LAYER = "it is on an overlay mount, whose changes go with the container"
 UNKNOWN = "the mounts of this container cannot be read"
 
-ADVICE = (
-    "mount a folder that is kept, and set orphan_cleanup_output_dir to it "
-    "(https://github.com/osops/ansible-placement/blob/main/docs/awx.md#keep-the-journals)."
-)
-
 
 @pytest.mark.parametrize(
     ("mount", "path", "expected"),
@@ -194,35 +189,27 @@ def test_runner_of_an_awx_job_is_private(machine: Machine, monkeypatch: pytest.M
 
 
 def test_newest_of_several_mounts_on_a_folder_is_the_one_that_is_seen(machine: Machine) -> None:
-    machine.shows(SCRATCH, Mount("/", "/scratch", "ext4"))
-
+    disk = Mount("/", "/scratch", "ext4")
+    machine.shows(SCRATCH, disk)
     assert find_loss("/scratch/out") == ""
-
-    machine.shows(Mount("/", "/scratch", "ext4"), SCRATCH)
-
+    machine.shows(disk, SCRATCH)
     assert find_loss("/scratch/out") == MEMORY
 
 
 @pytest.mark.parametrize(
     ("text", "status"),
-    [("", 1), ("", 0), ("not JSON", 0), ("[]", 0), ('{"filesystems": []}', 0)],
+    [("", 1), ("", 0), ("not JSON", 0), ("[]", 0), ('{"filesystems": []}', 0), (None, 127)],
 )
 def test_container_whose_mounts_are_not_shown_keeps_nothing(
-    machine: Machine, text: str, status: int
+    machine: Machine, text: str | None, status: int
 ) -> None:
-    machine.prints(text, status)
+    if text is None:
+        (machine.folder / "findmnt").unlink()
+    else:
+        machine.prints(text, status)
 
     assert find_loss("/srv/out") == ""
-
     machine.markers[0].touch()
-
-    assert find_loss("/srv/out") == UNKNOWN
-
-
-def test_container_without_findmnt_keeps_nothing(machine: Machine) -> None:
-    (machine.folder / "findmnt").unlink()
-    machine.markers[0].touch()
-
     assert find_loss("/srv/out") == UNKNOWN
 
 
@@ -245,12 +232,10 @@ def test_real_findmnt_shows_memory(tmp_path: Path) -> None:
     assert find_loss(str(tmp_path / "link" / "new")) == MEMORY
 
 
-def test_loss_is_described_in_one_sentence() -> None:
-    assert describe_loss("/runner/x\n", PRIVATE, 100) == (
-        "The journal in /runner/x\\n is lost after this job, because it is in the private folder "
-        f"of the job, which AWX deletes: {ADVICE}"
-    )
-    assert describe_loss("/x", INSIDE, 2001) == (
-        "The journal in /x is lost after this job, because it is inside the container, and above "
-        f"2000 changes it may be too long for the artifacts: {ADVICE}"
-    )
+@pytest.mark.parametrize(("changes", "is_too_long"), [(2000, False), (2001, True)])
+def test_loss_is_described_with_its_folder_and_reason(changes: int, is_too_long: bool) -> None:
+    described = describe_loss("/runner/x\n", PRIVATE, changes)
+
+    assert r" /runner/x\n " in described and PRIVATE in described
+    assert "orphan_cleanup_output_dir" in described and "docs/awx.md#keep-the-journals" in described
+    assert (" 2000 " in described) is is_too_long

@@ -45,6 +45,10 @@ def _run(folder: Path, identity: str = "2", **fields: t.Any) -> Run:
     return t.cast("Run", {**run, **flags, **fields})
 
 
+def _module(run: Run | None, **options: t.Any) -> t.Any:
+    return types.SimpleNamespace(options={"run": run, **options})
+
+
 def _do(run: Run | None, stage: str, result: t.Any) -> dict[str, t.Any]:
     """Run a stage of a module, whose function returns or raises the result."""
 
@@ -53,7 +57,7 @@ def _do(run: Run | None, stage: str, result: t.Any) -> dict[str, t.Any]:
             raise result
         return dict(result)
 
-    return stage_of_run(stage)(work)(types.SimpleNamespace(options={"run": run}))
+    return stage_of_run(stage)(work)(_module(run))
 
 
 def _state(folder: Path) -> dict[str, t.Any]:
@@ -74,11 +78,10 @@ def test_a_module_outside_of_a_run_records_nothing(tmp_path: Path) -> None:
 
 def test_each_stage_adds_what_later_ones_use(tmp_path: Path) -> None:
     run = _run(tmp_path / "new")
-    module = types.SimpleNamespace(options={"run": run})
 
     assert _do(run, DETECTED, SUMMARY) == {**SUMMARY, "failed": False}
     assert _do(run, PLANNED, PLAN) == {**PLAN, "failed": False}
-    assert find_plan(module) == "/p"
+    assert find_plan(_module(run)) == "/p"
     assert _do(run, REMEDIATED, DONE) == {**DONE, "failed": False}
 
     assert _state(tmp_path / "new") == {
@@ -159,15 +162,11 @@ def test_a_run_continues_with_the_detection_in_its_folder(tmp_path: Path) -> Non
     assert state[PLANNED]["failed"] is False
 
 
-def test_a_run_does_not_continue_after_a_failed_detection(tmp_path: Path) -> None:
-    _do(_run(tmp_path, "1"), DETECTED, InvalidInput("No."))
-
-    assert _do(_run(tmp_path, detects=False, continues=True), PLANNED, AssertionError())["skipped"]
-
-
-def test_a_run_without_an_earlier_one_uses_the_findings_alone(tmp_path: Path) -> None:
+def test_a_run_continues_with_no_failed_detection_but_without_any(tmp_path: Path) -> None:
     run = _run(tmp_path, detects=False, continues=True)
-
+    _do(_run(tmp_path, "1"), DETECTED, InvalidInput("No."))
+    assert _do(run, PLANNED, AssertionError())["skipped"]
+    (tmp_path / FILE).unlink()
     assert _do(run, PLANNED, PLAN)["plan"] == "/p"
 
 
@@ -201,18 +200,16 @@ def test_what_was_changed_is_returned_although_it_cannot_be_recorded(tmp_path: P
         (tmp_path / FILE).write_text("{")
         return {**DONE, "failed": True, "msg": "1 failed."}
 
-    result = stage_of_run(REMEDIATED)(work)(types.SimpleNamespace(options={"run": run}))
+    result = stage_of_run(REMEDIATED)(work)(_module(run))
 
     assert result["failed"] and result["tally"] == DONE["tally"]
     assert result["msg"].startswith("1 failed. ") and "is not JSON" in result["msg"]
 
 
 KILLED = """
-import os, signal, sys, types
+import json, os, signal, sys, types
 from ansible_collections.osops.placement.plugins.module_utils._core.run import folder
-import json
-run = json.loads(sys.argv[1])
-module = types.SimpleNamespace(options={"run": run})
+module = types.SimpleNamespace(options={"run": json.loads(sys.argv[1])})
 @folder.stage_of_run(sys.argv[2])
 def work(module):
     folder.note(module, sys.argv[2], journal="/j")
@@ -236,8 +233,8 @@ def test_a_killed_stage_leaves_what_is_known_of_it(tmp_path: Path) -> None:
     assert has_failed(state) and not has_failed(state, [DETECTED, PLANNED])
 
 
-WHOLE = {"format": 1, "id": "2", "host": "", "check_mode": False, "detects": True}
-WHOLE["remediates"] = True
+FLAGS = {"check_mode": False, "detects": True, "remediates": True}
+WHOLE = {"format": 1, "id": "2", "host": "", **FLAGS}
 
 
 @pytest.mark.parametrize(
@@ -267,17 +264,16 @@ def test_a_report_shows_whichever_run_is_in_its_folder(tmp_path: Path) -> None:
         assert parse_state(document, "/run.json", run) == document
 
 
-def test_an_earlier_run_is_none_of_this_one(tmp_path: Path) -> None:
-    assert parse_state({**WHOLE, "id": "1"}, "/run.json", _run(tmp_path)) is None
-
-
-def test_a_state_is_read_as_it_was_written(tmp_path: Path) -> None:
+def test_a_state_is_read_as_it_was_written_unless_it_is_that_of_an_earlier_run(
+    tmp_path: Path,
+) -> None:
     run = _run(tmp_path)
     state = record_result(start_state(run), DETECTED, SUMMARY)
 
     assert parse_state(json.loads(format_state(state)), "/run.json", run) == state
     (tmp_path / FILE).write_text(format_state(state))
     assert RunFolder(run).read() == state
+    assert parse_state({**WHOLE, "id": "1"}, "/run.json", run) is None
 
 
 TORN = {"torn": "{", "of another host": json.dumps(start_state(_run(Path("f"), "1", host="a")))}
@@ -315,20 +311,18 @@ def test_a_run_goes_on_only_with_the_findings_of_its_detection(
 ) -> None:
     _do(_run(tmp_path, "1"), DETECTED, {**SUMMARY, **detected})
     run = _run(tmp_path, detects=False, continues=True)
-    params = {"run": run if is_in_run else None, "findings": "findings.json"}
-    expected = pytest.raises(InvalidInput) if is_refused else contextlib.nullcontext()
+    module = _module(run if is_in_run else None, findings="findings.json")
 
-    with expected:
-        require_detection(types.SimpleNamespace(options=params), findings)
+    with pytest.raises(InvalidInput) if is_refused else contextlib.nullcontext():
+        require_detection(module, findings)
 
 
 def test_a_stage_keeps_everything_that_it_notes(tmp_path: Path) -> None:
     run = _run(tmp_path)
     _do(run, DETECTED, SUMMARY)
-    module = types.SimpleNamespace(options={"run": run})
 
-    note(module, PLANNED, plan="/p")
-    note(module, PLANNED, packed="text")
+    note(_module(run), PLANNED, plan="/p")
+    note(_module(run), PLANNED, packed="text")
 
     assert _state(tmp_path)[PLANNED] == {"plan": "/p", "packed": "text"}
     assert _state(tmp_path)[DETECTED]["dest"] == "/f"

@@ -30,6 +30,7 @@ PREFIX = "osops.placement.run:1:"
 PLAN = {"region": "{{ 1 }} #", "changes": [{"generation": None}]}
 RECORDS = [{"event": "before"}, {"event": "after", "reason": "…"}]
 ONE, TWO = pack_files({"journal": RECORDS}), pack_files({"plan": PLAN, "moves": []})
+DAMAGED = "cut short"
 # All characters of a pack, and some that do not belong there.
 CHARACTERS = st.characters(codec="utf-8") | st.sampled_from("0123456789abcdefXYZ_-:/=. \n")
 
@@ -88,32 +89,29 @@ def test_bits_that_nothing_unpacks_are_refused() -> None:
     assert base64.urlsafe_b64decode(data + "==") == base64.urlsafe_b64decode(edited + "==")
 
     for forged in (edited, f"{data}=", f"{data}==", f"{data}==AAAA", f"{data}\n", f" {data}"):
-        with pytest.raises(InvalidInput, match="edited or cut short"):
+        with pytest.raises(InvalidInput, match=DAMAGED):
             unpack_files([sign_data(forged)])
 
 
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        (PREFIX, "edited or cut short"),
-        (ONE.replace(":1:", ":2:"), "The pack has version '2'"),
-        ("osops.placement.run:" + "2" * 21 + ":", f"The pack has version '{'2' * 20}'"),
-        ("osops.placement.plan:1:eNq", "exported by version 2.0"),
-        ("osops.placement.journal:1:1/1:00:ab", "exported by version 2.0"),
-        (sign(b"not compressed"), "edited or cut short"),
-        (sign(zlib.compress(b"{}")[:-1]), "edited or cut short"),
-        (sign(zlib.compress(b"{}") + b"more"), "edited or cut short"),
-        (sign(zlib.compress(b"{")), "edited or cut short"),
-        (sign(zlib.compress(b"[" * 100_000)), "edited or cut short"),
-        (sign(zlib.compress(b" " * (64 << 20))), "edited or cut short"),
-        (sign_json(None), "edited or cut short"),
-        (sign_json([]), "edited or cut short"),
-        (sign_json("plan.json"), "edited or cut short"),
-        (sign_json({"plan": "/etc/passwd"}), "edited or cut short"),
-        (sign_json({"plan": None}), "edited or cut short"),
-        (sign_json({"journal": "journal.jsonl"}), "edited or cut short"),
-        (sign_json({"moves": {}}), "edited or cut short"),
-        (sign_json({"../plan": {}}), "edited or cut short"),
+        (ONE.replace(":1:", ":2:"), "version '2'"),
+        ("osops.placement.run:" + "2" * 21 + ":", f"version '{'2' * 20}'"),
+        ("osops.placement.plan:1:eNq", "version 2.0"),
+        ("osops.placement.journal:1:1/1:00:ab", "version 2.0"),
+        (PREFIX, DAMAGED),
+        (sign(b"not compressed"), DAMAGED),
+        (sign(zlib.compress(b"{}")[:-1]), DAMAGED),
+        (sign(zlib.compress(b"{}") + b"more"), DAMAGED),
+        (sign(zlib.compress(b"{")), DAMAGED),
+        (sign(zlib.compress(b"[" * 100_000)), DAMAGED),
+        (sign(zlib.compress(b" " * (64 << 20))), DAMAGED),
+        *((sign_json(value), DAMAGED) for value in (None, [], "plan.json")),
+        *((sign_json({"plan": plan}), DAMAGED) for plan in ("/etc/passwd", None)),
+        (sign_json({"journal": "journal.jsonl"}), DAMAGED),
+        (sign_json({"moves": {}}), DAMAGED),
+        (sign_json({"../plan": {}}), DAMAGED),
     ],
     ids=range(19),
 )
@@ -159,7 +157,7 @@ def test_the_longest_pack_may_have_as_many_characters_as_are_written(
 
     monkeypatch.setattr(pack_module, "MAX_LENGTH", len(ONE) - 1)
     assert pack_files({"journal": RECORDS}) == ""
-    with pytest.raises(InvalidInput, match="edited or cut short"):
+    with pytest.raises(InvalidInput, match=DAMAGED):
         unpack_files([ONE])
 
 
@@ -203,19 +201,9 @@ def test_packs_are_found_however_they_arrive(arrive: t.Callable[[t.Any], t.Any])
 @pytest.mark.parametrize(
     "value",
     [
-        None,
-        "",
-        "orphan-cleanup/journal-1.jsonl",
-        "/x/osops.placement.run:1:",
-        "x.osops.placement.run:1:",
-        7,
-        b"x",
-        {},
-        [],
-        [{}],
-        ["orphan-cleanup/journal-1.jsonl"],
-        RECORDS,
-        PLAN,
+        *(None, 7, b"x", {}, [], [{}], "", RECORDS, PLAN),
+        *("orphan-cleanup/journal-1.jsonl", ["orphan-cleanup/journal-1.jsonl"]),
+        *("/x/osops.placement.run:1:", "x.osops.placement.run:1:"),
     ],
     ids=str,
 )
@@ -228,13 +216,13 @@ def test_first_file_that_is_there_counts() -> None:
     assert read_packed([ONE, TWO], "journal", "plan") == ("journal", [RECORDS])
     assert read_packed(TWO, "journal", "plan") == ("plan", [PLAN])
     assert read_packed([TWO, TWO], "moves") == ("moves", [[], []])
-    with pytest.raises(InvalidInput, match="There is no journal in the pack, but moves and plan"):
+    with pytest.raises(InvalidInput, match="moves and plan"):
         read_packed(TWO, "journal")
 
 
 def test_text_that_is_no_pack_among_packs_is_not_left_out() -> None:
     for others in ([""], ["sops.placement.run:1:x"], [ONE[:-1]]):
-        with pytest.raises(InvalidInput, match="edited or cut short"):
+        with pytest.raises(InvalidInput, match=DAMAGED):
             read_packed([ONE, *others], "journal")
 
 

@@ -136,14 +136,13 @@ def test_a_plan_that_is_too_long_to_be_handed_on_says_so(
 
     result = run(findings="findings.json")
 
-    assert result["packed"] == "" and "too long to be passed to other jobs" in warned[0]
+    assert result["packed"] == "" and "too long" in warned[0]
 
 
 def test_more_changes_than_the_limit_fail_and_are_shown(folder: Path, run: Run) -> None:
     result = run(findings="findings.json", max_changes=1, dest="plan.json")
 
-    assert result["failed"] is True
-    assert "3 changes are planned and max_changes is 1" in result["msg"]
+    assert result["failed"] is True and "max_changes is 1" in result["msg"]
     assert result["changes"] == 3
     assert "records" not in result
     assert (folder / "plan.json").exists()
@@ -153,12 +152,6 @@ def test_more_changes_than_the_limit_fail_and_are_shown(folder: Path, run: Run) 
 def lost(monkeypatch: pytest.MonkeyPatch) -> None:
     """Every folder is deleted after the job."""
     monkeypatch.setattr(stage, "find_loss", lambda path: "it is inside the container")
-
-
-@pytest.fixture
-def kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    """No folder is deleted after the job."""
-    monkeypatch.setattr(stage, "find_loss", lambda path: "")
 
 
 @pytest.fixture
@@ -176,7 +169,7 @@ def test_a_folder_that_is_lost_is_named_with_a_warning(
     result = run(findings="findings.json", output_dir="out")
     packed = run(plan=result["packed"], output_dir="out")
 
-    assert result["output_lost"].startswith(f"The journal in {folder}/out is lost after this job")
+    assert f"{folder}/out" in result["output_lost"]
     assert packed["output_lost"] == result["output_lost"]
     assert warned == [result["output_lost"]] * 2
     assert "failed" not in result
@@ -210,12 +203,14 @@ def test_a_lost_folder_does_not_matter_when_nothing_is_changed(
 def test_a_plan_above_a_limit_fails_for_the_limit_alone(run: Run, warned: list[str]) -> None:
     result = run(findings="findings.json", output_dir="out", max_changes=1)
 
-    assert "3 changes are planned and max_changes is 1" in result["msg"]
+    assert result["failed"] is True and "max_changes is 1" in result["msg"]
     assert result["output_lost"] == "" and warned == []
 
 
-@pytest.mark.usefixtures("kept")
-def test_a_folder_that_is_kept_is_not_mentioned(run: Run, warned: list[str]) -> None:
+def test_a_folder_that_is_kept_is_not_mentioned(
+    run: Run, warned: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(stage, "find_loss", lambda path: "")
     result = run(findings="findings.json", output_dir="out")
 
     assert result["output_lost"] == ""
@@ -239,118 +234,41 @@ def test_too_many_servers_to_heal_are_counted_and_not_named(run: Run) -> None:
 
 def test_the_findings_of_an_unsound_reading_are_refused(folder: Path, run: Run) -> None:
     findings = json.loads((folder / "findings.json").read_text())
-    findings["summary"]["coverage"]["failed_checks"] = ["A cell does not answer."]
+    findings["summary"]["coverage"]["failed_checks"] = ["Silent."]
     edit(folder / "findings.json", summary=findings["summary"])
 
     result = run(findings="findings.json", dest="plan.json")
 
-    assert result["failed"] is True
-    assert result["msg"].endswith("A cell does not answer.")
+    assert result["failed"] is True and result["msg"].endswith("Silent.")
     assert not (folder / "plan.json").exists()
 
 
-PROJECT = "9f8e7d6c5b4a39281706f5e4d3c2b1a0"
-RACK = {
-    "aggregates": ["9f8e7d6c-5b4a-3928-1706-f5e4d3c2b1a0"],
-    "aggregate_names": ["rack-7"],
-    "aggregate_numbers": ["7"],
-    "availability_zones": [],
-    "cells": [],
-    "hosts": ["compute-1"],
-}
-ZONE = {
-    "aggregates": [],
-    "aggregate_names": [],
-    "aggregate_numbers": [],
-    "availability_zones": ["az1"],
-    "cells": ["cell1"],
-    "hosts": ["compute-1"],
-}
-
-
-@pytest.mark.parametrize(
-    ("detected", "named"),
-    [
-        ({}, {}),
-        ({"hosts": ["compute-1"]}, {}),
-        ({"hosts": ["compute-1"]}, {"hosts": [], "consumers": []}),
-        ({"hosts": ["compute-1"]}, {"hosts": ["compute-1"]}),
-        ({"hosts": ["compute-1"]}, {"hosts": ["compute-2", "compute-1"]}),
-        ({"projects": [PROJECT], "project_names": ["web"]}, {"projects": ["web"]}),
-        ({"projects": [PROJECT], "project_names": ["web"]}, {"projects": [PROJECT.upper()]}),
-        ({"projects": [PROJECT]}, {"projects": ["9F8E7D6C-5b4a-3928-1706-f5e4d3c2b1a0"]}),
-        ({"kinds": ["deleted_server"]}, {"kinds": ["deleted_server", "extra_host"]}),
-        ({"groups": RACK}, {}),
-        ({"groups": RACK}, {"aggregates": ["rack-7"]}),
-        ({"groups": RACK}, {"aggregates": ["7"]}),
-        ({"groups": RACK}, {"aggregates": [PROJECT, "rack-8"]}),
-        ({"groups": ZONE}, {"availability_zones": ["az1", "az2"], "cells": ["cell1"]}),
-    ],
-)
-def test_findings_of_what_is_named_are_planned(
-    folder: Path, run: Run, detected: dict[str, t.Any], named: dict[str, t.Any]
+@pytest.mark.parametrize(("named", "allowed"), [("compute-1", True), ("compute-2", False)])
+def test_findings_are_planned_if_they_are_about_what_is_named(
+    folder: Path, run: Run, named: str, allowed: bool
 ) -> None:
     scope = json.loads((folder / "findings.json").read_text())["scope"]
-    edit(folder / "findings.json", scope={**scope, **detected})
+    edit(folder / "findings.json", scope={**scope, "hosts": ["compute-1"]})
 
-    result = run(findings="findings.json", scope=named)
+    result = run(findings="findings.json", scope={"hosts": [named]}, dest="plan.json")
 
-    assert result["changes"] > 0
-    assert "failed" not in result
-
-
-@pytest.mark.parametrize(
-    ("detected", "named"),
-    [
-        ({}, {"hosts": ["compute-1"]}),
-        ({}, {"consumers": ["6f7a1f5c-2a2c-4f0c-8f07-0d3a6d6f1c11"]}),
-        ({}, {"projects": ["web"]}),
-        ({}, {"kinds": ["deleted_server"]}),
-        ({"hosts": ["compute-1", "compute-2"]}, {"hosts": ["compute-1"]}),
-        ({"hosts": ["compute-1"]}, {"hosts": ["compute-1"], "projects": ["web"]}),
-        ({"projects": [PROJECT], "project_names": ["web"]}, {"projects": ["shop"]}),
-        ({"projects": [PROJECT], "project_names": [""]}, {"projects": ["web"]}),
-        ({}, {"aggregates": ["rack-7"]}),
-        ({}, {"availability_zones": ["az1"]}),
-        ({}, {"cells": ["cell1"]}),
-        ({"groups": RACK}, {"aggregates": ["rack-8"]}),
-        ({"groups": RACK}, {"availability_zones": ["rack-7"]}),
-        ({"groups": RACK}, {"hosts": ["compute-1"]}),
-        ({"hosts": ["rack-7"]}, {"aggregates": ["rack-7"]}),
-        ({"groups": ZONE}, {"availability_zones": ["az2"], "cells": ["cell1"]}),
-        ({"groups": ZONE}, {"availability_zones": ["az1"], "cells": ["cell2"]}),
-    ],
-)
-def test_findings_of_more_than_is_named_are_refused(
-    folder: Path, run: Run, detected: dict[str, t.Any], named: dict[str, t.Any]
-) -> None:
-    """Otherwise an earlier detection of the whole cloud would be changed, and not one host."""
-    scope = json.loads((folder / "findings.json").read_text())["scope"]
-    edit(folder / "findings.json", scope={**scope, **detected})
-
-    result = run(findings="findings.json", scope=named, dest="plan.json")
-
-    assert result["failed"] is True
-    assert "The findings are not only about the" in result["msg"]
-    assert not (folder / "plan.json").exists()
+    assert result.get("failed", False) is not allowed
+    assert (folder / "plan.json").exists() is allowed
 
 
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({}, "one of the following is required: findings, plan"),
-        ({"findings": "nothing.json"}, "nothing.json cannot be read"),
-        ({"findings": "other.json"}, "it has no format"),
-        ({"plan": "findings.json"}, "The plan does not have the form that orphan_plan writes"),
-        ({"plan": {"compact": True}}, "it has no format"),
-        ({"plan": {"compact": True, "format": 1}}, "a compact plan of an earlier version"),
-        ({"plan": "osops.placement.plan:1:eNq"}, "exported by version 2.0"),
-        ({"findings": "findings.json", "kinds": ["stale_service"]}, "value of kinds must be one"),
-        (
-            {"findings": "findings.json", "plan": {"format": 1}},
-            "findings and plan are both set",
-        ),
-        ({"heal": True, "plan": {"format": 1}}, "heal needs findings"),
+        ({}, "required: findings, plan"),
+        ({"findings": "nothing.json"}, "nothing.json cannot"),
+        ({"findings": "other.json"}, "no format"),
+        ({"plan": "findings.json"}, "orphan_plan"),
+        ({"plan": {"compact": True}}, "no format"),
+        ({"plan": {"compact": True, "format": 1}}, "compact plan"),
+        ({"plan": "osops.placement.plan:1:eNq"}, "version 2.0"),
+        ({"findings": "findings.json", "kinds": ["stale_service"]}, "value of kinds"),
+        ({"findings": "findings.json", "plan": {"format": 1}}, "both set"),
+        ({"heal": True, "plan": {"format": 1}}, "heal needs"),
     ],
 )
 def test_what_cannot_be_planned_is_refused(
@@ -370,13 +288,11 @@ def test_an_edited_plan_is_refused(folder: Path, run: Run) -> None:
 
     result = run(plan="plan.json")
 
-    assert result["failed"] is True
-    assert "its digest does not match" in result["msg"]
+    assert result["failed"] is True and "digest" in result["msg"]
 
 
 def test_a_pack_with_another_kind_is_refused(run: Run) -> None:
     packed = run(findings="findings.json", kinds=KINDS)["packed"]
     result = run(plan=packed, kinds=["deleted_server"])
 
-    assert result["failed"] is True
-    assert "nothing was changed" in result["msg"]
+    assert result["failed"] is True and "extra_host" in result["msg"]
