@@ -96,7 +96,7 @@ compare: venv-controller ## run other tools beside the collection on one small c
 
 .PHONY: simulate
 simulate: venv-controller ## measure whole playbooks on a simulated cloud of 50 000 hosts, and write the table in docs/large-clouds.md
-	@PYTHONPATH=tools $(controller)/python -m simulation $(SIMULATE_ARGS)
+	@PYTHONPATH=collections:tools $(controller)/python -m simulation $(SIMULATE_ARGS)
 
 .PHONY: attacks
 attacks: venv-controller ## run all tests that try to make a run change something live, for half an hour

@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
+import dataclasses as d
 import json
 import typing as t
+from pathlib import Path
 
+from ansible_collections.osops.placement.plugins.module_utils._core.models.codec import (
+    convert_from_json,
+)
+
+_T = t.TypeVar("_T")
 _WIDTH = 1000
 # Entries up to this length share lines up to that length.
 _SHORT, _SHARED = 60, 300
@@ -13,6 +20,16 @@ _SHORT, _SHARED = 60, 300
 def format_json(value: t.Any, sort_keys: bool = True) -> str:
     """Return a JSON document, which ends with a line break."""
     return f"{_format(value, '', sort_keys)}\n"
+
+
+def save_record(path: Path, record: t.Any) -> None:
+    """Write a dataclass."""
+    path.write_text(format_json(d.asdict(record)), encoding="utf-8")
+
+
+def load_record(kind: type[_T], path: Path) -> _T:
+    """Return the dataclass that was written."""
+    return convert_from_json(kind, json.loads(path.read_text(encoding="utf-8")))
 
 
 def _format(value: t.Any, indent: str, sort_keys: bool) -> str:

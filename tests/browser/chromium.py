@@ -60,18 +60,10 @@ class Chromium:
 
     def look(self, *, width: int = 1280, scheme: str = "light", media: str = "screen") -> None:
         """Set the window's width, the reader's colour scheme, or the output on paper."""
-        self.command(
-            "Emulation.setDeviceMetricsOverride",
-            width=width,
-            height=900,
-            deviceScaleFactor=1,
-            mobile=False,
-        )
-        self.command(
-            "Emulation.setEmulatedMedia",
-            media=media,
-            features=[{"name": "prefers-color-scheme", "value": scheme}],
-        )
+        size = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": False}
+        self.command("Emulation.setDeviceMetricsOverride", **size)
+        features = [{"name": "prefers-color-scheme", "value": scheme}]
+        self.command("Emulation.setEmulatedMedia", media=media, features=features)
 
     def open(self, report: Report) -> None:
         path = self._folder / "report.html"
@@ -87,40 +79,45 @@ class Chromium:
 
     def requests(self) -> set[str]:
         """Return the schemes of all requests since the last call."""
-        messages = [
-            json.loads(entry["message"])["message"] for entry in self.driver.get_log("performance")
-        ]
-        asked = [
-            message["params"]
-            for message in messages
-            if message["method"] == "Network.requestWillBeSent"
-        ]
-        return {urlsplit(params["request"]["url"]).scheme for params in asked} - {"about"}
+        schemes = set()
+        for entry in self.driver.get_log("performance"):
+            message = json.loads(entry["message"])["message"]
+            if message["method"] == "Network.requestWillBeSent":
+                schemes.add(urlsplit(message["params"]["request"]["url"]).scheme)
+        return schemes - {"about"}
 
     # ---- the findings ----
 
     @property
     def count(self) -> str:
-        return self.script("return document.getElementById('count').textContent").replace(
-            "\u00a0", ""
+        return self.texts("#count")[0].replace("\u00a0", "")
+
+    def texts(self, selector: str) -> list[str]:
+        """Return the texts of the elements, as they are in the document."""
+        return self.script(
+            "return [...document.querySelectorAll(arguments[0])].map((each) => each.textContent)",
+            selector,
         )
+
+    def attribute(self, selector: str, name: str) -> str | None:
+        return self.find(selector).get_attribute(name)
+
+    def find(self, selector: str) -> t.Any:
+        return self.driver.find_element(By.CSS_SELECTOR, selector)
 
     def column(self, selector: str) -> list[str]:
-        """Return the text of one cell of each displayed row, as it is in the document."""
-        return self.script(
-            "return [...document.querySelectorAll(arguments[0])].map((cell) => cell.textContent)",
-            f"#body > .row {selector}",
-        )
+        """Return the text of one cell of each displayed row."""
+        return self.texts(f"#body > .row {selector}")
 
     def choose(self, label: str, value: str) -> None:
-        self.driver.find_element(By.CSS_SELECTOR, f'#{label} option[value="={value}"]').click()
+        self.find(f'#{label} option[value="={value}"]').click()
 
     def search(self, text: str) -> None:
-        self.driver.find_element(By.ID, "text").send_keys(text)
+        self.find("#text").send_keys(text)
 
     def sort(self, key: str) -> str | None:
         """Click on a column header, and return the sort order that it announces."""
-        head = self.driver.find_element(By.CSS_SELECTOR, f'th[data-key="{key}"]')
+        head = self.find(f'th[data-key="{key}"]')
         head.find_element(By.TAG_NAME, "button").click()
         return head.get_attribute("aria-sort")
 
@@ -131,7 +128,7 @@ class Chromium:
             number,
         )
         self.driver.find_elements(By.CSS_SELECTOR, ".fold")[number].click()
-        return self.driver.find_element(By.CSS_SELECTOR, ".row.open + .detail").text
+        return self.find(".row.open + .detail").text
 
     def unfold_all(self) -> None:
         self.script(
@@ -144,13 +141,10 @@ class Chromium:
 
     def tab_to(self, selector: str) -> None:
         """Press Tab until the focus is on the selected element."""
-        body = self.driver.find_element(By.TAG_NAME, "body")
-        for key in [Keys.TAB] * 60:
-            (
-                body
-                if self.script("return document.activeElement === document.body")
-                else self.driver.switch_to.active_element
-            ).send_keys(key)
+        for _time in range(60):
+            at_body = self.script("return document.activeElement === document.body")
+            focused = self.find("body") if at_body else self.driver.switch_to.active_element
+            focused.send_keys(Keys.TAB)
             if self.script("return document.activeElement.matches(arguments[0])", selector):
                 return
         raise AssertionError(f"Tab does not lead to {selector}")

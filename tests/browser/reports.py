@@ -55,19 +55,8 @@ HOSTILE = {
 }
 
 # Fields whose text comes from users and from other services.
-_CHOSEN = {
-    "name",
-    "root_name",
-    "project",
-    "user",
-    "reason",
-    "disabled_reason",
-    "host",
-    "node",
-    "region",
-    "request",
-    "placement_endpoint",
-}
+_CHOSEN = {"name", "root_name", "project", "user", "host", "node", "region"}
+_CHOSEN |= {"reason", "disabled_reason", "request", "placement_endpoint"}
 
 
 def remediated() -> Report:
@@ -75,11 +64,9 @@ def remediated() -> Report:
 
     One of them was changed by somebody else meanwhile.
     """
-    remediation = _read("remediation")
-    complaints = _read("complaints")["records"]
-    return Report(
-        _read("findings"), KINDS, _read("plan"), remediation, remediation["journal"], complaints
-    )
+    remediation, complaints = _read("remediation"), _read("complaints")["records"]
+    read = _read("findings"), KINDS, _read("plan"), remediation
+    return Report(*read, remediation["journal"], complaints)
 
 
 def planned() -> Report:
@@ -98,35 +85,25 @@ def many(count: int) -> Report:
     Each repetition is about other consumers.
     """
     report = remediated()
-    whole = {
-        **{key: report.findings[key] for key in ("findings", "undecided", "protected", "capacity")},
-        "changes": report.plan["changes"],
-        "outcomes": report.remediation["outcomes"],
-    }
+    parts = ("findings", "undecided", "protected", "capacity")
+    whole = {key: report.findings[key] for key in parts}
+    whole |= {"changes": report.plan["changes"], "outcomes": report.remediation["outcomes"]}
     text = json.dumps(whole)
-    hosts = sorted(
-        {provider["name"] for provider in report.findings["capacity"]}, key=len, reverse=True
-    )
-    found = re.compile(
-        "|".join([_UUID.pattern, *(rf"(?<=[\" ]){re.escape(host)}(?=[\" ,.])" for host in hosts)])
-    )
-    times = -(-count // sum(len(whole[key]) for key in ("findings", "undecided", "protected")))
+    hosts = {provider["name"] for provider in report.findings["capacity"]}
+    longest_first = sorted(hosts, key=len, reverse=True)
+    patterns = [rf"(?<=[\" ]){re.escape(host)}(?=[\" ,.])" for host in longest_first]
+    found = re.compile("|".join([_UUID.pattern, *patterns]))
+    times = -(-count // len(entries_of(report)))
     grown: dict[str, list[t.Any]] = {key: [] for key in whole}
     for number in range(times):
-        again = json.loads(
-            found.sub(lambda match, number=number: _another(match.group(), number), text)
-        )
-        for key, entries in again.items():
+        again = found.sub(lambda match, number=number: _another(match.group(), number), text)
+        for key, entries in json.loads(again).items():
             grown[key] += entries
-    findings = copy.deepcopy(report.findings)
-    findings.update((key, grown[key]) for key in ("findings", "undecided", "protected", "capacity"))
-    findings["summary"] = {
-        **_times(findings["summary"], times),
-        "coverage": findings["summary"]["coverage"],
-    }
-    findings["summary"]["stranded"]["share_of_claimed"] = report.findings["summary"]["stranded"][
-        "share_of_claimed"
-    ]
+    findings = {**copy.deepcopy(report.findings), **{key: grown[key] for key in parts}}
+    summary = report.findings["summary"]
+    findings["summary"] = {**_times(summary, times), "coverage": summary["coverage"]}
+    share = summary["stranded"]["share_of_claimed"]
+    findings["summary"]["stranded"]["share_of_claimed"] = share
     return d.replace(
         report,
         findings=findings,
@@ -161,9 +138,8 @@ def named(name: str) -> Report:
 
 def entries_of(report: Report) -> list[dict[str, t.Any]]:
     """Return all entries, whatever their verdict."""
-    return [
-        entry for key in ("findings", "undecided", "protected") for entry in report.findings[key]
-    ]
+    verdicts = ("findings", "undecided", "protected")
+    return [entry for key in verdicts for entry in report.findings[key]]
 
 
 def _read(name: str) -> t.Any:
@@ -171,11 +147,9 @@ def _read(name: str) -> t.Any:
 
 
 def _another(text: str, number: int) -> str:
-    return (
-        str(uuid.uuid5(uuid.UUID(text), str(number)))
-        if _UUID.fullmatch(text)
-        else f"{text}.rack{number % 40}"
-    )
+    if _UUID.fullmatch(text):
+        return str(uuid.uuid5(uuid.UUID(text), str(number)))
+    return f"{text}.rack{number % 40}"
 
 
 def _times(value: t.Any, times: int) -> t.Any:
@@ -186,10 +160,8 @@ def _times(value: t.Any, times: int) -> t.Any:
 
 def _named(value: t.Any, name: str) -> t.Any:
     if isinstance(value, dict):
-        return {
-            key: name if key in _CHOSEN and part else _named(part, name)
-            for key, part in value.items()
-        }
+        parts = value.items()
+        return {k: name if k in _CHOSEN and part else _named(part, name) for k, part in parts}
     return [_named(part, name) for part in value] if isinstance(value, list) else value
 
 

@@ -40,9 +40,7 @@ KINDS: t.Mapping[str, Kind] = {
         "controller_execution_environments",
     ),
     "notification_templates": Kind(
-        "Set up the notification",
-        "notification_template",
-        "controller_notifications",
+        "Set up the notification", "notification_template", "controller_notifications"
     ),
     "projects": Kind(
         "Set up the project, and fetch it",

@@ -26,9 +26,7 @@ def build_play(data_file: str, tasks_file: str) -> Entry:
         "gather_facts": False,
         "vars": {"ansible_python_interpreter": "{{ ansible_playbook_python }}"},
         "vars_files": [data_file],
-        "tasks": [
-            {"name": "Set up all objects", "ansible.builtin.include_tasks": tasks_file},
-        ],
+        "tasks": [{"name": "Set up all objects", "ansible.builtin.include_tasks": tasks_file}],
     }
 
 

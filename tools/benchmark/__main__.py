@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -11,6 +10,7 @@ from pathlib import Path
 from minicloud_ctl import lifecycle
 from minicloud_ctl.errors import MinicloudError
 from minicloud_ctl.paths import REPOSITORY, Paths
+from running import end_when_terminated
 
 from benchmark import bars, originals, page, results
 from benchmark.measuring import Failed
@@ -63,10 +63,7 @@ def build_parser() -> argparse.ArgumentParser:
         "--page", type=Path, default=REPOSITORY / "docs" / "benchmark.md", help="the page to write"
     )
     top.add_argument(
-        "--results",
-        type=Path,
-        default=results.KEPT,
-        help="the file with the results of all stages",
+        "--results", type=Path, default=results.KEPT, help="the file with the results of all stages"
     )
     top.add_argument(
         "--home",
@@ -83,8 +80,7 @@ def build_parser() -> argparse.ArgumentParser:
 
 def main(argv: list[str]) -> int:
     arguments = build_parser().parse_args(argv)
-    # A terminated run stops its cloud like an interrupted one.
-    signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(128 + number))
+    end_when_terminated()
     try:
         measured = _measure(arguments)
     except (MinicloudError, Failed, subprocess.CalledProcessError) as error:
@@ -121,11 +117,9 @@ def _measure(arguments: argparse.Namespace) -> Results:
 
 def _choose_stages(arguments: argparse.Namespace) -> list[Stage]:
     chosen = arguments.only or BY_DEFAULT
-    stages = []
-    for stage in list_stages(arguments.hosts, arguments.servers, arguments.rounds):
-        if stage.name in chosen:
-            stages.append(stage.limit_processes(arguments.api_processes))
-    return stages
+    stages = list_stages(arguments.hosts, arguments.servers, arguments.rounds)
+    processes = arguments.api_processes
+    return [stage.limit_processes(processes) for stage in stages if stage.name in chosen]
 
 
 if __name__ == "__main__":

@@ -5,25 +5,7 @@ from __future__ import annotations
 import dataclasses as d
 import typing as t
 
-from benchmark.stages import (
-    AUDIT,
-    CHANGED,
-    CHOSEN_STRANDS,
-    CLEANUP,
-    EXACT,
-    FULL,
-    MAIN,
-    MEMORY,
-    ONE_STRAND,
-    REMEDIATE_MODULE,
-    REMEDIATION,
-    REPLAY,
-    SERVER_LIST,
-    SMALL,
-    TWICE,
-    UNCHANGED,
-    WORST,
-)
+from benchmark import stages as s
 
 if t.TYPE_CHECKING:
     from benchmark.results import Results
@@ -91,7 +73,7 @@ def _find_most_requests(command: str) -> Figure:
     def measure(results: Results, processes: int) -> float | None:
         counts = []
         for result in results.list_all():
-            if result.processes == processes and result.name != WORST:
+            if result.processes == processes and result.name != s.WORST:
                 counts += [run.requests for run in result.runs.get(command, [])]
         return max(counts, default=None)
 
@@ -112,7 +94,7 @@ def _count_for_healthy(results: Results, processes: int) -> float | None:
     counts = []
     for result in results.list_all():
         if result.processes == processes:
-            counts += [result.for_healthy.get(command, 0) for command in (FULL, CLEANUP)]
+            counts += [result.for_healthy.get(command, 0) for command in (s.FULL, s.CLEANUP)]
     return max(counts, default=None)
 
 
@@ -120,7 +102,7 @@ def _count_faults(results: Results, processes: int) -> float | None:
     """Count what was missed or wrongly reported, and complaints such as undecided consumers."""
     scores = []
     for result in results.list_all():
-        for command in EXACT:
+        for command in s.EXACT:
             if result.processes == processes:
                 scores += [run.score for run in result.runs.get(command, []) if run.score]
     if not scores:
@@ -136,53 +118,53 @@ def _always(limit: float, processes: tuple[int, ...] = (1, 2)) -> dict[int, floa
 
 
 BARS = (
-    Bar("clean up in check mode / audit", {1: 1.0, 2: 0.75}, _compare(MAIN, CLEANUP, AUDIT)),
+    Bar("clean up in check mode / audit", {1: 1.0, 2: 0.75}, _compare(s.MAIN, s.CLEANUP, s.AUDIT)),
     Bar(
         "incremental detection, nothing changed / audit",
         _always(0.15),
-        _compare(MAIN, UNCHANGED, AUDIT),
+        _compare(s.MAIN, s.UNCHANGED, s.AUDIT),
     ),
     Bar(
         "incremental detection, 1 % of the servers changed / audit",
         _always(0.25),
-        _compare(MAIN, CHANGED, AUDIT),
+        _compare(s.MAIN, s.CHANGED, s.AUDIT),
     ),
     Bar(
         "incremental detection, twice the hosts with the same changes / the hosts",
         _always(1.3),
-        _compare_sizes(TWICE, MAIN, CHANGED),
+        _compare_sizes(s.TWICE, s.MAIN, s.CHANGED),
     ),
     Bar(
         "requests of incremental detection, nothing changed, at any size",
         _always(25),
-        _find_most_requests(UNCHANGED),
+        _find_most_requests(s.UNCHANGED),
         "",
     ),
     Bar(
         "full detection on 5 hosts / `openstack server list`",
         _always(1.6),
-        _compare(SMALL, FULL, SERVER_LIST),
+        _compare(s.SMALL, s.FULL, s.SERVER_LIST),
     ),
     Bar(
         "peak memory of a module with five times the servers",
         _always(300, (2,)),
-        _find_most_memory(MEMORY),
+        _find_most_memory(s.MEMORY),
         " MiB",
     ),
     Bar(
         "listing of the hypervisors in as many strands as chosen / in one",
         _always(1.05),
-        _compare(MAIN, CHOSEN_STRANDS, ONE_STRAND),
+        _compare(s.MAIN, s.CHOSEN_STRANDS, s.ONE_STRAND),
     ),
     Bar(
         "full detection, twice the hosts / the hosts",
         _always(2.2),
-        _compare_sizes(TWICE, MAIN, FULL),
+        _compare_sizes(s.TWICE, s.MAIN, s.FULL),
     ),
     Bar(
         "the module `orphan_remediate` / its requests",
         _always(1.5, (2,)),
-        _compare(REMEDIATION, REMEDIATE_MODULE, REPLAY),
+        _compare(s.REMEDIATION, s.REMEDIATE_MODULE, s.REPLAY),
     ),
     Bar(
         "Placement requests of full detection for healthy consumers",

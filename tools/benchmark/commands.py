@@ -10,11 +10,11 @@ import shutil
 import sys
 import types
 import typing as t
-from pathlib import Path
 
 from minicloud_ctl import configs, processes, services
 from minicloud_ctl import state as states
 from minicloud_ctl.paths import REPOSITORY
+from running import build_playbook_command, build_playbook_environment, inherit
 
 from benchmark import measuring
 from benchmark.layout import ORPHAN_KINDS
@@ -71,7 +71,7 @@ class Commands:
         self._folder = paths.home / "measured"
         self._probed = self._folder / "probed"
         self._folder.mkdir(exist_ok=True)
-        self._environment = {**_inherit(), **configs.cloud_environment(paths, self._state)}
+        self._environment = {**inherit(), **configs.cloud_environment(paths, self._state)}
 
     def forget(self) -> None:
         """Delete what earlier runs wrote, so that the next one has no memory of the cloud."""
@@ -159,17 +159,13 @@ class Commands:
             **self._variables,
             **variables,
         }
-        program = str(Path(sys.executable).with_name("ansible-playbook"))
-        command = [program, f"osops.placement.{name}", "-e", json.dumps(given), *flags]
         environment = {
             **self._environment,
-            "ANSIBLE_COLLECTIONS_PATH": str(REPOSITORY / "collections"),
-            "ANSIBLE_HOME": str(self._folder / ".ansible"),
-            "ANSIBLE_NOCOLOR": "1",
+            **build_playbook_environment(self._folder),
             "PYTHONPATH": str(_PROBE),
             "BENCHMARK_PROBE": str(self._probed),
         }
-        run = self._run(command, environment)
+        run = self._run(build_playbook_command(name, given, *flags), environment)
         records = sorted(self._probed.iterdir())
         modules = [json.loads(record.read_text(encoding="utf-8")) for record in records]
         if not modules:
@@ -178,10 +174,7 @@ class Commands:
 
     def _run_tool(self, name: str, *arguments: str) -> Run:
         imports = [REPOSITORY / folder for folder in ("collections", "tools", "tests/minicloud")]
-        environment = {
-            **self._environment,
-            "PYTHONPATH": os.pathsep.join(map(str, imports)),
-        }
+        environment = {**self._environment, "PYTHONPATH": os.pathsep.join(map(str, imports))}
         return self._run([sys.executable, "-m", f"benchmark.{name}", *arguments], environment)
 
     def _run(
@@ -190,15 +183,6 @@ class Commands:
         environment: dict[str, str] | None = None,
         good: Sequence[int] = (0,),
     ) -> Run:
-        serving = []
-        for name in processes.names(self._paths):
-            pid = processes.pid(self._paths, name)
-            if pid:
-                serving.append(pid)
+        recorded = [processes.pid(self._paths, name) for name in processes.names(self._paths)]
+        serving = [pid for pid in recorded if pid]
         return measuring.run(command, environment or self._environment, good, serving, self._folder)
-
-
-def _inherit() -> dict[str, str]:
-    """Return our own environment without the settings of OpenStack, Ansible and Python."""
-    ours = ("OS_", "ANSIBLE_", "PYTHON")
-    return {key: value for key, value in os.environ.items() if not key.startswith(ours)}

@@ -63,20 +63,14 @@ def run(
         )
     cpu = usage.ru_utime + usage.ru_stime
     others = _read_busy() - busy - (_read_cpu_of_groups(services) - served) - cpu
-    return Run(
-        seconds,
-        cpu,
-        max(0.0, others / (seconds * (os.cpu_count() or 1))),
-        output,
-        process.returncode,
-    )
+    foreign = max(0.0, others / (seconds * (os.cpu_count() or 1)))
+    return Run(seconds, cpu, foreign, output, process.returncode)
 
 
 def _read_busy() -> float:
     """Return the seconds for which any processor was busy (proc(5))."""
-    fields = list(
-        map(int, Path("/proc/stat").read_text(encoding="ascii").splitlines()[0].split()[1:9])
-    )
+    text = Path("/proc/stat").read_text(encoding="ascii")
+    fields = list(map(int, text.splitlines()[0].split()[1:9]))
     idle = fields[3] + fields[4]
     return (sum(fields) - idle) / _TICK
 
@@ -86,14 +80,10 @@ def _read_cpu_of_groups(leaders: Sequence[int]) -> float:
     for entry in Path("/proc").iterdir():
         if entry.name.isdigit():
             try:
-                fields = (
-                    (entry / "stat")
-                    .read_text(encoding="ascii", errors="replace")
-                    .rpartition(")")[2]
-                    .split()
-                )
+                text = (entry / "stat").read_text(encoding="ascii", errors="replace")
             except OSError:
                 continue
+            fields = text.rpartition(")")[2].split()
             if int(fields[2]) in leaders:
                 total += int(fields[11]) + int(fields[12])
     return total / _TICK

@@ -37,18 +37,8 @@ def install(paths: Paths) -> str:
 
 def build_unset_command(program: str, change: Mapping[str, t.Any]) -> list[str]:
     """Return the command that makes one change of a plan."""
-    dropped = (
-        []
-        if change["action"] == "remove"
-        else [f"--provider={provider}" for provider in change["frees"]]
-    )
-    return [
-        program,
-        "--os-placement-api-version=1.28",
-        "resource",
-        "provider",
-        "allocation",
-        "unset",
-        *dropped,
-        change["consumer"],
-    ]
+    dropped = []
+    if change["action"] != "remove":
+        dropped = [f"--provider={provider}" for provider in change["frees"]]
+    unset = ["resource", "provider", "allocation", "unset"]
+    return [program, "--os-placement-api-version=1.28", *unset, *dropped, change["consumer"]]

@@ -10,20 +10,16 @@ Nova's API creates each of them on a separate minicloud.
 from __future__ import annotations
 
 import contextlib
-import dataclasses as d
 import json
-import os
 import shutil
 import sqlite3
-import subprocess
-import sys
 import typing as t
 from pathlib import Path
 
 from minicloud_ctl import configs, databases, files, lifecycle, servers, services
 from minicloud_ctl import state as states
 from minicloud_ctl.cloud import Cloud
-from minicloud_ctl.releases import SOURCE
+from running import run_minicloud
 
 from benchmark.layout import ORIGINALS, SMALL, TINY
 
@@ -53,7 +49,7 @@ def create(paths: Paths) -> None:
     settings = {"service_down_time": _DOWN_SECONDS, "allow_resize_to_same_host": "false"}
     configs.ini(configs.nova_folder(paths, "first") / "local.conf", {"DEFAULT": settings})
     try:
-        _up(paths, computes=3)
+        run_minicloud(paths.home, paths.venv, "up", "--computes", "3")
         record = {"servers": _create_all(paths, Cloud(states.load(paths), project="demo"))}
     finally:
         lifecycle.down(paths, purge=False)
@@ -61,27 +57,6 @@ def create(paths: Paths) -> None:
         _checkpoint(paths.database(name))
         shutil.copyfile(paths.database(name), find_copy(paths, name))
     files.write(_find_record(paths), json.dumps(record, indent=2) + "\n")
-
-
-def _up(paths: Paths, computes: int) -> None:
-    """Start the cloud with its command and never with `lifecycle.up`.
-
-    `lifecycle.up` installs for the Python in which it runs. It would replace an environment that
-    the command made for its own Python, and that other clouds may use too.
-    """
-    environment = {
-        key: value for key, value in os.environ.items() if not key.startswith(("OS_", "PYTHON"))
-    }
-    environment["MINICLOUD_VENV"] = str(paths.venv)
-    command = [
-        str(SOURCE / "minicloud"),
-        "--home",
-        str(paths.home),
-        "up",
-        "--computes",
-        str(computes),
-    ]
-    subprocess.run(command, env=environment, stdout=sys.stderr, check=True)
 
 
 def read(paths: Paths) -> dict[str, dict[str, str | None]]:
@@ -106,15 +81,12 @@ def start(paths: Paths, api_processes: int) -> None:
     api_processes: the number of processes of nova-api and of Placement each. A single process
         handles several requests in threads; each of several processes handles one at a time.
     """
-    wanted = [
-        service
-        for service in services.all_services(paths, states.load(paths))
-        if service.kind in _READ_FROM
-    ]
-    wanted = [
-        d.replace(each, argv=[*each.argv, str(api_processes)]) if each.kind in _READ_BY_US else each
-        for each in wanted
-    ]
+    wanted = []
+    for service in services.all_services(paths, states.load(paths)):
+        if service.kind in _READ_BY_US:
+            service.argv.append(str(api_processes))
+        if service.kind in _READ_FROM:
+            wanted.append(service)
     lifecycle.start(paths, wanted)
     lifecycle.await_http(paths, wanted)
 

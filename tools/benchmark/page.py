@@ -5,30 +5,10 @@ from __future__ import annotations
 import statistics
 import typing as t
 
+from markup import format_table
+
+from benchmark import stages as s
 from benchmark.bars import judge
-from benchmark.stages import (
-    ALL,
-    AUDIT,
-    BY_HAND,
-    CHANGED,
-    CHOSEN_STRANDS,
-    CLEANUP,
-    FULL,
-    MAIN,
-    MEMORY,
-    ONE_STRAND,
-    REMEDIATE,
-    REMEDIATE_MODULE,
-    REMEDIATION,
-    REPLAY,
-    SCALE,
-    SERVER_LIST,
-    SMALL,
-    TWICE,
-    UNCHANGED,
-    UNPROVEN,
-    WORST,
-)
 
 if t.TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -56,10 +36,7 @@ Starting Ansible, importing modules and writing the reports is part of that.
 _METHOD = """\
 ## What is measured
 
-| name | what it is |
-|---|---|
 {commands}
-
 nova-api and Placement each run with 1 process, which handles several requests in threads, and \
 then with 2 processes, each of which handles one request at a time.
 The clients and the services use the same machine.
@@ -89,40 +66,40 @@ Any result of detection other than exactly the seeded orphans is an error of the
 
 # The commands by their names in the tables.
 COMMANDS = {
-    FULL: "`ansible-playbook osops.placement.detect_orphans`, without a memory of an earlier run",
-    UNCHANGED: "the same with `orphan_cleanup_mode: incremental`, right after it",
-    CHANGED: "the same after the changes",
-    CLEANUP: "`ansible-playbook osops.placement.cleanup_orphans --check`, which reads everything, "
-    "and proves each change again",
-    REPLAY: "the requests of the command above, recorded and sent again by Python's own HTTP "
+    s.FULL: "`ansible-playbook osops.placement.detect_orphans`, without a memory of an earlier run",
+    s.UNCHANGED: "the same with `orphan_cleanup_mode: incremental`, right after it",
+    s.CHANGED: "the same after the changes",
+    s.CLEANUP: "`ansible-playbook osops.placement.cleanup_orphans --check`, which reads "
+    "everything, and proves each change again",
+    s.REPLAY: "the requests of the command above, recorded and sent again by Python's own HTTP "
     "client, with the same concurrency; it reads only the status of each response",
-    AUDIT: "`nova-manage placement audit --verbose`; it reads Nova's database directly and proves "
-    "nothing",
-    SERVER_LIST: "`openstack server list`, in a project without servers",
-    ONE_STRAND: "only the listing of all hypervisors with their servers, page after page, by a "
+    s.AUDIT: "`nova-manage placement audit --verbose`; it reads Nova's database directly and "
+    "proves nothing",
+    s.SERVER_LIST: "`openstack server list`, in a project without servers",
+    s.ONE_STRAND: "only the listing of all hypervisors with their servers, page after page, by a "
     "simple client",
-    CHOSEN_STRANDS: "the same, read in parallel from as many places as a module chooses",
+    s.CHOSEN_STRANDS: "the same, read in parallel from as many places as a module chooses",
 }
 _REMEDIATION_COMMANDS = {
-    REMEDIATE: "`ansible-playbook osops.placement.cleanup_orphans` with a reviewed plan",
-    REMEDIATE_MODULE: "its module `orphan_remediate` alone, which makes the changes",
-    REPLAY: "the requests of this module, recorded and sent again by Python's own HTTP client",
-    UNPROVEN: "a minimal client: for each consumer in turn a GET, a write with the generation "
+    s.REMEDIATE: "`ansible-playbook osops.placement.cleanup_orphans` with a reviewed plan",
+    s.REMEDIATE_MODULE: "its module `orphan_remediate` alone, which makes the changes",
+    s.REPLAY: "the requests of this module, recorded and sent again by Python's own HTTP client",
+    s.UNPROVEN: "a minimal client: for each consumer in turn a GET, a write with the generation "
     "found, and a GET; the difference is the proofs",
-    BY_HAND: "`openstack resource provider allocation unset UUID`, one process for each change; "
+    s.BY_HAND: "`openstack resource provider allocation unset UUID`, one process for each change; "
     "some are measured, and the time of all is extrapolated",
 }
 
 _ORDER = tuple(dict.fromkeys([*COMMANDS, *_REMEDIATION_COMMANDS]))
 
 TITLES = {
-    MAIN: "The usual case",
-    TWICE: "Twice the hosts, the same number of changes",
-    WORST: "The worst case: many orphans",
-    SMALL: "A small cloud",
-    MEMORY: "Five times the servers",
-    SCALE: "Five times the hosts",
-    REMEDIATION: "Remediation",
+    s.MAIN: "The usual case",
+    s.TWICE: "Twice the hosts, the same number of changes",
+    s.WORST: "The worst case: many orphans",
+    s.SMALL: "A small cloud",
+    s.MEMORY: "Five times the servers",
+    s.SCALE: "Five times the hosts",
+    s.REMEDIATION: "Remediation",
 }
 
 _FOOT = """\
@@ -143,7 +120,7 @@ The benchmark listens only on 127.0.0.1, and stops all its processes at the end.
 def render(results: Results) -> str:
     parts = [_HEAD, _format_bars(results), _format_extremes(results)]
     parts.append(_METHOD.format(commands=_format_commands(COMMANDS)))
-    for name in ALL:
+    for name in s.ALL:
         by_processes = results.stages.get(name, {})
         if by_processes:
             parts.append(_format_stage(name, list(by_processes.values())))
@@ -162,17 +139,10 @@ def describe_verdict(verdict: Verdict) -> str:
 def _format_bars(results: Results) -> str:
     rows = []
     for verdict in judge(results):
-        rows.append(
-            [
-                verdict.what,
-                str(verdict.processes),
-                _format_value(verdict),
-                _format_limit(verdict),
-                _format_outcome(verdict),
-            ]
-        )
+        measured = _format_value(verdict), _format_limit(verdict), _format_outcome(verdict)
+        rows.append([verdict.what, verdict.processes, *measured])
     columns = ["figure", "API processes", "measured", "limit", "measured / limit"]
-    return f"## Bars\n\n{_format_table(columns, rows)}"
+    return f"## Bars\n\n{format_table(columns, rows)}\n"
 
 
 def _format_value(verdict: Verdict) -> str:
@@ -199,9 +169,9 @@ def _format_outcome(verdict: Verdict) -> str:
 def _format_extremes(results: Results) -> str:
     """Return the best and the worst case of each command, over all rounds at the same size."""
     rows = []
-    for command in (CLEANUP, FULL, UNCHANGED, CHANGED, AUDIT):
+    for command in (s.CLEANUP, s.FULL, s.UNCHANGED, s.CHANGED, s.AUDIT):
         cases = []
-        for name in (MAIN, WORST):
+        for name in (s.MAIN, s.WORST):
             for result in results.stages.get(name, {}).values():
                 cases += [(run, result.processes) for run in result.runs.get(command, [])]
         if cases:
@@ -210,7 +180,7 @@ def _format_extremes(results: Results) -> str:
     if not rows:
         return ""
     text = "The best and the worst of all rounds at the first size:\n\n"
-    return text + _format_table(["", "best", "worst"], rows)
+    return text + format_table(["", "best", "worst"], rows) + "\n"
 
 
 def _get_time(case: tuple[Observation, int]) -> float:
@@ -231,9 +201,9 @@ def _format_stage(name: str, results: list[StageResult]) -> str:
             "orphans.\n"
         )
     text += f"Measured on {first.date} with {first.machine}.\n\n"
-    if name == REMEDIATION:
+    if name == s.REMEDIATION:
         text += "All allocations are restored before each run.\n\n"
-        text += f"| name | what it is |\n|---|---|\n{_format_commands(_REMEDIATION_COMMANDS)}\n\n"
+        text += f"{_format_commands(_REMEDIATION_COMMANDS)}\n"
     text += _warn_of_load(results)
     rows = []
     for result in results:
@@ -241,14 +211,14 @@ def _format_stage(name: str, results: list[StageResult]) -> str:
             if command in result.runs:
                 rows.append(_format_row(result, command))
     columns = ["", "API processes", "median", "all rounds", "/ audit"]
-    if name == REMEDIATION:
+    if name == s.REMEDIATION:
         columns[-1] = "/ the same requests"
     columns += ["in modules", "own CPU", "requests", "peak memory", "found", "wrong"]
-    return text + _format_table(columns, rows)
+    return text + format_table(columns, rows) + "\n"
 
 
 def _format_commands(commands: dict[str, str]) -> str:
-    return "\n".join(f"| {name} | {what} |" for name, what in commands.items())
+    return format_table(["name", "what it is"], commands.items())
 
 
 def _warn_of_load(results: Iterable[StageResult]) -> str:
@@ -282,19 +252,19 @@ def _format_row(result: StageResult, command: str) -> list[str]:
 def _format_times(result: StageResult, command: str) -> list[str]:
     seconds = [run.seconds for run in result.runs[command]]
     median = statistics.median(seconds)
-    if command == BY_HAND:
+    if command == s.BY_HAND:
         return [f"{median * result.orphans:.0f} s", f"{median:.2f} each"]
     return [f"{median:.2f} s", ", ".join(f"{one:.2f}" for one in seconds)]
 
 
 def _format_ratio(result: StageResult, command: str) -> str:
-    other = AUDIT
-    if result.name == REMEDIATION:
-        other = REPLAY
+    other = s.AUDIT
+    if result.name == s.REMEDIATION:
+        other = s.REPLAY
     ratio = result.compare(command, other)
-    if ratio is None or command in (ONE_STRAND, CHOSEN_STRANDS):
+    if ratio is None or command in (s.ONE_STRAND, s.CHOSEN_STRANDS):
         return "-"
-    if command == BY_HAND:
+    if command == s.BY_HAND:
         ratio *= result.orphans
     return f"{ratio:.2f}"
 
@@ -318,7 +288,7 @@ def _format_score(runs: Sequence[Observation]) -> list[str]:
 def _format_requests(results: Results) -> str:
     """Return the requests of each command at the first size, with the most API processes."""
     parts = []
-    for name in (MAIN, REMEDIATION):
+    for name in (s.MAIN, s.REMEDIATION):
         by_processes = results.stages.get(name, {})
         if not by_processes:
             continue
@@ -329,13 +299,8 @@ def _format_requests(results: Results) -> str:
                 continue
             rows = [[f"`{endpoint}`", str(count)] for endpoint, count in endpoints]
             rows.append(["all", str(sum(count for _endpoint, count in endpoints))])
-            parts.append(_format_table([command, "requests"], rows))
+            parts.append(format_table([command, "requests"], rows) + "\n")
     if not parts:
         return ""
     head = "## Requests\n\nWith authentication and discovery, of the last round.\n\n"
     return head + "".join(parts)
-
-
-def _format_table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    lines = [columns, ["---"] * len(columns), *rows]
-    return "".join(f"| {' | '.join(line)} |\n" for line in lines) + "\n"

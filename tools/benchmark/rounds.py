@@ -8,26 +8,13 @@ import sys
 import typing as t
 
 from benchmark import commands, listing, openstackclient, originals, requests_made, scoring
+from benchmark import stages as s
 from benchmark.commands import CLEANED, DETECTED, Commands
 from benchmark.layout import plan_changes, undo_changes
 from benchmark.machine import describe_machine
 from benchmark.measuring import Failed
 from benchmark.results import Observation, StageResult
 from benchmark.seeding import SeededCloud
-from benchmark.stages import (
-    AUDIT,
-    CHANGE,
-    CHANGED,
-    CHOSEN_STRANDS,
-    CLEANUP,
-    FULL,
-    INCREMENTAL,
-    MAIN,
-    ONE_STRAND,
-    REPLAY,
-    SERVER_LIST,
-    UNCHANGED,
-)
 
 if t.TYPE_CHECKING:
     from collections.abc import Callable
@@ -43,7 +30,7 @@ if t.TYPE_CHECKING:
 def run_stage(paths: Paths, stage: Stage, with_incremental: bool) -> list[StageResult]:
     """Measure a stage with each number of API processes, on a cloud that is seeded once."""
     openstack = ""
-    if SERVER_LIST in stage.steps:
+    if s.SERVER_LIST in stage.steps:
         openstack = openstackclient.install(paths)
     say(f"{stage.name}: seeding {stage.scale}")
     originals.stop(paths)
@@ -106,15 +93,15 @@ class Rounds:
         self._with_incremental = with_incremental
         self._sent_by_cleanup: list[dict[str, t.Any]] = []
         self._steps: dict[str, Callable[[], Measurement]] = {
-            FULL: self._detect_all,
-            UNCHANGED: self._detect_changes,
-            CHANGED: self._detect_changes,
-            CLEANUP: runner.clean_up,
-            REPLAY: lambda: runner.replay(self._sent_by_cleanup),
-            AUDIT: runner.audit,
-            SERVER_LIST: lambda: runner.list_servers(openstack),
-            ONE_STRAND: lambda: runner.list_hypervisors(listing.ONE),
-            CHOSEN_STRANDS: lambda: runner.list_hypervisors(listing.CHOSEN),
+            s.FULL: self._detect_all,
+            s.UNCHANGED: self._detect_changes,
+            s.CHANGED: self._detect_changes,
+            s.CLEANUP: runner.clean_up,
+            s.REPLAY: lambda: runner.replay(self._sent_by_cleanup),
+            s.AUDIT: runner.audit,
+            s.SERVER_LIST: lambda: runner.list_servers(openstack),
+            s.ONE_STRAND: lambda: runner.list_hypervisors(listing.ONE),
+            s.CHOSEN_STRANDS: lambda: runner.list_hypervisors(listing.CHOSEN),
         }
 
     def run(self) -> None:
@@ -128,9 +115,9 @@ class Rounds:
         self._commands.forget()
         changes: list[Change] = []
         for step in self._stage.steps:
-            if step == CHANGE:
+            if step == s.CHANGE:
                 changes = self._change_servers(number)
-            elif self._with_incremental or step not in INCREMENTAL:
+            elif self._with_incremental or step not in s.INCREMENTAL:
                 self._measure(step)
         if changes:
             self._cloud.change(undo_changes(changes), undo=True)
@@ -151,7 +138,7 @@ class Rounds:
         self._result.add(step, observation)
         if measurement.modules:
             self._count_requests(step, measurement)
-        if step == CLEANUP:
+        if step == s.CLEANUP:
             self._sent_by_cleanup = measurement.requests
         say(self._format_progress(step, observation))
 
@@ -178,13 +165,13 @@ class Rounds:
 
     def _score(self, step: str, measurement: Measurement) -> Score | None:
         truth = self._cloud.truth
-        if step in (FULL, UNCHANGED, CHANGED):
+        if step in (s.FULL, s.UNCHANGED, s.CHANGED):
             return scoring.score_report(self._commands.read(DETECTED, "findings"), truth)
-        if step == CLEANUP:
+        if step == s.CLEANUP:
             found = scoring.score_report(self._commands.read(CLEANED, "findings"), truth)
             verified = self._commands.read(CLEANED, "remediation")
             return scoring.add_scores(found, scoring.score_outcomes(verified, truth))
-        if step == AUDIT:
+        if step == s.AUDIT:
             return scoring.score_audit(measurement.run.output, truth)
         return None
 
@@ -192,7 +179,7 @@ class Rounds:
         ports = self._commands.list_ports()
         requests = measurement.requests
         # The page shows those of this stage alone.
-        if self._stage.name == MAIN and self._result.processes == max(self._stage.processes):
+        if self._stage.name == s.MAIN and self._result.processes == max(self._stage.processes):
             counts = requests_made.count_endpoints(requests, ports)
             self._result.endpoints[step] = requests_made.hide_limits(counts)
         involved = set(self._cloud.truth["involved"])

@@ -173,20 +173,8 @@ def select_rows_of_server(
     connection: sqlite3.Connection, server: str
 ) -> dict[Table, list[list[t.Any]]]:
     """Return every row of every table that refers to the server, parents before children."""
-    found: dict[Table, list[list[t.Any]]] = {}
-    for table in _read_tables(connection):
-        if table.name == "instances":
-            found[table] = _select(connection, table, "uuid = ?", server)
-        elif "instance_uuid" in table.columns:
-            found[table] = _select(connection, table, "instance_uuid = ?", server)
-        elif table.name == "instance_actions_events":
-            found[table] = _select(
-                connection,
-                table,
-                "action_id IN (SELECT id FROM instance_actions WHERE instance_uuid = ?)",
-                server,
-            )
-    return dict(sorted(found.items(), key=lambda entry: entry[0].name))
+    found = _find_tables_of_servers(connection, "= ?")
+    return {table: _select(connection, table, where, server) for table, where in found.items()}
 
 
 def select_rows_of_host(
@@ -201,28 +189,31 @@ def select_rows_of_host(
 
 def delete_rows_of_servers(connection: sqlite3.Connection, servers: list[str]) -> None:
     """Delete every row of every table that refers to one of the servers, children first."""
-    among = f"IN ({','.join('?' * len(servers))})"
-    # The tables come in the order of their names: events refer to actions.
-    for table in reversed(_read_tables(connection)):
-        where = ""
-        if table.name == "instances":
-            where = f"uuid {among}"
-        elif "instance_uuid" in table.columns:
-            where = f"instance_uuid {among}"
-        elif table.name == "instance_actions_events":
-            actions = f"SELECT id FROM instance_actions WHERE instance_uuid {among}"
-            where = f"action_id IN ({actions})"
-        if where:
-            connection.execute(f"DELETE FROM {table.name} WHERE {where}", servers)
+    found = _find_tables_of_servers(connection, f"IN ({','.join('?' * len(servers))})")
+    for table, where in reversed(found.items()):
+        connection.execute(f"DELETE FROM {table.name} WHERE {where}", servers)
 
 
 def delete_servers(connection: sqlite3.Connection) -> None:
-    for found in _read_tables(connection):
-        if (
-            found.name in ("instances", "instance_actions_events")
-            or "instance_uuid" in found.columns
-        ):
-            connection.execute(f"DELETE FROM {found.name}")
+    for table in reversed(_find_tables_of_servers(connection, "")):
+        connection.execute(f"DELETE FROM {table.name}")
+
+
+def _find_tables_of_servers(connection: sqlite3.Connection, which: str) -> dict[Table, str]:
+    """Return the tables about servers, parents before children, with conditions for their rows.
+
+    which: the rest of a condition about the UUIDs of servers.
+    """
+    actions = f"SELECT id FROM instance_actions WHERE instance_uuid {which}"
+    known = {"instances": f"uuid {which}", "instance_actions_events": f"action_id IN ({actions})"}
+    found = {}
+    # The tables come in the order of their names: events refer to actions.
+    for table in _read_tables(connection):
+        if table.name in known:
+            found[table] = known[table.name]
+        elif "instance_uuid" in table.columns:
+            found[table] = f"instance_uuid {which}"
+    return found
 
 
 def _read_tables(connection: sqlite3.Connection) -> list[Table]:

@@ -66,10 +66,7 @@ def add_scores(one: Score, other: Score) -> Score:
     """Return the worse of two scores of the same run."""
     complaints = [score.complaint for score in (one, other) if score.complaint]
     return Score(
-        one.seeded,
-        min(one.found, other.found),
-        max(one.wrong, other.wrong),
-        "; ".join(complaints),
+        one.seeded, min(one.found, other.found), max(one.wrong, other.wrong), "; ".join(complaints)
     )
 
 

@@ -27,15 +27,7 @@ _OTHER = re.compile("\x1b\\[[0-9;?]*[A-Za-ln-z]")
 _TYPING, _SCROLLING, _PAUSE, _LONGEST, _READING, _END = 0.035, 0.06, 0.5, 0.35, 4.0, 8.0
 
 # The colours of Ansible's messages, and of the prompt.
-_STYLES = {
-    "31": "r",
-    "32": "g",
-    "33": "y",
-    "34": "b",
-    "35": "m",
-    "36": "c",
-    "90": "d",
-}
+_STYLES = {"31": "r", "32": "g", "33": "y", "34": "b", "35": "m", "36": "c", "90": "d"}
 _PROMPT = "p"
 _CSS = """\
 text{font:14px ui-monospace,'DejaVu Sans Mono',Menlo,Consolas,monospace}

@@ -5,8 +5,6 @@ from __future__ import annotations
 import argparse
 import datetime
 import json
-import os
-import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -16,7 +14,7 @@ from minicloud_ctl import lifecycle
 from minicloud_ctl import state as states
 from minicloud_ctl.errors import MinicloudError
 from minicloud_ctl.paths import REPOSITORY, Paths
-from minicloud_ctl.releases import SOURCE
+from running import end_when_terminated, run_minicloud
 
 from compare import page, results
 from compare.contestants import list_contestants, measure
@@ -57,8 +55,7 @@ def build_parser() -> argparse.ArgumentParser:
 
 def main(argv: list[str]) -> int:
     arguments = build_parser().parse_args(argv)
-    # A terminated run stops its cloud like an interrupted one.
-    signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(128 + number))
+    end_when_terminated()
     try:
         compared = _compare(arguments)
     except (MinicloudError, Failed, subprocess.CalledProcessError) as error:
@@ -75,13 +72,13 @@ def _compare(arguments: argparse.Namespace) -> Results:
     # After a restart, Nova cleans up some situations.
     lifecycle.down(paths, purge=True)
     try:
-        _run_minicloud(paths, "up", "--computes", _COMPUTES)
-        _run_minicloud(paths, "scenario", "all")
-        _run_minicloud(paths, "age", _DAYS)
+        run_minicloud(paths.home, paths.venv, "up", "--computes", _COMPUTES)
+        run_minicloud(paths.home, paths.venv, "scenario", "all")
+        run_minicloud(paths.home, paths.venv, "age", _DAYS)
         truth = _read_truth(paths)
         cloud = _measure_all(arguments, paths, truth, arguments.rounds)
-        _run_minicloud(paths, "scenario", "cell_down")
-        _run_minicloud(paths, "age", _DAYS)
+        run_minicloud(paths.home, paths.venv, "scenario", "cell_down")
+        run_minicloud(paths.home, paths.venv, "age", _DAYS)
         dead_cell = _measure_all(arguments, paths, _read_truth(paths), 1)
     finally:
         lifecycle.down(paths, purge=True)
@@ -104,16 +101,6 @@ def _measure_all(
 def _read_truth(paths: Paths) -> Truth:
     files = sorted(paths.home.glob("scenarios/*.json"))
     return read_truth(json.loads(file.read_text(encoding="utf-8")) for file in files)
-
-
-def _run_minicloud(paths: Paths, *arguments: str) -> None:
-    """Run the minicloud with its own Python, which may differ from ours."""
-    environment = {
-        name: value for name, value in os.environ.items() if not name.startswith(("OS_", "PYTHON"))
-    }
-    environment["MINICLOUD_VENV"] = str(paths.venv)
-    command = [str(SOURCE / "minicloud"), "--home", str(paths.home), *arguments]
-    subprocess.run(command, env=environment, stdout=sys.stderr, check=True)
 
 
 if __name__ == "__main__":

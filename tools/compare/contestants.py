@@ -13,17 +13,7 @@ from benchmark.commands import CLEANED, DETECTED, FULL, Commands, Measurement
 from minicloud_ctl.paths import REPOSITORY
 
 from compare import outputs
-from compare.results import (
-    AUDIT,
-    CLEANUP,
-    DETECT,
-    HEAL,
-    NAMES,
-    NRPE,
-    SCRIPT,
-    SERVERS,
-    Row,
-)
+from compare.results import AUDIT, CLEANUP, DETECT, HEAL, NAMES, NRPE, SCRIPT, SERVERS, Row
 from compare.truth import Named, score
 
 if t.TYPE_CHECKING:
@@ -86,43 +76,27 @@ def list_contestants(paths: Paths, nrpe: Path | None, script: Path | None) -> li
         commands.forget()
         return commands.clean_up()
 
+    def read_findings(_output: str, _truth: Truth) -> Named:
+        return outputs.read_findings(commands.read(DETECTED, "findings"))
+
+    def read_outcomes(_output: str, _truth: Truth) -> Named:
+        return outputs.read_outcomes(commands.read(CLEANED, "remediation"))
+
+    audit = run_nova_manage("placement", "audit", "--verbose")
+    heal = run_nova_manage("placement", "heal_allocations", "--dry-run", "--verbose")
+    names = Contestant(NAMES, run_python("-m", "compare.check_names"), outputs.read_names_check)
     if nrpe:
         names = Contestant(NRPE, run_python("-m", "compare.run_nrpe", str(nrpe)), outputs.read_nrpe)
-    else:
-        names = Contestant(NAMES, run_python("-m", "compare.check_names"), outputs.read_names_check)
-    if script:
-        servers = Contestant(SCRIPT, run_python(str(script)), outputs.read_consumers)
-    else:
-        servers = Contestant(
-            SERVERS, run_python("-m", "compare.check_consumers"), outputs.read_consumers
-        )
+    check = run_python(str(script)) if script else run_python("-m", "compare.check_consumers")
     return [
-        Contestant(
-            AUDIT,
-            run_nova_manage("placement", "audit", "--verbose"),
-            outputs.read_audit,
-            # 3: there are orphans.
-            good=(0, 3),
-        ),
-        Contestant(
-            HEAL,
-            run_nova_manage("placement", "heal_allocations", "--dry-run", "--verbose"),
-            outputs.read_heal,
-            # 4: there is nothing to heal.
-            good=(0, 4),
-        ),
+        # 3: there are orphans.
+        Contestant(AUDIT, audit, outputs.read_audit, good=(0, 3)),
+        # 4: there is nothing to heal.
+        Contestant(HEAL, heal, outputs.read_heal, good=(0, 4)),
         names,
-        servers,
-        Contestant(
-            DETECT,
-            detect,
-            lambda _output, _truth: outputs.read_findings(commands.read(DETECTED, "findings")),
-        ),
-        Contestant(
-            CLEANUP,
-            clean_up,
-            lambda _output, _truth: outputs.read_outcomes(commands.read(CLEANED, "remediation")),
-        ),
+        Contestant(SCRIPT if script else SERVERS, check, outputs.read_consumers),
+        Contestant(DETECT, detect, read_findings),
+        Contestant(CLEANUP, clean_up, read_outcomes),
     ]
 
 

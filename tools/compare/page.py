@@ -5,15 +5,14 @@ from __future__ import annotations
 import collections
 import typing as t
 
+from markup import format_table, renew_sections
+
 from compare.results import AUDIT, CLEANUP, DETECT, HEAL, NAMES, NRPE, SCRIPT, SERVERS
 
 if t.TYPE_CHECKING:
     from pathlib import Path
 
     from compare.results import Results, Row
-
-_BEGIN = "<!-- compare: begin -->\n"
-_END = "<!-- compare: end -->\n"
 
 # Less of the machine for other processes does not change the seconds noticeably.
 _MUCH = 0.05
@@ -32,9 +31,8 @@ _NAMES = {
 
 def write(path: Path, results: Results) -> None:
     """Replace the tables in the page."""
-    before, _begin, rest = path.read_text(encoding="utf-8").partition(_BEGIN)
-    _tables, _end, after = rest.partition(_END)
-    path.write_text(f"{before}{_BEGIN}\n{render(results)}\n{_END}{after}", encoding="utf-8")
+    text = renew_sections(path, {"compare": lambda: render(results)})
+    path.write_text(text, encoding="utf-8")
 
 
 def render(results: Results) -> str:
@@ -47,18 +45,17 @@ def render(results: Results) -> str:
             f" Other processes used up to {foreign:.0%} of the machine meanwhile, so the seconds "
             "are too many and say little about small differences."
         )
+    named = "The needed allocations that a tool named as orphaned, by the situation of their server"
     lines = [
         f"Measured on {results.date}: {orphans} orphaned allocations, {results.needed} needed ones "
         f"and {results.cloud[0].drifts} live servers with wrong allocations; medians of "
         f"{results.rounds} runs.{busy}",
         "",
-        *_render_rows(results.cloud),
-        "",
+        _format_rows(results.cloud),
         "The same cloud while a cell with one live server does not answer, one run each:",
         "",
-        *_render_rows(results.dead_cell),
-        "",
-        "The needed allocations that a tool named as orphaned, by the situation of their server:",
+        _format_rows(results.dead_cell),
+        f"{named}:",
         "",
     ]
     for row, dead in zip(results.cloud, results.dead_cell, strict=True):
@@ -69,27 +66,20 @@ def render(results: Results) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _render_rows(rows: tuple[Row, ...]) -> list[str]:
-    lines = [
-        "| tool | found | missed | wrong | wrong allocations of live servers found | seconds | "
-        "requests |",
-        "|---|---|---|---|---|---|---|",
+def _format_rows(rows: tuple[Row, ...]) -> str:
+    columns = ["tool", "found", "missed", "wrong", "wrong allocations of live servers found"]
+    return format_table([*columns, "seconds", "requests"], map(_list_cells, rows))
+
+
+def _list_cells(row: Row) -> list[object]:
+    cells = [
+        *((row.found, row.missed) if row.tool != HEAL else ("–", "–")),
+        f"**{len(row.wrong)}**" if row.wrong else "0",
+        f"{len(row.drifted)} of {row.drifts}",
     ]
-    for row in rows:
-        searches_orphans = row.tool != HEAL
-        cells = [
-            _NAMES[row.tool],
-            str(row.found) if searches_orphans else "–",
-            str(row.missed) if searches_orphans else "–",
-            f"**{len(row.wrong)}**" if row.wrong else "0",
-            f"{len(row.drifted)} of {row.drifts}",
-            f"{row.seconds:.1f}",
-            str(row.requests),
-        ]
-        if row.failure:
-            cells[1:5] = ["fails", "–", "–", "–"]
-        lines.append(f"| {' | '.join(cells)} |")
-    return lines
+    if row.failure:
+        cells = ["fails", "–", "–", "–"]
+    return [_NAMES[row.tool], *cells, f"{row.seconds:.1f}", row.requests]
 
 
 def _count(counts: collections.Counter[str]) -> str:

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import dataclasses as d
-import json
-import typing as t
 from pathlib import Path
 
-from json_text import format_json
+from json_text import load_record, save_record
 
 KEPT = Path(__file__).with_name("results.json")
 
@@ -62,15 +60,8 @@ class Results:
     dead_cell: tuple[Row, ...]
 
     def save(self, path: Path) -> None:
-        path.write_text(format_json(d.asdict(self)), encoding="utf-8")
+        save_record(path, self)
 
 
 def load(path: Path) -> Results:
-    document: dict[str, t.Any] = json.loads(path.read_text(encoding="utf-8"))
-    for name in ("cloud", "dead_cell"):
-        document[name] = tuple(_load_row(row) for row in document[name])
-    return Results(**document)
-
-
-def _load_row(row: dict[str, t.Any]) -> Row:
-    return Row(**{**row, "wrong": tuple(row["wrong"]), "drifted": tuple(row["drifted"])})
+    return load_record(Results, path)

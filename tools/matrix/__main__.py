@@ -91,9 +91,7 @@ def main(argv: list[str]) -> int:
         return _short(arguments.home)
     results = Results.load()
     if not arguments.page:
-        chosen = [
-            controller for controller in list_controllers() if _is_chosen(controller, arguments)
-        ]
+        chosen = [each for each in list_controllers() if _is_chosen(each, arguments)]
         # The oldest first, then the newest: an interrupted run then has the most useful results.
         chosen = [*chosen[:1], *chosen[:0:-1]]
         names = arguments.openstack or list(releases.RELEASES)
@@ -194,16 +192,8 @@ def _test(cloud: Cloud, controller: Controller, *more: str) -> Cell:
     began = time.monotonic()
     with tempfile.TemporaryDirectory() as folder:
         report = Path(folder, "junit.xml")
-        command = [
-            str(controller.venv / "bin" / "python"),
-            "-m",
-            "pytest",
-            "-q",
-            "-m",
-            "acceptance",
-            f"--junitxml={report}",
-            *more,
-        ]
+        python = str(controller.venv / "bin" / "python")
+        command = [python, "-m", "pytest", "-q", "-m", "acceptance", f"--junitxml={report}", *more]
         done = subprocess.run(
             [*command, *_find_test_files()],
             cwd=REPOSITORY,

@@ -86,15 +86,11 @@ class Cloud:
             command, capture_output=True, text=True, check=True
         ).stdout.split()
         ports = json.loads(self.paths.state.read_text())["ports"]
-        compute = next(
-            known["version"]
-            for known in _get(ports["nova-api"])["versions"]
-            if known["id"] == "v2.1"
-        )
+        known = {each["id"]: each for each in _get(ports["nova-api"])["versions"]}
+        compute = known["v2.1"]["version"]
         placement = _get(ports["placement"])["versions"][0]["max_version"]
-        return Release(
-            self.name, dict(zip(SERVICES, found, strict=True)), python, compute, placement
-        )
+        versions = dict(zip(SERVICES, found, strict=True))
+        return Release(self.name, versions, python, compute, placement)
 
     def run(self, *arguments: str) -> None:
         command = [str(REPOSITORY / "tests" / "minicloud" / "minicloud"), *arguments]
@@ -102,11 +98,8 @@ class Cloud:
             command, capture_output=True, text=True, check=False, env=self.environment
         )
         if done.returncode != 0:
-            failed = [
-                line
-                for line in (done.stdout + done.stderr).splitlines()
-                if "FAILED" in line or line.startswith("minicloud: ")
-            ]
+            lines = (done.stdout + done.stderr).splitlines()
+            failed = [each for each in lines if "FAILED" in each or each.startswith("minicloud: ")]
             raise MinicloudError(f"minicloud {' '.join(arguments)}: {' '.join(failed)[:500]}")
 
 

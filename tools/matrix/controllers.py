@@ -55,26 +55,20 @@ class Controller:
 
     def install(self) -> None:
         """Create the environment unless it is up to date."""
-        packages = [
-            f"ansible-core=={self.ansible_core}.*",
-            f"openstacksdk=={self.sdk}",
-            "setuptools",
-            *_TESTS,
-        ]
-        constraints = "".join(
-            f"{line}\n"
-            for line in _PINS.read_text().splitlines()
-            if _parse_name(line) not in _NOT_PINNED
-        )
+        versions = f"ansible-core=={self.ansible_core}.*", f"openstacksdk=={self.sdk}"
+        packages = [*versions, "setuptools", *_TESTS]
+        pins = _PINS.read_text().splitlines()
+        kept = [f"{line}\n" for line in pins if _parse_name(line) not in _NOT_PINNED]
+        constraints = "".join(kept)
         stamp = hashlib.sha256(f"{packages}{constraints}".encode()).hexdigest()
         if (self.venv / "stamp").exists() and (self.venv / "stamp").read_text() == stamp:
             return
         print(f"creating {self.venv.relative_to(REPOSITORY)}", flush=True)
         base = _find_python(self.python)
-        with tempfile.NamedTemporaryFile("w") as pins:
-            pins.write(constraints)
-            pins.flush()
-            _run(str(_TOOLS / "make-venv"), base, str(self.venv), "-c", pins.name, *packages)
+        with tempfile.NamedTemporaryFile("w") as file:
+            file.write(constraints)
+            file.flush()
+            _run(str(_TOOLS / "make-venv"), base, str(self.venv), "-c", file.name, *packages)
         (self.venv / "stamp").write_text(stamp)
 
 
@@ -119,12 +113,7 @@ def _find_python(version: str) -> str:
 def _run(*command: str) -> None:
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode != 0:
-        errors = [
-            line.strip()
-            for line in (done.stdout + done.stderr).splitlines()
-            if "error" in line.lower()
-        ]
-        raise NotRun(
-            "the installation failed: "
-            f"{'; '.join(errors[:2]) or 'exit status ' + str(done.returncode)}"
-        )
+        lines = (done.stdout + done.stderr).splitlines()
+        errors = [line.strip() for line in lines if "error" in line.lower()]
+        why = "; ".join(errors[:2]) or f"exit status {done.returncode}"
+        raise NotRun(f"the installation failed: {why}")

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import typing as t
 
+from markup import escape, format_table
 from minicloud_ctl import releases
 
 if t.TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Mapping
 
-    from matrix.results import Cell, Results
+    from matrix.results import Results
 
 _SERVICES = {
     "nova": "Nova",
@@ -71,31 +72,27 @@ def render(results: Results) -> str:
     known = [name for name in order if name in results.releases]
     described = [results.releases[name] for name in known]
     cells = [cell for row in results.cells.values() for cell in row.values()]
-    text = _HEAD + _format_table(
+    text = _HEAD + format_table(
         ["release", *_SERVICES.values(), "Python", "compute, maximum", "Placement, maximum"],
-        (
+        [
             [
                 titles[found["name"]],
                 *(found["versions"][name] for name in _SERVICES),
-                found["python"],
-                found["compute"],
-                found["placement"],
+                *(found["python"], found["compute"], found["placement"]),
             ]
             for found in described
-        ),
+        ],
     )
-    text += "\n## Controllers\n\n" + _format_table(
+    text += "\n## Controllers\n\n" + format_table(
         ["ansible-core", "Python", "openstacksdk", *titles.values(), "run on"],
-        (
+        [
             [
-                known["exactly"] or known["ansible_core"],
-                known["python"],
-                known["sdk"],
-                *(str(results.cells[title].get(name, "not run yet")) for name in order),
+                *(known["exactly"] or known["ansible_core"], known["python"], known["sdk"]),
+                *(results.cells[title].get(name, "not run yet") for name in order),
                 _format_dates(cell.date for cell in results.cells[title].values()),
             ]
             for title, known in sorted(results.controllers.items())
-        ),
+        ],
     )
     minutes = sum(cell.seconds for cell in cells) / 60
     text += f"\nAll tests together took {minutes:.0f} minutes.\n"
@@ -121,10 +118,10 @@ def _list_skipped(results: Results, titles: Mapping[str, str]) -> str:
             for test, why in row[name].skipped.items() if name in row else ():
                 reasons.setdefault(why, set()).add(test)
         lines += [
-            [title, why, " ".join(f"`{test}`" for test in sorted(tests))]
+            [title, escape(why), " ".join(f"`{test}`" for test in sorted(tests))]
             for why, tests in sorted(reasons.items())
         ]
-    return _SKIPPED + _format_table(["release", "reason", "tests"], lines) if lines else ""
+    return _SKIPPED + format_table(["release", "reason", "tests"], lines) if lines else ""
 
 
 def _list_not_run(results: Results, titles: Mapping[str, str]) -> str:
@@ -143,11 +140,3 @@ def _list_not_run(results: Results, titles: Mapping[str, str]) -> str:
 def _format_dates(dates: Iterable[str]) -> str:
     ordered = sorted(set(dates))
     return " to ".join(ordered if len(ordered) < 2 else (ordered[0], ordered[-1]))
-
-
-def _format_table(head: Sequence[str], rows: Iterable[Sequence[str | Cell]]) -> str:
-    lines = [head, ["---"] * len(head), *rows]
-    return "".join(
-        "| " + " | ".join(str(value).replace("|", "\\|") for value in line) + " |\n"
-        for line in lines
-    )

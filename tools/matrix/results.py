@@ -11,12 +11,11 @@ A run of a part of the matrix does not change the other results.
 from __future__ import annotations
 
 import dataclasses as d
-import json
 import typing as t
 import xml.etree.ElementTree
 from pathlib import Path
 
-from json_text import format_json
+from json_text import load_record, save_record
 
 if t.TYPE_CHECKING:
     from matrix.clouds import Release
@@ -76,17 +75,10 @@ class Results:
 
     @classmethod
     def load(cls) -> Results:
-        if not KEPT.exists():
-            return cls()
-        kept = json.loads(KEPT.read_text(encoding="utf-8"))
-        cells = {
-            title: {name: Cell(**cell) for name, cell in row.items()}
-            for title, row in kept["cells"].items()
-        }
-        return cls(kept["releases"], kept["controllers"], cells)
+        return load_record(cls, KEPT) if KEPT.exists() else cls()
 
     def save(self) -> None:
-        KEPT.write_text(format_json(d.asdict(self)), encoding="utf-8")
+        save_record(KEPT, self)
 
     def add_release(self, release: Release) -> None:
         self.releases[release.name] = d.asdict(release)

@@ -8,6 +8,7 @@ import typing as t
 
 import yaml
 
+from ..markup import format_table
 from .variables import format_markup
 
 ROOT = pathlib.Path(__file__).parents[2]
@@ -19,8 +20,8 @@ def format_playbooks() -> str:
     rows = []
     for path in sorted((ROOT / "playbooks").glob("[a-z]*.yml")):
         first, *_others = yaml.safe_load(path.read_text(encoding="utf-8"))
-        rows.append(_format_row(path.stem, path, first["name"]))
-    return _format_table("playbook", rows)
+        rows.append(_list_cells(path.stem, path, first["name"]))
+    return format_table(["playbook", "what it does"], rows)
 
 
 def format_roles() -> str:
@@ -29,8 +30,8 @@ def format_roles() -> str:
     for folder in sorted((ROOT / "roles").iterdir()):
         spec = yaml.safe_load((folder / "meta" / "argument_specs.yml").read_text(encoding="utf-8"))
         summary = spec["argument_specs"]["main"]["short_description"]
-        rows.append(_format_row(folder.name, folder / "README.md", summary))
-    return _format_table("role", rows)
+        rows.append(_list_cells(folder.name, folder / "README.md", summary))
+    return format_table(["role", "what it does"], rows)
 
 
 def format_modules() -> str:
@@ -40,12 +41,12 @@ def format_modules() -> str:
         found = _DOCUMENTATION.search(path.read_text(encoding="utf-8"))
         assert found, path
         summary = yaml.safe_load(found[1])["short_description"]
-        rows.append(_format_row(path.stem, path, summary))
-    return _format_table("module", rows)
+        rows.append(_list_cells(path.stem, path, summary))
+    return format_table(["module", "what it does"], rows)
 
 
-def _format_row(name: str, path: pathlib.Path, summary: str) -> str:
-    return f"| [`{name}`]({link_page(str(path.relative_to(ROOT)))}) | {format_markup(summary)} |\n"
+def _list_cells(name: str, path: pathlib.Path, summary: str) -> list[str]:
+    return [f"[`{name}`]({link_page(str(path.relative_to(ROOT)))})", format_markup(summary)]
 
 
 def link_page(name: str) -> str:
@@ -60,10 +61,6 @@ def link_image(name: str) -> str:
     """Return the address of an image itself, not of the page that shows it in the repository."""
     repository = read_galaxy()["repository"].replace("github.com", "raw.githubusercontent.com")
     return f"{repository}/main/{name}"
-
-
-def _format_table(title: str, rows: list[str]) -> str:
-    return f"| {title} | what it does |\n|---|---|\n{''.join(rows)}"
 
 
 def read_galaxy() -> dict[str, t.Any]:

@@ -9,6 +9,7 @@ import pathlib
 import typing as t
 
 from ...plugins.module_utils._common import errors
+from ..markup import escape, format_table
 
 PLUGINS = pathlib.Path(__file__).parents[2] / "plugins"
 _ERRORS = {
@@ -74,12 +75,12 @@ def list_error_ids() -> dict[str, str]:
 def format_reasons() -> str:
     """Return a table of all reasons."""
     rows = [(reason.id, reason.words, _describe_place(reason)) for reason in list_reasons()]
-    return _format_table(("ID", "words", "about"), rows)
+    return _format_table(["ID", "words", "about"], rows)
 
 
 def format_error_ids() -> str:
     """Return a table of the IDs of errors."""
-    return _format_table(("ID", "meaning"), list_error_ids().items())
+    return _format_table(["ID", "meaning"], list_error_ids().items())
 
 
 def _describe_place(reason: DefinedReason) -> str:
@@ -105,14 +106,9 @@ _PLACES = {
 }
 
 
-def _format_table(head: tuple[str, ...], rows: t.Iterable[tuple[str, ...]]) -> str:
-    lines = [f"| {' | '.join(head)} |", f"|{'---|' * len(head)}"]
-    for identity, *cells in rows:
-        lines.append(" | ".join([f"| `{identity}`", *(_escape(cell) for cell in cells)]) + " |")
-    return "\n".join(lines) + "\n"
-
-
-def _escape(text: str) -> str:
-    for character in "|<*":
-        text = text.replace(character, f"\\{character}")
-    return " ".join(text.split())
+def _format_table(columns: list[str], rows: t.Iterable[tuple[str, ...]]) -> str:
+    cells = (
+        [f"`{name}`", *(" ".join(escape(text, "|<*").split()) for text in texts)]
+        for name, *texts in rows
+    )
+    return format_table(columns, cells)

@@ -22,6 +22,7 @@ from ...plugins.module_utils._core.models.kinds import CONDITION_KINDS, DRIFT_KI
 from ...tests.judges.mutants.page import format_mutants
 from ...tests.judges.nova.page import format_nova
 from ...tests.judges.stack.page import format_stack
+from ..markup import format_table, renew_sections
 from .badges import format_badges
 from .contents import format_modules, format_playbooks, format_roles
 from .reasons import format_error_ids, format_reasons
@@ -41,15 +42,11 @@ PAGES = (
 DEFAULTS = {REMEDIATE: ", made by default", OPT_IN: ", made if you choose this kind", REPORT: ""}
 CHECK_ANNOTATIONS = {"listings": "Listings", "return": "Reason | None"}
 SENTENCE_END = re.compile(r"(?<=\.) (?=[A-Z`])")
-SECTION = re.compile(r"(<!-- begin (\w+) -->\n).*?(<!-- end \2 -->)", re.DOTALL)
 
 
 def renewed(page: pathlib.Path) -> str:
     """Return the text of a page with new sections."""
-    return SECTION.sub(
-        lambda found: f"{found[1]}\n{PARTS[found[2]]()}\n{found[3]}",
-        page.read_text(encoding="utf-8"),
-    )
+    return renew_sections(page, PARTS)
 
 
 def read_docstring(function: t.Callable[..., t.Any]) -> dict[str, str]:
@@ -94,11 +91,8 @@ def _capitalize(text: str) -> str:
 
 
 def _format_protections() -> str:
-    rows = (
-        f"| `{name}` | {read_docstring(function)['head']} |\n"
-        for name, function in PROTECTIONS.items()
-    )
-    return f"| named in the findings as | when |\n|---|---|\n{''.join(rows)}"
+    heads = {f"`{name}`": read_docstring(rule)["head"] for name, rule in PROTECTIONS.items()}
+    return format_table(["named in the findings as", "when"], heads.items())
 
 
 def _format_soundness_checks() -> str:
@@ -119,14 +113,11 @@ def _find_checks(module: types.ModuleType) -> list[t.Callable[..., t.Any]]:
 
 
 def _format_requirements() -> str:
-    rows = (
-        (
-            f"| {requirement.service} {format_version(requirement.since)} | {requirement.proof} | "
-            f"{f'`{kind}`' if kind else 'every kind'} |\n"
-        )
-        for requirement, kind in REQUIREMENTS
-    )
-    return f"| below | not provable | undecided |\n|---|---|---|\n{''.join(rows)}"
+    rows = []
+    for requirement, kind in REQUIREMENTS:
+        version = f"{requirement.service} {format_version(requirement.since)}"
+        rows.append([version, requirement.proof, f"`{kind}`" if kind else "every kind"])
+    return format_table(["below", "not provable", "undecided"], rows)
 
 
 PARTS: t.Mapping[str, t.Callable[[], str]] = {

@@ -7,12 +7,12 @@ import shutil
 import sys
 from pathlib import Path
 
+from running import REPOSITORY
+
 from simulation import page, results
 from simulation.results import Results
 from simulation.runs import Failed, Runs, serve
 from simulation.world import World
-
-_REPOSITORY = Path(__file__).resolve().parents[2]
 
 
 def build_parser() -> argparse.ArgumentParser:
@@ -31,20 +31,16 @@ def build_parser() -> argparse.ArgumentParser:
         metavar="RUN",
         help="measure only this run, and keep the results of the others; can be repeated",
     )
-    parser.add_argument("--home", type=Path, default=_REPOSITORY / ".simulation")
+    parser.add_argument("--home", type=Path, default=REPOSITORY / ".simulation")
     parser.add_argument("--results", type=Path, default=results.KEPT)
-    parser.add_argument("--page", type=Path, default=_REPOSITORY / "docs" / "large-clouds.md")
+    parser.add_argument("--page", type=Path, default=REPOSITORY / "docs" / "large-clouds.md")
     return parser
 
 
 def main(argv: list[str]) -> int:
     arguments = build_parser().parse_args(argv)
     measured = Results(
-        arguments.hosts,
-        arguments.servers,
-        arguments.cells,
-        arguments.orphans,
-        arguments.shards,
+        arguments.hosts, arguments.servers, arguments.cells, arguments.orphans, arguments.shards
     )
     kept = results.load(arguments.results)
     if kept is not None and arguments.only:

@@ -30,18 +30,10 @@ def answer(request: Request, base: str) -> Response:
 def _build_token(base: str) -> dict[str, object]:
     domain = {"id": "default", "name": "Default"}
     catalog = []
-    for name, path in (
-        ("identity", "/identity/v3"),
-        ("compute", "/compute/v2.1"),
-        ("placement", "/placement"),
-    ):
-        endpoint = {
-            "interface": "public",
-            "region": REGION,
-            "region_id": REGION,
-            "url": f"{base}{path}",
-            "id": name,
-        }
+    paths = {"identity": "/identity/v3", "compute": "/compute/v2.1", "placement": "/placement"}
+    for name, path in paths.items():
+        place = {"interface": "public", "region": REGION, "region_id": REGION}
+        endpoint = {**place, "url": f"{base}{path}", "id": name}
         catalog.append({"type": name, "name": name, "id": name, "endpoints": [endpoint]})
     return {
         "methods": ["password"],

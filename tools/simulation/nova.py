@@ -13,6 +13,14 @@ if t.TYPE_CHECKING:
     from collections.abc import Sequence
 
 _OLD, _RECENT = "2026-01-01T00:00:00Z", "2026-09-01T00:00:00Z"
+_UP = {
+    "status": "enabled",
+    "state": "up",
+    "zone": "nova",
+    "updated_at": _RECENT,
+    "forced_down": False,
+    "disabled_reason": None,
+}
 _MAX_PAGE = 1000
 # No server has any of the states that these filters name.
 _OTHER_FILTERS = {"task_state", "vm_state", "status", "power_state", "project_id"}
@@ -56,23 +64,9 @@ def _show_version(request: Request, world: World) -> Response:
 def _list_services(request: Request, world: World) -> Response:
     services = []
     for host in range(world.hosts):
-        service: dict[str, object] = {
-            "binary": "nova-compute",
-            "host": get_host_name(host),
-            "status": "UNKNOWN",
-        }
+        service = {"binary": "nova-compute", "host": get_host_name(host), "status": "UNKNOWN"}
         if not world.is_down(host):
-            service.update(
-                {
-                    "id": build_uuid(w.SERVICE, host),
-                    "status": "enabled",
-                    "state": "up",
-                    "forced_down": False,
-                    "disabled_reason": None,
-                    "updated_at": _RECENT,
-                    "zone": "nova",
-                }
-            )
+            service = {**service, **_UP, "id": build_uuid(w.SERVICE, host)}
         services.append(service)
     return Response(200, {"services": services}, "services", len(services))
 

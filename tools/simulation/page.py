@@ -4,23 +4,14 @@ from __future__ import annotations
 
 import typing as t
 
-from simulation.results import (
-    CELL_DOWN,
-    CHANGED,
-    FULL,
-    INCREMENTAL,
-    REMEDIATION,
-    SHARD,
-    SHARDS,
-)
+from markup import format_table, renew_sections
+
+from simulation.results import CELL_DOWN, CHANGED, FULL, INCREMENTAL, REMEDIATION, SHARD, SHARDS
 
 if t.TYPE_CHECKING:
     from pathlib import Path
 
     from simulation.results import Result, Results
-
-_BEGIN = "<!-- simulation: begin -->\n"
-_END = "<!-- simulation: end -->\n"
 
 _NAMES = {
     FULL: "detection of everything",
@@ -35,26 +26,23 @@ _NAMES = {
 
 def write(path: Path, results: Results) -> None:
     """Replace the table in the page."""
-    before, _begin, rest = path.read_text(encoding="utf-8").partition(_BEGIN)
-    _table, _end, after = rest.partition(_END)
-    path.write_text(f"{before}{_BEGIN}\n{render(results)}\n{_END}{after}", encoding="utf-8")
+    text = renew_sections(path, {"simulation": lambda: render(results)})
+    path.write_text(text, encoding="utf-8")
 
 
 def render(results: Results) -> str:
     """Return the table as Markdown."""
-    lines = [
-        "| run | minutes | requests | memory of the largest process | what it wrote |",
-        "|---|---|---|---|---|",
-    ]
+    rows = []
     for name, title in _NAMES.items():
         if name in results.runs:
             text = title.format(shards=results.shards, cells=results.cells)
-            lines.append(_render_row(text, results.runs[name]))
-    return "\n".join(lines) + "\n"
+            rows.append(_format_run(text, results.runs[name]))
+    columns = ["run", "minutes", "requests", "memory of the largest process", "what it wrote"]
+    return format_table(columns, rows)
 
 
-def _render_row(title: str, result: Result) -> str:
+def _format_run(title: str, result: Result) -> list[str]:
     requests = f"{sum(result.requests.values()):,}".replace(",", " ")
     sizes = [f"`{name}` {size:.1f} MiB" for name, size in result.files.items() if size >= 1]
     written = ", ".join(sizes) or "less than 1 MiB"
-    return f"| {title} | {result.seconds / 60:.1f} | {requests} | {result.memory} MiB | {written} |"
+    return [title, f"{result.seconds / 60:.1f}", requests, f"{result.memory} MiB", written]

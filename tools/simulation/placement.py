@@ -68,18 +68,12 @@ def _show_part(provider: str, part: str, world: World) -> Response:
         allocations = _list_allocations(host, world)
         body = {"allocations": allocations, "resource_provider_generation": generation}
         return Response(200, body, "provider_allocations", len(allocations))
+    inventories = {}
+    for name, (total, ratio) in _INVENTORIES.items():
+        units = {"min_unit": 1, "max_unit": total, "step_size": 1}
+        inventories[name] = {"total": total, "reserved": 0, "allocation_ratio": ratio, **units}
     bodies: dict[str, object] = {
-        "inventories": {
-            name: {
-                "total": total,
-                "reserved": 0,
-                "min_unit": 1,
-                "max_unit": total,
-                "step_size": 1,
-                "allocation_ratio": ratio,
-            }
-            for name, (total, ratio) in _INVENTORIES.items()
-        },
+        "inventories": inventories,
         "traits": ["COMPUTE_NODE"],
         "aggregates": [],
         "usages": {name: amount * world.servers_per_host for name, amount in w.ALLOCATION.items()},

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import dataclasses as d
-import json
 import typing as t
 from pathlib import Path
 
-from json_text import format_json
+from json_text import load_record, save_record
 
 KEPT = Path(__file__).parent / "results.json"
 
@@ -43,13 +42,9 @@ class Results:
     runs: dict[str, Result] = d.field(default_factory=dict)
 
     def save(self, path: Path) -> None:
-        path.write_text(format_json(d.asdict(self)), encoding="utf-8")
+        save_record(path, self)
 
 
 def load(path: Path) -> Results | None:
     """Return the results of an earlier run; None without the file."""
-    if not path.exists():
-        return None
-    fields = json.loads(path.read_text(encoding="utf-8"))
-    runs = {name: Result(**run) for name, run in fields.pop("runs").items()}
-    return Results(**fields, runs=runs)
+    return load_record(Results, path) if path.exists() else None

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import json
-import os
 import re
 import subprocess
-import sys
 import threading
 import time
 import typing as t
 from pathlib import Path
+
+from running import build_playbook_command, build_playbook_environment, inherit
 
 from simulation.keystone import REGION
 from simulation.results import (
@@ -29,7 +29,6 @@ from simulation.server import SimulatedCloud
 if t.TYPE_CHECKING:
     from simulation.world import World
 
-_REPOSITORY = Path(__file__).resolve().parents[2]
 _POLL_SECONDS = 0.2
 _NO_LIMIT = 1_000_000
 _INCREMENTAL = {"orphan_cleanup_mode": "incremental", "orphan_cleanup_full_every": "7d"}
@@ -121,18 +120,12 @@ class Runs:
             world.down = None
 
     def _run(
-        self,
-        name: str,
-        playbook: str,
-        variables: dict[str, t.Any],
-        *flags: str,
-        folder: str = "",
+        self, name: str, playbook: str, variables: dict[str, t.Any], *flags: str, folder: str = ""
     ) -> Result:
         output = self._home / (folder or name)
         self._cloud.counts.clear()
         given = {"orphan_cleanup_output_dir": str(output), **variables}
-        program = str(Path(sys.executable).with_name("ansible-playbook"))
-        command = [program, f"osops.placement.{playbook}", "-e", json.dumps(given), *flags]
+        command = build_playbook_command(playbook, given, *flags)
         began = time.perf_counter()
         log = self._home / f"{name}.log"
         with (
@@ -168,16 +161,12 @@ class Runs:
         }
         clouds = self._home / "clouds.yaml"
         clouds.write_text(json.dumps({"clouds": {"simulated": cloud}}), encoding="utf-8")
-        ours = ("OS_", "ANSIBLE_", "PYTHON")
-        inherited = {key: value for key, value in os.environ.items() if not key.startswith(ours)}
         return {
-            **inherited,
+            **inherit(),
+            **build_playbook_environment(self._home),
             "OS_CLIENT_CONFIG_FILE": str(clouds),
             "OS_CLOUD": "simulated",
             "PWD": str(self._home),
-            "ANSIBLE_COLLECTIONS_PATH": str(_REPOSITORY / "collections"),
-            "ANSIBLE_HOME": str(self._home / ".ansible"),
-            "ANSIBLE_NOCOLOR": "1",
         }
 
 

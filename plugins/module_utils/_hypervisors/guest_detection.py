@@ -26,13 +26,7 @@ from .._core.models.snapshot import Snapshot
 from .._core.options.policy import Policy, parse_policy, warn_ended_exclusions
 from .._core.reading.reading import Collector
 from .guest_rules import GuestFinding, check_compute_hosts, judge_guests, list_servers_to_look_up
-from .guests import (
-    LEFTOVER_DIRECTORY,
-    LEFTOVER_DOMAIN,
-    RUNNING_LEFTOVER,
-    Guest,
-    parse_guests,
-)
+from .guests import LEFTOVER_DIRECTORY, LEFTOVER_DOMAIN, RUNNING_LEFTOVER, Guest, parse_guests
 
 if t.TYPE_CHECKING:  # pragma: no cover
     from .._core.models.codec import Json
@@ -107,13 +101,12 @@ class GuestDetector:
         index = SnapshotIndex(snapshot)
         findings = judge_guests(guests, index, self._policy)
         findings = [each for each in findings if each.guest.quarantined == quarantined]
-        # Guests to which nothing is done are always reported.
-        chosen = [
-            each
-            for each in findings
-            if among is None or each.guest.id in among or not each.is_removable
-        ]
-        return _build_document(chosen, index, guests, hosts)
+        if among is not None:
+            # Guests to which nothing is done are always reported.
+            findings = [
+                each for each in findings if each.guest.id in among or not each.is_removable
+            ]
+        return _build_document(findings, index, guests, hosts)
 
     def _add_host_migrations(self, snapshot: Snapshot, guests: Collection[Guest]) -> Snapshot:
         """Add the migrations of the hosts whose guests Nova does not find.

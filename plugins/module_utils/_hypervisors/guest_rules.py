@@ -113,23 +113,14 @@ def _judge_guest(
     if evidence is None:
         if index.get_listed_host(guest.uuid) == guest.host:
             return None
-        return GuestFinding(
-            guest,
-            undecided(Reason("server_not_looked_up", "Its server was not looked up in Nova.")),
-            None,
-        )
+        reason = Reason("server_not_looked_up", "Its server was not looked up in Nova.")
+        return GuestFinding(guest, undecided(reason), None)
     if evidence.allocation.value is None:
-        decision = undecided(
-            Reason("allocation_unread", "The allocation of its server could not be read."),
-            evidence.allocation,
-        )
-        return GuestFinding(guest, decision, None)
+        reason = Reason("allocation_unread", "The allocation of its server could not be read.")
+        return GuestFinding(guest, undecided(reason, evidence.allocation), None)
+    allocation = evidence.allocation.value
     view = ConsumerView(
-        index=index,
-        allocation=evidence.allocation.value,
-        evidence=evidence,
-        subject=evidence,
-        migration=None,
+        index=index, allocation=allocation, evidence=evidence, subject=evidence, migration=None
     )
     outcome = _decide(guest, view, policy)
     if outcome is None:
@@ -137,10 +128,8 @@ def _judge_guest(
     # Whatever was proven about the server, it says nothing if this is another host.
     mistake = mistaken_hosts.get(guest.host)
     if mistake and not _is_left_by_all(guest, view):
-        outcome = undecided(
-            mistake.reword(f"{mistake}: this may not be host {guest.host}."),
-            index.snapshot.hypervisors,
-        )
+        mistake = mistake.reword(f"{mistake}: this may not be host {guest.host}.")
+        outcome = undecided(mistake, index.snapshot.hypervisors)
     return GuestFinding(guest, outcome, find_deleted_server(evidence) or view.server)
 
 
@@ -268,16 +257,13 @@ def _decide_running(guest: Guest, view: ConsumerView, policy: Policy) -> Decisio
     reason = f"It is {guest.facts['state']} here, but Nova has server {guest.uuid} on {place}"
     # The server may have been moved between the two answers.
     if is_earlier(guest.read_at, server.updated):
-        return undecided(
-            Reason("moved_since_it_was_read", f"{reason} since a later change: run again."),
-            *view.server_answers,
-        )
+        later = Reason("moved_since_it_was_read", f"{reason} since a later change: run again.")
+        return undecided(later, *view.server_answers)
     danger = "If it runs there too, both may write to the same disks: stop the wrong one (virsh)."
     if _was_evacuated(view, guest.host, "done"):
         danger += " nova-compute here destroys this one, with its local disks, when it starts."
-    return orphaned(
-        Reason("guest_runs_elsewhere_for_nova", f"{reason}. {danger}"), *view.server_answers
-    )
+    found = Reason("guest_runs_elsewhere_for_nova", f"{reason}. {danger}")
+    return orphaned(found, *view.server_answers)
 
 
 def _decide_cut_move(guest: Guest, view: ConsumerView, policy: Policy) -> Decision | None:
@@ -308,43 +294,39 @@ def _decide_cut_move(guest: Guest, view: ConsumerView, policy: Policy) -> Decisi
 
 
 def _protect_in_use(guest: Guest, view: ConsumerView, policy: Policy) -> Decision | None:
-    if guest.kind == LEFTOVER_DIRECTORY:
-        return _protect_directory(guest)
-    if guest.facts["nova"] is None:
-        reason = Reason(
-            "not_defined_by_nova",
-            "It has no metadata of Nova, so Nova did not define this domain.",
+    explain = _explain_use_of_directory if guest.kind == LEFTOVER_DIRECTORY else _explain_use
+    reason = explain(guest)
+    return protected(reason) if reason else None
+
+
+def _explain_use(guest: Guest) -> Reason | None:
+    state, nova = guest.facts["state"], guest.facts["nova"]
+    if nova is None:
+        return Reason(
+            "not_defined_by_nova", "It has no metadata of Nova, so Nova did not define this domain."
         )
-        return protected(reason)
     if guest.is_active:
-        reason = Reason(
-            "domain_is_active",
-            f"It is {guest.facts['state']}, and only domains that are shut off are undefined.",
+        return Reason(
+            "domain_is_active", f"It is {state}, and only domains that are shut off are undefined."
         )
-        return protected(reason)
     return None
 
 
-def _protect_directory(guest: Guest) -> Decision | None:
+def _explain_use_of_directory(guest: Guest) -> Reason | None:
+    state, is_open = guest.domain_state, guest.facts["open"]
     if guest.facts["link"]:
-        return protected(Reason("symbolic_link", "It is a symbolic link, not a directory."))
-    if guest.domain_state not in (None, SHUT_OFF):
-        reason = Reason(
-            "domain_of_directory_is_active",
-            f"The domain with its UUID is {guest.domain_state} on this host.",
+        return Reason("symbolic_link", "It is a symbolic link, not a directory.")
+    if state not in (None, SHUT_OFF):
+        return Reason(
+            "domain_of_directory_is_active", f"The domain with its UUID is {state} on this host."
         )
-        return protected(reason)
     if guest.used_by:
-        return protected(
-            Reason("disk_in_use", f"It contains a disk of domain {min(guest.used_by)}.")
-        )
-    if guest.facts["open"]:
-        return protected(Reason("file_open", "A file in it is open."))
+        return Reason("disk_in_use", f"It contains a disk of domain {min(guest.used_by)}.")
+    if is_open:
+        return Reason("file_open", "A file in it is open.")
     # Anything other than False means that the host could not find out.
-    if guest.facts["open"] is not False:
-        return protected(
-            Reason("open_files_unknown", "It is unknown whether a file in it is open.")
-        )
+    if is_open is not False:
+        return Reason("open_files_unknown", "It is unknown whether a file in it is open.")
     return None
 
 

@@ -6,17 +6,7 @@
 
 from __future__ import annotations
 
-from .._common.options import (
-    Bool,
-    Duration,
-    Int,
-    List,
-    LongAge,
-    Options,
-    Path,
-    Role,
-    Text,
-)
+from .._common.options import Bool, Duration, Int, List, LongAge, Options, Path, Role, Text
 from .._core.options.connection import ConnectionOptions
 from .._core.options.policy import AgeOptions, ExclusionOptions
 from .on_host.options import BackupOptions, InstanceOptions, LibvirtOptions

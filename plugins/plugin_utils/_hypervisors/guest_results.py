@@ -202,13 +202,8 @@ def _build_undo(
         arguments |= _list_restore_arguments(each, options)
     if kind != "instance":
         arguments["directory_kind"] = kind
-    return {
-        "host": host,
-        "module": "hypervisor_guest",
-        "arguments": arguments,
-        "become": bool(options["become"]),
-        "others": len(by_server) - 1,
-    }
+    undo = {"host": host, "module": "hypervisor_guest", "arguments": arguments}
+    return {**undo, "become": bool(options["become"]), "others": len(by_server) - 1}
 
 
 def _list_restore_arguments(each: Round, options: Mapping[str, t.Any]) -> dict[str, str]:

@@ -154,16 +154,9 @@ def _summarize(sample: list[Mutant], outcomes: t.Mapping[str, str], seed: int) -
         outcome = outcomes[mutant.id]
         rooms[mutant.module.rpartition("/")[0]][outcome] += 1
         if outcome == SURVIVED:
-            survivors.append(
-                {
-                    "id": mutant.id,
-                    "file": f"{ROOM}/{mutant.module}",
-                    "line": mutant.line,
-                    "before": mutant.before,
-                    "after": mutant.after,
-                    "reason": reasons.get(mutant.id, ""),
-                }
-            )
+            place = {"id": mutant.id, "file": f"{ROOM}/{mutant.module}", "line": mutant.line}
+            change = {"before": mutant.before, "after": mutant.after}
+            survivors.append({**place, **change, "reason": reasons.get(mutant.id, "")})
     return {
         "tool": f"cosmic-ray {importlib.metadata.version('cosmic-ray')}",
         "seed": seed,

@@ -19,8 +19,7 @@ TESTS = "tests/unit/plugins"
 SERVER = "tests/judges/mutants/fork_server.py"
 # The helper of tests that brings these rooms with it.
 HELPERS = dict.fromkeys(
-    ("_core/expected", "_core/facts", "_core/judging", "_core/kinds"),
-    ".judging import",
+    ("_core/expected", "_core/facts", "_core/judging", "_core/kinds"), ".judging import"
 )
 # They take longer than all others together: large logs, and the same tests on other Pythons.
 LEFT_OUT = (

@@ -6,6 +6,8 @@ import json
 import pathlib
 import typing as t
 
+from ....tools.markup import escape, format_table
+
 RESULTS = pathlib.Path(__file__).parent.parent / "results" / "mutants.json"
 
 # What a mutant can come to, as the columns of the table.
@@ -24,32 +26,24 @@ def format_mutants(path: pathlib.Path = RESULTS) -> str:
         return "`make mutants` has not run yet.\n"
     results = json.loads(path.read_bytes())
     share = results["killed"] / results["mutants"]
-    lines = [
+    head = (
         f"{results['tool']}, seed {results['seed']}: {results['killed']} of {results['mutants']} "
-        f"mutants killed ({share:.1%}).",
-        "",
-        f"| room | mutants | {' | '.join(_COLUMNS.values())} |",
-        f"|---|---|{'---|' * len(_COLUMNS)}",
-    ]
+        f"mutants killed ({share:.1%}).\n\n"
+    )
+    rows = []
     for room, counts in sorted(results["rooms"].items()):
-        cells = [str(sum(counts.values())), *(str(counts[name]) for name in _COLUMNS)]
-        lines.append(f"| `{room}` | {' | '.join(cells)} |")
-    lines += ["", *_list_survivors(results["survivors"])]
-    return "\n".join(lines) + "\n"
+        cells = [counts[name] for name in _COLUMNS]
+        rows.append([f"`{room}`", sum(counts.values()), *cells])
+    table = format_table(["room", "mutants", *_COLUMNS.values()], rows)
+    return f"{head}{table}\n{_list_survivors(results['survivors'])}"
 
 
-def _list_survivors(survivors: t.Sequence[t.Mapping[str, t.Any]]) -> list[str]:
+def _list_survivors(survivors: t.Sequence[t.Mapping[str, t.Any]]) -> str:
     if not survivors:
-        return ["None survived."]
-    lines = ["| survivor | changed to | reason |", "|---|---|---|"]
+        return "None survived.\n"
+    rows = []
     for entry in survivors:
-        where = f"`{entry['file'].removeprefix('plugins/module_utils/')}`"
-        before, after = _quote(entry["before"]), _quote(entry["after"])
-        lines.append(f"| {where}: {before} | {after} | {entry['reason']} |")
-    return lines
-
-
-def _quote(code: str) -> str:
-    """Return code for a cell of a table, in which a bar would end the cell."""
-    escaped = code.replace("|", "\\|")
-    return f"`{escaped}`"
+        where = entry["file"].removeprefix("plugins/module_utils/")
+        before, after = f"`{escape(entry['before'])}`", f"`{escape(entry['after'])}`"
+        rows.append([f"`{where}`: {before}", after, entry["reason"]])
+    return format_table(["survivor", "changed to", "reason"], rows)

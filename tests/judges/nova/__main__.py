@@ -163,11 +163,8 @@ def _run(job: _Job) -> None:
 
 def _find_missing(job: _Job) -> dict[str, str]:
     """Return the tests of a group that have no result yet."""
-    missing = {}
-    for name, mode in job.tests.items():
-        if not _get_path(job.folder, name).exists():
-            missing[name] = mode
-    return missing
+    tests = job.tests.items()
+    return {name: mode for name, mode in tests if not _get_path(job.folder, name).exists()}
 
 
 def _get_path(folder: pathlib.Path, name: str) -> pathlib.Path:
@@ -175,11 +172,8 @@ def _get_path(folder: pathlib.Path, name: str) -> pathlib.Path:
 
 
 def _call_worker(order: t.Mapping[str, t.Any], **options: t.Any) -> t.Any:
-    environment = {
-        **os.environ,
-        "OS_NOVA_DISABLE_EVENTLET_PATCHING": "0",
-        "PYTHONWARNINGS": "ignore",
-    }
+    patched = {"OS_NOVA_DISABLE_EVENTLET_PATCHING": "0", "PYTHONWARNINGS": "ignore"}
+    environment = {**os.environ, **patched}
     command = [sys.executable, "-m", _WORKER]
     return subprocess.run(command, input=json.dumps(order), text=True, env=environment, **options)
 

@@ -22,6 +22,8 @@ _NODE = "b5257a4d-e200-4000-8000-000000000002"
 _SERVICE = "b5257a4d-e200-4000-8000-000000000003"
 _HOST = "bystander"
 _PROJECT = "b5257a4de20040008000000000000004"
+_IMAGE = "155d900f-4e14-4e4c-a73d-069cbf4541e6"
+_SIZES, _DISKS = {"vcpus": 1, "memory_mb": 512}, {"root_gb": 1, "ephemeral_gb": 0}
 _AMOUNTS = {"VCPU": 1, "MEMORY_MB": 512, "DISK_GB": 1}
 
 Insert = t.Callable[..., int]
@@ -66,91 +68,31 @@ def _insert_server(insert: Insert, cell: t.Any) -> None:
     now = datetime.datetime.now(datetime.UTC).replace(tzinfo=None)
     # By the default ages, too, nothing about it is new.
     old = {"created_at": str(now - datetime.timedelta(days=30)), "deleted": 0}
-    insert(
-        cell,
-        "services",
-        **old,
-        uuid=_SERVICE,
-        host=_HOST,
-        binary="nova-compute",
-        topic="compute",
-        report_count=1,
-        disabled=0,
-        forced_down=0,
-        version=service.SERVICE_VERSION,
-        updated_at=str(now),
-        last_seen_up=str(now),
-    )
-    insert(
-        cell,
-        "compute_nodes",
-        **old,
-        uuid=_NODE,
-        host=_HOST,
-        hypervisor_hostname=_HOST,
-        vcpus=1,
-        memory_mb=512,
-        local_gb=1,
-        vcpus_used=1,
-        memory_mb_used=512,
-        local_gb_used=1,
-        running_vms=1,
-        hypervisor_type="fake",
-        hypervisor_version=1,
-        cpu_info="{}",
-        cpu_allocation_ratio=1.0,
-        ram_allocation_ratio=1.0,
-        disk_allocation_ratio=1.0,
-        mapped=1,
-    )
-    insert(
-        cell,
-        "instances",
-        **old,
-        uuid=UUID,
-        project_id=_PROJECT,
-        user_id=_PROJECT,
-        display_name="bystander",
-        hostname="bystander",
-        host=_HOST,
-        node=_HOST,
-        launched_on=_HOST,
-        vm_state="active",
-        power_state=1,
-        vcpus=1,
-        memory_mb=512,
-        root_gb=1,
-        ephemeral_gb=0,
-        image_ref="155d900f-4e14-4e4c-a73d-069cbf4541e6",
-        launched_at=old["created_at"],
-        hidden=0,
-        cleaned=0,
-    )
+    used = {"vcpus_used": 1, "memory_mb_used": 512, "local_gb_used": 1, "running_vms": 1}
+    ratios = dict.fromkeys((f"{kind}_allocation_ratio" for kind in ("cpu", "ram", "disk")), 1.0)
+    reports = {"updated_at": str(now), "last_seen_up": str(now), "report_count": 1}
+    state = {"disabled": 0, "forced_down": 0, "version": service.SERVICE_VERSION}
+    kind = {"binary": "nova-compute", "topic": "compute"}
+    insert(cell, "services", **old, **kind, **reports, **state, uuid=_SERVICE, host=_HOST)
+    node = {"uuid": _NODE, "host": _HOST, "hypervisor_hostname": _HOST, "mapped": 1}
+    driver = {"hypervisor_type": "fake", "hypervisor_version": 1, "cpu_info": "{}"}
+    sizes = {**_SIZES, "local_gb": 1}
+    insert(cell, "compute_nodes", **old, **node, **driver, **sizes, **used, **ratios)
+    server = {"uuid": UUID, "project_id": _PROJECT, "user_id": _PROJECT}
+    place = {"host": _HOST, "node": _HOST, "launched_on": _HOST, "launched_at": old["created_at"]}
+    named = {"display_name": "bystander", "hostname": "bystander", "image_ref": _IMAGE}
+    state = {"vm_state": "active", "power_state": 1, "hidden": 0, "cleaned": 0}
+    insert(cell, "instances", **old, **server, **place, **named, **state, **_SIZES, **_DISKS)
     insert(cell, "instance_extra", instance_uuid=UUID, flavor=_format_flavor(), deleted=0)
     insert(cell, "instance_info_caches", instance_uuid=UUID, network_info="[]", deleted=0)
 
 
 def _format_flavor() -> str:
-    flavor = objects.Flavor(
-        id=7777,
-        name="bystander",
-        flavorid="bystander",
-        vcpus=1,
-        memory_mb=512,
-        root_gb=1,
-        ephemeral_gb=0,
-        swap=0,
-        rxtx_factor=1.0,
-        vcpu_weight=0,
-        disabled=False,
-        is_public=True,
-        extra_specs={},
-        description=None,
-        created_at=None,
-        updated_at=None,
-        deleted_at=None,
-        deleted=False,
-    )
+    names = {"id": 7777, "name": "bystander", "flavorid": "bystander", "description": None}
+    others = {"swap": 0, "rxtx_factor": 1.0, "vcpu_weight": 0, "extra_specs": {}}
+    times = dict.fromkeys(("created_at", "updated_at", "deleted_at"))
+    shown = {"disabled": False, "is_public": True, "deleted": False}
+    flavor = objects.Flavor(**names, **_SIZES, **_DISKS, **others, **times, **shown)
     return json.dumps({"cur": flavor.obj_to_primitive(), "old": None, "new": None})
 
 
@@ -160,15 +102,9 @@ def _map_to_cell(insert: Insert, cell: t.Any, api: t.Any) -> None:
     )
     number = cursor.fetchone()[0]
     insert(api, "host_mappings", cell_id=number, host=_HOST)
-    insert(
-        api,
-        "instance_mappings",
-        instance_uuid=UUID,
-        cell_id=number,
-        project_id=_PROJECT,
-        user_id=_PROJECT,
-        queued_for_delete=0,
-    )
+    owner = {"project_id": _PROJECT, "user_id": _PROJECT}
+    mapping = {"instance_uuid": UUID, "cell_id": number, "queued_for_delete": 0}
+    insert(api, "instance_mappings", **mapping, **owner)
 
 
 def _allocate(insert: Insert, placement: t.Any) -> None:
@@ -184,33 +120,18 @@ def _allocate(insert: Insert, placement: t.Any) -> None:
     connection.execute(
         "UPDATE resource_providers SET root_provider_id = id WHERE id = ?", [provider]
     )
-    insert(
-        placement,
-        "resource_provider_traits",
-        resource_provider_id=provider,
-        trait_id=find("traits", "COMPUTE_NODE"),
-    )
+    trait = {"resource_provider_id": provider, "trait_id": find("traits", "COMPUTE_NODE")}
+    insert(placement, "resource_provider_traits", **trait)
     consumer = {
         "project_id": insert(placement, "projects", **old, external_id=_PROJECT),
         "user_id": insert(placement, "users", **old, external_id=_PROJECT),
     }
     insert(placement, "consumers", **old, uuid=UUID, generation=1, **consumer)
     for name, amount in _AMOUNTS.items():
-        resource = {
-            "resource_provider_id": provider,
-            "resource_class_id": find("resource_classes", name),
-        }
+        resource_class = find("resource_classes", name)
+        resource = {**old, "resource_provider_id": provider, "resource_class_id": resource_class}
         # It is full, so the scheduler never chooses it.
-        insert(
-            placement,
-            "inventories",
-            **old,
-            **resource,
-            total=amount,
-            reserved=0,
-            min_unit=1,
-            max_unit=amount,
-            step_size=1,
-            allocation_ratio=1.0,
-        )
-        insert(placement, "allocations", **old, **resource, consumer_id=UUID, used=amount)
+        limits = {"total": amount, "reserved": 0, "allocation_ratio": 1.0}
+        units = {"min_unit": 1, "max_unit": amount, "step_size": 1}
+        insert(placement, "inventories", **resource, **limits, **units)
+        insert(placement, "allocations", **resource, consumer_id=UUID, used=amount)

@@ -29,13 +29,8 @@ signals._is_output_closed = lambda: False
 _KINDS = [kind.name for kind in CHANGEABLE_KINDS]
 
 DEFAULT_AGES: t.Mapping[str, str] = {}
-NO_AGES: t.Mapping[str, str] = {
-    "min_age": "0",
-    "unknown_min_age": "0",
-    "unconfirmed_min_age": "0",
-    "stuck_min_age": "0",
-    "stale_min_age": "0",
-}
+_AGED = ("", "unknown_", "unconfirmed_", "stuck_", "stale_")
+NO_AGES: t.Mapping[str, str] = {f"{what}min_age": "0" for what in _AGED}
 
 
 class OwnContext(CloudContext):

@@ -6,10 +6,12 @@ import json
 import pathlib
 import typing as t
 
+from ....tools.markup import format_table
 from .results import PLANTED, count_made, sum_figures
 
 RESULTS = pathlib.Path(__file__).parent.parent / "results"
 
+_ABOUT = ("date", "Placement", "Python", "minutes")
 _ROWS = (
     ("tests", "tests"),
     ("chosen tests that did not run", "unrun"),
@@ -49,38 +51,29 @@ def _name(run: t.Mapping[str, t.Any]) -> str:
 
 def _format_figures(runs: list[t.Any]) -> str:
     sums = [sum_figures(run) for run in runs]
-    lines = [
-        f"| | {' | '.join(map(_name, runs))} |",
-        f"|---|{'---|' * len(runs)}",
-        _format_row("date", [run["about"]["date"] for run in runs]),
-        _format_row("Placement", [run["about"]["placement"] for run in runs]),
-        _format_row("Python", [run["about"]["python"] for run in runs]),
-        _format_row("minutes", [run["about"]["minutes"] for run in runs]),
+    rows = [
+        *([name, *(run["about"][name.lower()] for run in runs)] for name in _ABOUT),
+        *([title, *(figures[key] for figures in sums)] for title, key in _ROWS),
+        ["changes made", *(count_made(figures["removals"]) for figures in sums)],
+        ["missed", *(sum(figures["missed"].values()) for figures in sums)],
     ]
-    for title, key in _ROWS:
-        lines.append(_format_row(title, [figures[key] for figures in sums]))
-    lines.append(_format_row("changes made", [count_made(figures["removals"]) for figures in sums]))
-    lines.append(_format_row("missed", [sum(figures["missed"].values()) for figures in sums]))
     for cause in sorted({cause for figures in sums for cause in figures["missed"]}):
         counts = [figures["missed"].get(cause, 0) for figures in sums]
-        lines.append(_format_row(f"missed: {cause}", counts))
-    return "\n".join(lines) + "\n"
+        rows.append([f"missed: {cause}", *counts])
+    return format_table(["", *map(_name, runs)], [map(_format_value, row) for row in rows])
 
 
-def _format_row(title: str, values: t.Iterable[t.Any]) -> str:
-    cells = []
-    for value in values:
-        cells.append(f"{value:_}".replace("_", " ") if isinstance(value, int) else value)
-    return f"| {title} | {' | '.join(cells)} |"
+def _format_value(value: t.Any) -> str:
+    return f"{value:_}".replace("_", " ") if isinstance(value, int) else value
 
 
 def _format_planted(runs: list[t.Any]) -> str:
-    lines = ["| planted fault | run | test | violations found |", "|---|---|---|---|"]
+    rows = []
     for run in runs:
         for fault, row in run[PLANTED].items():
             count = len(row.get("violations", ()))
-            lines.append(f"| `{fault}` | {_name(run)} | `{row['test']}` | {count} |")
-    return "\n".join(lines) + "\n"
+            rows.append([f"`{fault}`", _name(run), f"`{row['test']}`", count])
+    return format_table(["planted fault", "run", "test", "violations found"], rows)
 
 
 def _format_names(run: t.Mapping[str, t.Any]) -> str:

@@ -76,14 +76,7 @@ def sum_figures(summary: Result) -> dict[str, t.Any]:
         "removals": _add(row["removals"] for row in rows),
         "missed": _add(row["missed"] for row in rows),
     }
-    for name in (
-        "steps",
-        "unseen_steps",
-        "passes",
-        "requests",
-        "checked",
-        "errors",
-    ):
+    for name in ("steps", "unseen_steps", "passes", "requests", "checked", "errors"):
         sums[name] = sum(row[name] for row in rows)
     return sums
 

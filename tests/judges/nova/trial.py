@@ -241,20 +241,12 @@ class Trial:
         # Nova has done something to every server of a test within the last hour.
         if self.mode == "aged" and state.find_live(state.find_server(consumer)):
             wrong.append(f"changes {consumer} while Nova is about to write an allocation")
-        if wrong:
-            self.violations.append(
-                {
-                    "step": self.steps,
-                    "label": self._label,
-                    "ages": self.ages,
-                    "stage": stage,
-                    "kind": kind,
-                    "wrong": wrong,
-                    "reason": reason,
-                    "change": change,
-                    "state": state.describe(state.find_server(consumer)),
-                }
-            )
+        if not wrong:
+            return
+        where = {"step": self.steps, "label": self._label, "ages": self.ages, "stage": stage}
+        found = {"kind": kind, "wrong": wrong, "reason": reason, "change": change}
+        rows = state.describe(state.find_server(consumer))
+        self.violations.append({**where, **found, "state": rows})
 
     def _note_missed(self, document: t.Mapping[str, t.Any] | None) -> None:
         """Keep what nothing needs and is left, with what the document says about it."""
@@ -271,19 +263,8 @@ class Trial:
 
     def as_dict(self) -> dict[str, t.Any]:
         """Return the result as JSON's types."""
-        names = (
-            "steps",
-            "unseen_steps",
-            "passes",
-            "requests",
-            "checked",
-            "removals",
-            "violations",
-            "conflicts",
-            "missed",
-            "errors",
-            "faults",
-        )
+        counts = ("steps", "unseen_steps", "passes", "requests", "checked", "removals")
+        names = (*counts, "violations", "conflicts", "missed", "errors", "faults")
         return {"pass_seconds": round(self.seconds, 1), **{n: getattr(self, n) for n in names}}
 
 

@@ -18,17 +18,8 @@ import typing as t
 # is an evacuation whose source has not started again.
 _ENDED = frozenset({"completed", "failed", "error", "cancelled", "confirmed", "reverted", "done"})
 # A server with one of these is still about to write the allocations of a move that has ended.
-_MOVING_TASKS = frozenset(
-    {
-        "resize_prep",
-        "resize_migrating",
-        "resize_migrated",
-        "resize_finish",
-        "resize_reverting",
-        "resize_confirming",
-        "migrating",
-    }
-)
+_RESIZING = ("prep", "migrating", "migrated", "finish", "reverting", "confirming")
+_MOVING_TASKS = frozenset({"migrating", *(f"resize_{step}" for step in _RESIZING)})
 
 # What an allocation is: needed by a server, a move or a boot; the only one of its server, in the
 # wrong place or of the wrong consumer; left behind; kept by Nova for now, although its server does
@@ -255,11 +246,8 @@ class State:
             disk = flavor["ephemeral_gb"] + math.ceil((flavor["swap"] or 0) / 1024)
             if row["image_ref"]:
                 disk += flavor["root_gb"]
-            amounts = {
-                "VCPU": flavor["vcpus"],
-                "MEMORY_MB": flavor["memory_mb"],
-                "DISK_GB": disk,
-            }
+            vcpus, memory = flavor["vcpus"], flavor["memory_mb"]
+            amounts = {"VCPU": vcpus, "MEMORY_MB": memory, "DISK_GB": disk}
             for key, value in (flavor.get("extra_specs") or {}).items():
                 group, _colon, name = key.partition(":")
                 if group == "resources":

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import time
-import typing as t
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -17,7 +16,7 @@ from ...integration.support import ROOT, Ansible, Placement
 from . import needs
 from .bed import Stack, choose_home
 from .hosts import NAMES
-from .world import StackWorld
+from .world import Measured, StackWorld
 
 __all__ = ["ansible", "connection", "placement", "wires"]
 
@@ -90,9 +89,9 @@ def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
 
 
 @pytest.fixture(autouse=True)
-def measured(request: pytest.FixtureRequest) -> Iterator[dict[str, t.Any]]:
+def measured(request: pytest.FixtureRequest) -> Iterator[Measured]:
     """What the test has measured, which becomes its part of the results if it passes."""
-    found: dict[str, t.Any] = {}
+    found: Measured = {}
     began = time.monotonic()
     yield found
     if not getattr(request.node, "passed", False):

@@ -224,14 +224,12 @@ class Host:
             "PYTHONWARNINGS": "ignore",
             "OS_NOVA_DISABLE_EVENTLET_PATCHING": "1",
         }
+        compute += ["--config-file", "/etc/nova/nova.conf"]
         return {
             "virtlogd": {"argv": ["/usr/sbin/virtlogd"], "environment": plain},
             "libvirtd": {"argv": ["/usr/sbin/libvirtd", "--listen"], "environment": plain},
             "sshd": {"argv": ["/usr/sbin/sshd", "-D", "-e"], "environment": plain},
-            COMPUTE: {
-                "argv": [*compute, "--config-file", "/etc/nova/nova.conf"],
-                "environment": nova,
-            },
+            COMPUTE: {"argv": compute, "environment": nova},
         }
 
     def _nova(self) -> dict[str, dict[str, object]]:

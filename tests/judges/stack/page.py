@@ -6,6 +6,8 @@ import json
 import pathlib
 import typing as t
 
+from ....tools.markup import format_table
+
 RESULTS = pathlib.Path(__file__).parents[1] / "results" / "stack.json"
 
 
@@ -13,11 +15,11 @@ def format_stack(results: pathlib.Path = RESULTS) -> str:
     """Return the section as Markdown."""
     if not results.exists():
         return "`make test-stack` has not run yet.\n"
-    lines = ["| test | seconds | measured |", "|---|---|---|"]
+    rows = []
     for name, measured in json.loads(results.read_bytes()).items():
         subject = name.removeprefix("test_").replace("_", " ")
-        lines.append(f"| {subject} | {measured['seconds']} | {_format_measured(measured)} |")
-    return "\n".join(lines) + "\n"
+        rows.append([subject, measured["seconds"], _format_measured(measured)])
+    return format_table(["test", "seconds", "measured"], rows)
 
 
 def _format_measured(measured: t.Mapping[str, t.Any]) -> str:

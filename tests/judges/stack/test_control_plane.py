@@ -11,7 +11,7 @@ from ...integration.strays import NO_AGE, Strays
 from ...integration.support import Ansible, Placement
 from . import configs
 from .bed import Stack
-from .world import StackWorld
+from .world import Measured, StackWorld
 
 CHOSEN = {
     "orphan_cleanup_kinds": ["unknown_consumer"],
@@ -50,12 +50,7 @@ class Revocation:
 
 
 def test_token_is_revoked_in_the_middle_of_a_detection(
-    ansible: Ansible,
-    stack: Stack,
-    connection: t.Any,
-    few: Strays,
-    wires: Wires,
-    measured: dict[str, t.Any],
+    ansible: Ansible, stack: Stack, connection: t.Any, few: Strays, wires: Wires, measured: Measured
 ) -> None:
     few.claim()
     revocation = Revocation(stack, connection, "/allocations")
@@ -76,7 +71,7 @@ def test_token_is_revoked_in_the_middle_of_a_cleanup(
     connection: t.Any,
     many: Strays,
     wires: Wires,
-    measured: dict[str, t.Any],
+    measured: Measured,
 ) -> None:
     many.claim()
     revocation = Revocation(stack, connection, "/allocations")
@@ -99,7 +94,7 @@ def test_one_of_four_workers_is_dead(
     world: StackWorld,
     placement: Placement,
     few: Strays,
-    measured: dict[str, t.Any],
+    measured: Measured,
 ) -> None:
     """Nobody notices behind a proxy that checks its workers; behind another, requests fail."""
     dead = ("nova-api-2", "placement-3")
@@ -169,7 +164,7 @@ def test_galera_is_stopped_and_started_in_the_middle_of_a_cleanup(
     placement: Placement,
     many: Strays,
     wires: Wires,
-    measured: dict[str, t.Any],
+    measured: Measured,
 ) -> None:
     many.claim()
     before = placement.everything()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import typing as t
 from collections.abc import Iterator
 
 import pytest
@@ -15,7 +14,7 @@ from ...integration.support import Ansible, Placement, told
 from ...integration.test_drain import Drained, by_name, outcomes
 from .bed import Stack
 from .hosts import COMPUTE
-from .world import StackWorld
+from .world import Measured, StackWorld
 
 HOST = "compute-3"
 SLOW, FAST = 1, 1000
@@ -64,7 +63,7 @@ def test_servers_leave_by_live_and_cold_migrations_and_return(
 
 
 def test_nova_compute_is_killed_in_the_middle_of_a_copy(
-    drained: Drained, world: StackWorld, measured: dict[str, t.Any]
+    drained: Drained, world: StackWorld, measured: Measured
 ) -> None:
     """libvirt ends the migration, and Nova never hears of it."""
     server = drained.boot("web")
@@ -97,7 +96,7 @@ def test_nova_compute_is_killed_in_the_middle_of_a_copy(
 
 
 def test_power_of_the_destination_is_cut_in_the_middle_of_a_copy(
-    drained: Drained, world: StackWorld, placement: Placement, measured: dict[str, t.Any]
+    drained: Drained, world: StackWorld, placement: Placement, measured: Measured
 ) -> None:
     server = drained.boot("web")
     world.set_speed(HOST, server, SLOW)
@@ -120,7 +119,7 @@ def test_power_of_the_destination_is_cut_in_the_middle_of_a_copy(
 
 
 def test_rabbitmq_is_away_in_the_middle_of_a_move(
-    drained: Drained, stack: Stack, world: StackWorld, measured: dict[str, t.Any]
+    drained: Drained, stack: Stack, world: StackWorld, measured: Measured
 ) -> None:
     """It stays away until the drain has given up."""
     server = drained.boot("web")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import typing as t
 from collections.abc import Iterator
 
 from minicloud_ctl import servers
@@ -12,7 +11,7 @@ from ...integration import test_drain_host as drains
 from ...integration.support import Ansible, Placement
 from ...integration.test_drain_host import Drained
 from ...integration.test_redeploy import Redeployment
-from .world import StackWorld
+from .world import Measured, StackWorld
 
 HOST = "drain-4"
 
@@ -25,7 +24,7 @@ def is_open(world: StackWorld, doomed: Drained) -> Iterator[bool]:
 
 
 def test_a_dead_host_is_decommissioned_and_redeployed_under_a_new_uuid(
-    ansible: Ansible, world: StackWorld, placement: Placement, measured: dict[str, t.Any]
+    ansible: Ansible, world: StackWorld, placement: Placement, measured: Measured
 ) -> None:
     world.free(placement.everything())
     world.own_host(HOST)

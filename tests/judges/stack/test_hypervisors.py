@@ -11,7 +11,7 @@ import pytest
 
 from ...integration.support import Ansible, Run
 from .hosts import COMPUTE
-from .world import StackWorld
+from .world import Measured, StackWorld
 
 HOST = "compute-3"
 BOTH = ["leftover_domain", "leftover_directory"]
@@ -88,7 +88,7 @@ def read_numbers(world: StackWorld) -> dict[str, str]:
 
 
 def test_what_a_deleted_server_left_is_quarantined_restored_and_purged(
-    world: StackWorld, clean: Cleaning, measured: dict[str, t.Any]
+    world: StackWorld, clean: Cleaning, measured: Measured
 ) -> None:
     server = leave_behind(world)
     living = world.boot(HOST)

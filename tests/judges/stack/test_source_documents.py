@@ -5,8 +5,6 @@ The documents whose state needs no steered driver are the tests of the minicloud
 
 from __future__ import annotations
 
-import typing as t
-
 from minicloud_ctl import holdings, servers
 
 from ...integration import test_source_documents as documents
@@ -15,13 +13,13 @@ from ...integration.test_source_documents import Operator, operator
 from ...integration.world import CELL1, CLAIM
 from . import configs
 from .bed import Stack
-from .world import StackWorld
+from .world import Measured, StackWorld
 
 __all__ = ["operator"]
 
 
 def test_nothing_is_found_in_a_healthy_cloud(
-    ansible: Ansible, world: StackWorld, placement: Placement, measured: dict[str, t.Any]
+    ansible: Ansible, world: StackWorld, placement: Placement, measured: Measured
 ) -> None:
     world.free(placement.everything())
     hosted = [world.boot(host) for host in ("compute-1", "compute-2", "compute-3")]
@@ -39,11 +37,7 @@ def test_nothing_is_found_in_a_healthy_cloud(
 
 
 def test_000_5c58c3b8669d2bfb_cold_migration_fails_while_placement_is_away(
-    operator: Operator,
-    stack: Stack,
-    world: StackWorld,
-    placement: Placement,
-    measured: dict[str, t.Any],
+    operator: Operator, stack: Stack, world: StackWorld, placement: Placement, measured: Measured
 ) -> None:
     """The destination hangs, Placement goes away, and Nova cannot revert the allocation."""
     source, target = "compute-1", "compute-2"
@@ -94,7 +88,7 @@ def test_001_5c03795a902544a6_evacuated_source_host_is_decommissioned(
 
 
 def test_002_1fe01b3cec3724ea_server_deleted_by_sql_still_occupies_its_host(
-    operator: Operator, world: StackWorld, placement: Placement, measured: dict[str, t.Any]
+    operator: Operator, world: StackWorld, placement: Placement, measured: Measured
 ) -> None:
     """Its guest runs on: the allocation is an orphan and the guest a leftover."""
     host = "compute-3"

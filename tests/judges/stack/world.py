@@ -13,6 +13,9 @@ from ...integration.world import API, CELL1, World
 from .bed import Stack
 from .hosts import COMPUTE, Host
 
+# What a test has measured.
+Measured = dict[str, t.Any]
+
 # A real guest starts and moves more slowly than one of the fake driver.
 SECONDS = 300.0
 

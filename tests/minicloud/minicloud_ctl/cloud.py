@@ -118,23 +118,16 @@ class Cloud:
         there = {flavor["name"] for flavor in self.nova("GET", "/flavors")["flavors"]}
         for name, (vcpus, memory, disk) in FLAVORS.items():
             if name not in there:
-                self.nova(
-                    "POST",
-                    "/flavors",
-                    {"flavor": {"name": name, "vcpus": vcpus, "ram": memory, "disk": disk}},
-                )
+                flavor = {"name": name, "vcpus": vcpus, "ram": memory, "disk": disk}
+                self.nova("POST", "/flavors", {"flavor": flavor})
 
     def create_image(self) -> str:
         """Create the one image; the fake driver never reads its content."""
         there = self.image()
         if there:
             return there
-        document = {
-            "name": IMAGE,
-            "disk_format": "raw",
-            "container_format": "bare",
-            "visibility": "public",
-        }
+        kind = {"disk_format": "raw", "container_format": "bare"}
+        document = {"name": IMAGE, "visibility": "public", **kind}
         image = self.session.must("glance", "POST", "/v2/images", document)["id"]
         self.session.must("glance", "PUT", f"/v2/images/{image}/file", b"minicloud\n" * 64)
         wait_for("the image to become active", self.image, 30)

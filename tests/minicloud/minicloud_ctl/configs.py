@@ -261,16 +261,9 @@ def write_nova(paths: Paths, state: State, nova: str, cells: list[str]) -> None:
         },
     )
     for cell in cells:
-        ini(
-            folder / f"{cell}.conf",
-            {
-                "DEFAULT": {
-                    "host": f"{nova}-{cell}",
-                    "transport_url": transport_url(state, nova, cell),
-                },
-                "database": database(paths, f"{nova}_{cell}"),
-            },
-        )
+        own = {"host": f"{nova}-{cell}", "transport_url": transport_url(state, nova, cell)}
+        content = {"DEFAULT": own, "database": database(paths, f"{nova}_{cell}")}
+        ini(folder / f"{cell}.conf", content)
     # Every service reads this file last, and nothing overwrites it: the place for your own
     # settings.
     if not (folder / "local.conf").exists():
@@ -278,19 +271,15 @@ def write_nova(paths: Paths, state: State, nova: str, cells: list[str]) -> None:
 
 
 def write_compute(paths: Paths, host: str, nova: str, driver: str = "") -> None:
-    paths.compute(host).mkdir(parents=True, exist_ok=True)
-    ini(
-        nova_folder(paths, nova) / "hosts" / f"{host}.conf",
-        {
-            "DEFAULT": {
-                "host": host,
-                "state_path": paths.compute(host),
-                **({"compute_driver": driver} if driver else {}),
-            },
-            "oslo_concurrency": {"lock_path": paths.compute(host) / "locks"},
-            **(_devices(paths, host) if driver in nested.DRIVERS else {}),
-        },
-    )
+    folder = paths.compute(host)
+    folder.mkdir(parents=True, exist_ok=True)
+    kind = {"compute_driver": driver} if driver else {}
+    content = {
+        "DEFAULT": {"host": host, "state_path": folder, **kind},
+        "oslo_concurrency": {"lock_path": folder / "locks"},
+        **(_devices(paths, host) if driver in nested.DRIVERS else {}),
+    }
+    ini(nova_folder(paths, nova) / "hosts" / f"{host}.conf", content)
 
 
 def _devices(paths: Paths, host: str) -> nested.Sections:

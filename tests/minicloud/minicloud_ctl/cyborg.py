@@ -32,9 +32,7 @@ def write_config(paths: Paths, state: State) -> None:
                 "state_path": paths.service("cyborg"),
                 "periodic_interval": configs.REPORT_SECONDS,
             },
-            "api": {
-                "api_paste_config": paths.part(CYBORG) / "etc" / "cyborg" / "api-paste.ini",
-            },
+            "api": {"api_paste_config": paths.part(CYBORG) / "etc" / "cyborg" / "api-paste.ini"},
             "agent": {"enabled_drivers": "fake_driver"},
             "database": configs.database(paths, "cyborg"),
             "oslo_concurrency": {"lock_path": paths.service("cyborg") / "locks"},

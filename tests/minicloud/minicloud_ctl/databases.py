@@ -108,20 +108,13 @@ def map_cell(
     This saves their three seconds of imports.
     """
     with writing(paths, api_database) as connection:
-        if (
-            connection.execute("SELECT 1 FROM cell_mappings WHERE name = ?", [name]).fetchone()
-            is None
-        ):
+        known = connection.execute("SELECT 1 FROM cell_mappings WHERE name = ?", [name])
+        if known.fetchone() is None:
+            cell = CELL0 if name == "cell0" else str(uuid.uuid4())
             connection.execute(
                 "INSERT INTO cell_mappings (created_at, uuid, name, transport_url, "
-                "database_connection, disabled)"
-                " VALUES (datetime('now'), ?, ?, ?, ?, 0)",
-                [
-                    CELL0 if name == "cell0" else str(uuid.uuid4()),
-                    name,
-                    transport_url,
-                    database_url,
-                ],
+                "database_connection, disabled) VALUES (datetime('now'), ?, ?, ?, ?, 0)",
+                [cell, name, transport_url, database_url],
             )
 
 

@@ -39,17 +39,8 @@ def unpack(paths: Paths, run: Callable[..., None]) -> None:
     with tempfile.TemporaryDirectory() as folder:
         # As root, apt downloads as a user of its own if it can.
         Path(folder).chmod(0o755)
-        run(
-            [
-                "apt-get",
-                "download",
-                "--option",
-                "Acquire::Retries=3",
-                "--quiet",
-                *sorted({*wanted, *_dependencies(wanted)}),
-            ],
-            cwd=folder,
-        )
+        download = ["apt-get", "download", "--option", "Acquire::Retries=3", "--quiet"]
+        run([*download, *sorted({*wanted, *_dependencies(wanted)})], cwd=folder)
         for package in sorted(Path(folder).glob("*.deb")):
             run(["dpkg-deb", "--extract", str(package), str(root)])
     (packages,) = paths.venv.glob("lib/python3*/site-packages")

@@ -91,6 +91,12 @@ def write_back(cloud: Cloud, consumer: str, holding: Holding) -> None:
     put(cloud, consumer, holding.allocations, holding)
 
 
+def add(cloud: Cloud, consumer: str, more: Allocations) -> None:
+    """Give an untyped consumer this beside what it has."""
+    held = of(cloud, consumer)
+    put(cloud, consumer, {**held.allocations, **more}, held)
+
+
 def put_typed(
     cloud: Cloud, consumer: str, kind: str, allocations: Allocations, owner: Holding
 ) -> None:
@@ -111,24 +117,17 @@ def create_provider(
     Returns its uuid.
     """
     provider = str(uuid.uuid4())
-    cloud.placement(
-        "POST",
-        "/resource_providers",
-        {"uuid": provider, "name": name, **({"parent_provider_uuid": parent} if parent else {})},
-    )
+    document = {"uuid": provider, "name": name}
+    if parent:
+        document["parent_provider_uuid"] = parent
+    cloud.placement("POST", "/resource_providers", document)
     for resource_class in inventory:
         if resource_class.startswith("CUSTOM_"):
             cloud.placement("PUT", f"/resource_classes/{resource_class}")
     inventories = {resource_class: {"total": total} for resource_class, total in inventory.items()}
-    cloud.placement(
-        "PUT",
-        f"/resource_providers/{provider}/inventories",
-        {"resource_provider_generation": 0, "inventories": inventories},
-    )
-    if traits:
-        cloud.placement(
-            "PUT",
-            f"/resource_providers/{provider}/traits",
-            {"resource_provider_generation": 1, "traits": list(traits)},
-        )
+    parts = {"inventories": inventories, "traits": list(traits)}
+    for generation, (part, content) in enumerate(parts.items()):
+        if content or part == "inventories":
+            body = {"resource_provider_generation": generation, part: content}
+            cloud.placement("PUT", f"/resource_providers/{provider}/{part}", body)
     return provider

@@ -12,12 +12,10 @@ from minicloud_ctl.state import CINDER, CYBORG, State
 # User: (name of the password, project, roles); scenarios act as admin in the project demo.
 ACCOUNTS = {
     "admin": ("admin", "demo", ("admin",)),
-    "nova": ("service", "service", ("admin", "service")),
-    "placement": ("service", "service", ("admin", "service")),
-    "glance": ("service", "service", ("admin", "service")),
-    "neutron": ("service", "service", ("admin", "service")),
-    "cinder": ("service", "service", ("admin", "service")),
-    "cyborg": ("service", "service", ("admin", "service")),
+    **dict.fromkeys(
+        ("nova", "placement", "glance", "neutron", "cinder", "cyborg"),
+        ("service", "service", ("admin", "service")),
+    ),
     "demo": ("demo", "demo", ("member",)),
     "reader": ("reader", "audit", ("reader",)),
 }
@@ -31,24 +29,18 @@ def set_up(state: State) -> None:
     users = {user["name"]: user["id"] for user in _list(session, "users")}
     for user, (password, project, wanted) in ACCOUNTS.items():
         if project not in projects:
-            projects[project] = _create(
-                session, "project", {"name": project, "domain_id": "default"}
-            )
+            document = {"name": project, "domain_id": "default"}
+            projects[project] = _create(session, "project", document)
         if user not in users:
-            users[user] = _create(
-                session,
-                "user",
-                {"name": user, "domain_id": "default", "password": state.secrets[password]},
-            )
+            document = {"name": user, "domain_id": "default"}
+            document["password"] = state.secrets[password]
+            users[user] = _create(session, "user", document)
         for role in wanted:
             # Keystone creates the role "service" itself only since 2023.
             if role not in roles:
                 roles[role] = _create(session, "role", {"name": role})
-            session.must(
-                "keystone",
-                "PUT",
-                f"/v3/projects/{projects[project]}/users/{users[user]}/roles/{roles[role]}",
-            )
+            member = f"/v3/projects/{projects[project]}/users/{users[user]}"
+            session.must("keystone", "PUT", f"{member}/roles/{roles[role]}")
     _catalogue(session, state)
 
 
@@ -75,16 +67,8 @@ def _catalogue(session: Session, state: State) -> None:
                 services[kind] = _create(session, "service", {"type": kind, "name": name})
             for interface in ("public", "internal", "admin"):
                 if (services[kind], region, interface) not in endpoints:
-                    _create(
-                        session,
-                        "endpoint",
-                        {
-                            "service_id": services[kind],
-                            "region_id": region,
-                            "interface": interface,
-                            "url": url,
-                        },
-                    )
+                    place = {"service_id": services[kind], "region_id": region, "url": url}
+                    _create(session, "endpoint", {**place, "interface": interface})
 
 
 def _parts(state: State) -> list[tuple[str, str, str]]:

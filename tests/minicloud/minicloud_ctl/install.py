@@ -12,7 +12,7 @@ import shutil
 import subprocess
 import tempfile
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from minicloud_ctl import configs, debian, files, processes, services
@@ -20,14 +20,14 @@ from minicloud_ctl.errors import MinicloudError
 from minicloud_ctl.paths import REPOSITORY, Paths
 from minicloud_ctl.releases import Release
 
-# Template database: configuration section, and the commands that bring an empty file to the newest
+# Template database: configuration section, and the command that brings an empty file to the newest
 # schema.
 MIGRATIONS = {
-    "keystone": ("database", [["keystone-manage", "db_sync"]]),
-    "placement": ("placement_database", [["placement-manage", "db", "sync"]]),
-    "glance": ("database", [["glance-manage", "db", "sync"]]),
-    "nova_api": ("api_database", [["nova-manage", "api_db", "sync"]]),
-    "nova_cell": ("database", [["nova-manage", "db", "sync", "--local_cell"]]),
+    "keystone": ("database", ["keystone-manage", "db_sync"]),
+    "placement": ("placement_database", ["placement-manage", "db", "sync"]),
+    "glance": ("database", ["glance-manage", "db", "sync"]),
+    "nova_api": ("api_database", ["nova-manage", "api_db", "sync"]),
+    "nova_cell": ("database", ["nova-manage", "db", "sync", "--local_cell"]),
 }
 
 
@@ -42,59 +42,70 @@ def fingerprint(release: Release) -> str:
     ).hexdigest()
 
 
-def is_installed(paths: Paths) -> bool:
-    try:
-        return _stamp(paths).read_text(encoding="ascii").strip() == fingerprint(paths.release)
-    except FileNotFoundError:
-        return False
-
-
 def install(paths: Paths) -> bool:
     """Create the environment and the template databases; return False when they already exist."""
-    if is_installed(paths):
-        return False
-    with files.locked(
-        paths.install_lock, f"waiting: somebody else is installing into {paths.venv}"
-    ):
-        if is_installed(paths):
-            return False
+
+    def make() -> None:
         _refuse_while_it_runs(paths, processes.names(paths))
-        began = time.monotonic()
-        print(f"installing into {paths.venv} (once; log: {paths.install_log})", flush=True)
         _make(paths)
-        files.write(_stamp(paths), fingerprint(paths.release) + "\n", 0o644)
-        print(f"installed in {time.monotonic() - began:.0f} s", flush=True)
-    return True
+
+    return _make_once(paths, paths.venv, fingerprint(paths.release), make)
 
 
 def install_part(paths: Paths, part: str) -> bool:
-    """Create the folder of a part's packages; return False when it already exists.
-
-    Its dependencies are those of the environment, which stays unchanged, plus the few in the file.
-    """
+    """Create the folder of a part's packages; return False when it already exists."""
     requirements = paths.release.part(part)
     if not requirements.exists():
         raise MinicloudError(
             f"The minicloud has no real {part.capitalize()} for release {paths.release.name}."
         )
-    folder = paths.part(part)
-    wanted = hashlib.sha256(
-        f"{fingerprint(paths.release)}\n".encode() + requirements.read_bytes()
-    ).hexdigest()
-    stamp = folder / "minicloud-installed"
-    waiting = f"waiting: somebody else is installing into {folder}"
-    with files.locked(paths.part_lock(part), waiting):
-        if stamp.exists() and stamp.read_text(encoding="ascii").strip() == wanted:
-            return False
+    known = f"{fingerprint(paths.release)}\n".encode() + requirements.read_bytes()
+
+    def make() -> None:
         _refuse_while_it_runs(paths, services.PROCESSES.get(part, []))
-        began = time.monotonic()
-        print(f"installing into {folder} (once; log: {paths.install_log})", flush=True)
-        shutil.rmtree(folder, ignore_errors=True)
-        pip = [paths.program("python"), "-m", "pip", "install", "--quiet", "--no-deps"]
-        _run(paths.install_log, [*pip, "--target", str(folder), "-r", str(requirements)])
+        _install_packages(paths, paths.part(part), requirements)
         if part in services.PROCESSES:
             _make_part_template(paths, part)
-        files.write(stamp, wanted + "\n", 0o644)
+
+    return _make_once(paths, paths.part(part), hashlib.sha256(known).hexdigest(), make)
+
+
+def _install_packages(paths: Paths, folder: Path, requirements: Path) -> None:
+    """Install packages into a folder of their own.
+
+    Their dependencies are those of the environment, which stays unchanged, plus the few in the
+    file.
+    """
+    shutil.rmtree(folder, ignore_errors=True)
+    pip = [paths.program("python"), "-m", "pip", "install", "--quiet", "--no-deps"]
+    _run(paths.install_log, [*pip, "--target", str(folder), "-r", str(requirements)])
+
+
+def install_beside(paths: Paths, folder: Path, requirements: Path) -> bool:
+    """Create a folder of packages of no part; return False when it already exists."""
+    wanted = f"{fingerprint(paths.release)}\n{requirements.read_text(encoding='utf-8').strip()}"
+    make = functools.partial(_install_packages, paths, folder, requirements)
+    return _make_once(paths, folder, wanted, make)
+
+
+def _make_once(paths: Paths, folder: Path, wanted: str, make: Callable[[], None]) -> bool:
+    """Make a folder, unless it was made of what is wanted; the stamp in it says of what."""
+    stamp = folder / "minicloud-installed"
+
+    def is_made() -> bool:
+        return stamp.exists() and stamp.read_text(encoding="utf-8").strip() == wanted
+
+    if is_made():
+        return False
+    # Beside the folder, because that is deleted and created again.
+    lock = folder.with_name(f".{folder.name}.lock")
+    with files.locked(lock, f"waiting: somebody else is installing into {folder}"):
+        if is_made():
+            return False
+        began = time.monotonic()
+        print(f"installing into {folder} (once; log: {paths.install_log})", flush=True)
+        make()
+        files.write(stamp, f"{wanted}\n", 0o644)
         print(f"installed in {time.monotonic() - began:.0f} s", flush=True)
     return True
 
@@ -110,7 +121,7 @@ def _refuse_while_it_runs(paths: Paths, names: list[str]) -> None:
 def _make_part_template(paths: Paths, part: str) -> None:
     template = paths.template(part, part)
     template.parent.mkdir(parents=True, exist_ok=True)
-    argv = [paths.program("python"), "-m", f"minicloud_venv.{part}_schema", f"sqlite:///{template}"]
+    argv = [paths.program("python"), "-m", "minicloud_venv.schema", part, f"sqlite:///{template}"]
     path = f"{configs.python_path(paths)}:{paths.part(part)}"
     _run(paths.install_log, argv, environment={"PYTHONPATH": path})
 
@@ -123,16 +134,9 @@ def _make(paths: Paths) -> None:
         debian.unpack(paths, functools.partial(_run, log))
     else:
         wanted = ["-r", str(paths.release.requirements), "-c", str(paths.release.constraints)]
-        _run(
-            log,
-            [
-                str(REPOSITORY / "tests" / "tools" / "make-venv"),
-                paths.release.python(),
-                str(paths.venv),
-                *wanted,
-            ],
-            shows_progress=True,
-        )
+        program = str(REPOSITORY / "tests" / "tools" / "make-venv")
+        command = [program, paths.release.python(), str(paths.venv), *wanted]
+        _run(log, command, shows_progress=True)
     make_templates(paths)
 
 
@@ -144,26 +148,17 @@ def make_templates(paths: Paths) -> None:
     paths.templates.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as folder:
         running = {}
-        for name, (section, commands) in MIGRATIONS.items():
+        for name, (section, command) in MIGRATIONS.items():
             config = Path(folder, f"{name}.conf")
             files.write(
                 config, f"[{section}]\nconnection = sqlite:///{paths.templates / name}.db\n"
             )
-            script = "\n".join(
-                (
-                    f'"{paths.program(command)}" --config-file "{config}" '
-                    f"{' '.join(arguments)} || exit 1"
-                )
-                for command, *arguments in commands
-            )
+            program, *arguments = command
+            argv = [paths.program(program), "--config-file", str(config), *arguments]
             log = Path(folder, f"{name}.log")
             with open(log, "wb") as stream:
-                running[name] = (
-                    subprocess.Popen(
-                        ["sh", "-c", script], stdout=stream, stderr=stream, env=_environment()
-                    ),
-                    log,
-                )
+                process = subprocess.Popen(argv, stdout=stream, stderr=stream, env=_environment())
+            running[name] = (process, log)
         for name, (process, log) in running.items():
             if process.wait() != 0:
                 raise MinicloudError(f"The database migration of {name} failed.", files.tail(log))
@@ -171,10 +166,6 @@ def make_templates(paths: Paths) -> None:
 
 def _environment() -> dict[str, str]:
     return {**os.environ, "OS_NOVA_DISABLE_EVENTLET_PATCHING": "1"}
-
-
-def _stamp(paths: Paths) -> Path:
-    return paths.venv / "minicloud-installed"
 
 
 def _run(

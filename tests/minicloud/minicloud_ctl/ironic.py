@@ -7,7 +7,7 @@ import subprocess
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from minicloud_ctl import configs, databases, files, install, lifecycle, processes, services
+from minicloud_ctl import configs, databases, install, lifecycle, processes, services
 from minicloud_ctl import state as states
 from minicloud_ctl.paths import Paths
 from minicloud_ctl.services import Service
@@ -27,27 +27,17 @@ def get_folder(paths: Paths) -> Path:
 
 def start(paths: Paths) -> str:
     """Install Ironic once, start its API with an empty database, and return its URL."""
-    _install(paths)
+    install.install_beside(paths, get_folder(paths), get_requirements(paths))
     with states.changing(paths) as state:
         if IRONIC not in state.ports:
             state.ports.update(states.free_ports((IRONIC,), state.ports.values()))
     _write_config(paths)
     if not paths.database(IRONIC).exists():
         _run(paths, "schema", "")
-    service = Service(
-        IRONIC,
-        IRONIC,
-        [
-            paths.program("python"),
-            "-m",
-            "minicloud_venv.serve",
-            IRONIC,
-            str(state.ports[IRONIC]),
-            str(services.API_THREADS),
-        ],
-        _environment(paths),
-        state.ports[IRONIC],
-    )
+    port = state.ports[IRONIC]
+    serve = [paths.program("python"), "-m", "minicloud_venv.serve"]
+    argv = [*serve, IRONIC, str(port), str(services.API_THREADS)]
+    service = Service(IRONIC, IRONIC, argv, _environment(paths), port)
     lifecycle.start(paths, [service])
     lifecycle.await_http(paths, [service])
     return state.url(IRONIC)
@@ -81,18 +71,6 @@ def change_node(paths: Paths, uuid: str, **values: object) -> None:
 def delete_node(paths: Paths, uuid: str) -> None:
     with databases.writing(paths, IRONIC) as connection:
         connection.execute("DELETE FROM nodes WHERE uuid = ?", [uuid])
-
-
-def _install(paths: Paths) -> None:
-    requirements, folder = get_requirements(paths), get_folder(paths)
-    wanted = f"{install.fingerprint(paths.release)}\n{requirements.read_text(encoding='utf-8')}"
-    stamp = folder / "minicloud-installed"
-    with files.locked(folder.with_name(f".{folder.name}.lock")):
-        if stamp.exists() and stamp.read_text(encoding="utf-8") == wanted:
-            return
-        pip = [paths.program("python"), "-m", "pip", "install", "--quiet", "--no-deps", "--upgrade"]
-        subprocess.run([*pip, "--target", str(folder), "-r", str(requirements)], check=True)
-        files.write(stamp, wanted, 0o644)
 
 
 def _environment(paths: Paths) -> dict[str, str]:

@@ -84,11 +84,8 @@ def up(paths: Paths, computes: int, parts: Sequence[str] = (), without_date: boo
     cloud = Cloud(state)
     _once(paths, FLAVORS_AND_IMAGE, lambda: (cloud.create_flavors(), cloud.create_image()))
     for nova in state.novas:
-        hosts = [
-            host
-            for host, compute in state.computes.items()
-            if compute["running"] and compute["nova"] == nova
-        ]
+        computes = state.computes.items()
+        hosts = [host for host, each in computes if each["running"] and each["nova"] == nova]
         await_computes(paths, nova, hosts, {service.host for service in fresh}, began)
     if CINDER in state.parts:
         cinder.await_services(paths)
@@ -249,12 +246,8 @@ def _reports(service: dict | None, since: float) -> bool:
     """
     if service is None or service["state"] != "up" or not service["updated_at"]:
         return False
-    return (
-        datetime.datetime.fromisoformat(service["updated_at"])
-        .replace(tzinfo=datetime.UTC)
-        .timestamp()
-        >= since
-    )
+    reported = datetime.datetime.fromisoformat(service["updated_at"]).replace(tzinfo=datetime.UTC)
+    return reported.timestamp() >= since
 
 
 def _is_offered(cloud: Cloud, host: str) -> bool:
@@ -263,11 +256,8 @@ def _is_offered(cloud: Cloud, host: str) -> bool:
     The provider is looked up by name, because a host may not be able to create its provider
     (scenario name_conflict).
     """
-    return bool(
-        cloud.placement("GET", f"/resource_providers?name={host}&required=COMPUTE_IMAGE_TYPE_RAW")[
-            "resource_providers"
-        ]
-    )
+    query = f"name={host}&required=COMPUTE_IMAGE_TYPE_RAW"
+    return bool(cloud.placement("GET", f"/resource_providers?{query}")["resource_providers"])
 
 
 def down(paths: Paths, purge: bool) -> None:
@@ -383,11 +373,8 @@ def nova_manage(paths: Paths, arguments: list[str], nova: str = "first") -> int:
     As an operator has it on a controller. Returns its exit status.
     """
     states.load(paths)
-    argv = [
-        paths.program("nova-manage"),
-        *services.nova_config_arguments(paths, nova, ["cell1.conf"]),
-        *arguments,
-    ]
+    config = services.nova_config_arguments(paths, nova, ["cell1.conf"])
+    argv = [paths.program("nova-manage"), *config, *arguments]
     return subprocess.run(argv, env=services.environment(paths, {}), check=False).returncode
 
 
@@ -401,12 +388,6 @@ def status(paths: Paths) -> list[tuple[str, str, str, str]]:
     for service in services.all_services(paths, state):
         lives = processes.alive(paths, service.name)
         word = "up" if lives else "down" if service.wanted else "killed"
-        rows.append(
-            (
-                service.name,
-                service.host,
-                str(processes.pid(paths, service.name) or "-") if lives else "-",
-                word,
-            )
-        )
+        pid = processes.pid(paths, service.name) if lives else None
+        rows.append((service.name, service.host, str(pid or "-"), word))
     return rows

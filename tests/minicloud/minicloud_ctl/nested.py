@@ -82,10 +82,7 @@ def check(release: releases.Release) -> None:
 def of_nova() -> Sections:
     """Return what ``nova.conf`` of all services says."""
     return {
-        "filter_scheduler": {
-            "pci_in_placement": "true",
-            "enabled_filters": ",".join(FILTERS),
-        },
+        "filter_scheduler": {"pci_in_placement": "true", "enabled_filters": ",".join(FILTERS)},
         "pci": {"alias": [json.dumps(alias) for alias in ALIASES]},
     }
 

@@ -161,6 +161,5 @@ def _has_bandwidth(cloud: Cloud, host: str) -> bool:
     provider = uuids.get(bandwidth_provider(host))
     if provider is None:
         return False
-    return bool(
-        cloud.placement("GET", f"/resource_providers/{provider}/inventories")["inventories"]
-    )
+    path = f"/resource_providers/{provider}/inventories"
+    return bool(cloud.placement("GET", path)["inventories"])

@@ -91,16 +91,8 @@ class Paths:
 
     def made(self) -> list[Path]:
         """Return everything that a minicloud has written, except the virtual environment."""
-        folders = [
-            self.etc,
-            self.databases,
-            self.logs,
-            self.run,
-            self.plugins,
-            self.scenarios,
-            self.cache,
-            self.home / "services",
-        ]
+        folders = [self.etc, self.databases, self.logs, self.run, self.plugins, self.scenarios]
+        folders += [self.cache, self.home / "services"]
         found = [*folders, self.state, self.clouds_yaml, self.install_log, self.lock]
         return [path for path in found if path.exists()]
 
@@ -114,14 +106,6 @@ class Paths:
         Its processes find it through PYTHONPATH; no other process has it there.
         """
         return self.venv.with_name(f"{self.venv.name}-{name}")
-
-    def part_lock(self, name: str) -> Path:
-        return self.venv.with_name(f".{self.venv.name}-{name}.lock")
-
-    @property
-    def install_lock(self) -> Path:
-        """It is beside the virtual environment, because that is deleted and created again."""
-        return self.venv.with_name(f".{self.venv.name}.lock")
 
     @property
     def lock(self) -> Path:

@@ -131,12 +131,10 @@ def _members(paths: Paths, record: dict | None) -> list[int]:
         stat = _stat(int(entry)) if entry.isdigit() else None
         if stat is None or stat["group"] != record["pid"]:
             continue
-        is_leader = int(entry) == record["pid"]
-        if (
-            stat["start_time"] == record["start_time"]
-            if is_leader
-            else _is_marked(paths, int(entry))
-        ):
+        is_ours = _is_marked(paths, int(entry))
+        if int(entry) == record["pid"]:
+            is_ours = stat["start_time"] == record["start_time"]
+        if is_ours:
             found.append(int(entry))
     return found
 

@@ -87,22 +87,11 @@ class Session:
     def _authenticate(self) -> str:
         user, project = self._login
         domain = {"domain": {"id": "default"}}
-        answer = self._send(
-            "keystone",
-            "POST",
-            "/v3/auth/tokens",
-            {
-                "auth": {
-                    "identity": {
-                        "methods": ["password"],
-                        "password": {
-                            "user": {"name": user, "password": self.state.secrets[user], **domain}
-                        },
-                    },
-                    "scope": {"project": {"name": project, **domain}},
-                }
-            },
-        )
+        password = {"user": {"name": user, "password": self.state.secrets[user], **domain}}
+        identity = {"methods": ["password"], "password": password}
+        scope = {"project": {"name": project, **domain}}
+        document = {"auth": {"identity": identity, "scope": scope}}
+        answer = self._send("keystone", "POST", "/v3/auth/tokens", document)
         if not answer.ok:
             raise MinicloudError(
                 f"Keystone refused user {user} of project {project} with {answer.status}: "
@@ -119,17 +108,11 @@ class Session:
         headers: dict[str, str] | None = None,
     ) -> Answer:
         """Return any answer at all; a 401 is tried once more with a fresh token."""
-        answer = self._send(
-            service, method, path, body, {"X-Auth-Token": self.token(), **(headers or {})}
-        )
-        if answer.status == 401:
-            answer = self._send(
-                service,
-                method,
-                path,
-                body,
-                {"X-Auth-Token": self.token(new=True), **(headers or {})},
-            )
+        for is_new in (False, True):
+            own = {"X-Auth-Token": self.token(is_new), **(headers or {})}
+            answer = self._send(service, method, path, body, own)
+            if answer.status != 401:
+                break
         return answer
 
     def _send(

@@ -74,12 +74,9 @@ def settle(cloud: Cloud, server: str, host: str | None, *statuses: str) -> dict:
             raise MinicloudError(
                 f"Server {found['name']} went to ERROR: {found.get('fault', {}).get('message')}"
             )
-        there = host is None or found["OS-EXT-SRV-ATTR:host"] == host
-        return (
-            found
-            if found["status"] in wanted and found["OS-EXT-STS:task_state"] is None and there
-            else None
-        )
+        is_there = host is None or found["OS-EXT-SRV-ATTR:host"] == host
+        is_idle = found["OS-EXT-STS:task_state"] is None
+        return found if found["status"] in wanted and is_idle and is_there else None
 
     return wait_for(f"server {server} to be {' or '.join(wanted)} on {host or 'any host'}", probe)
 
@@ -158,20 +155,7 @@ def shelve(cloud: Cloud, server: str) -> None:
     """Shelve and offload, and wait until the host has recorded that its part is done."""
     act(cloud, server, "shelve")
     settle(cloud, server, None, "SHELVED_OFFLOADED")
-    actions = f"/servers/{server}/os-instance-actions"
-
-    def is_over() -> bool:
-        newest = next(
-            action
-            for action in cloud.nova("GET", actions)["instanceActions"]
-            if action["action"] == "shelve"
-        )
-        events = cloud.nova("GET", f"{actions}/{newest['request_id']}")["instanceAction"]["events"]
-        return any(
-            event["event"] == "compute_shelve_instance" and event["finish_time"] for event in events
-        )
-
-    wait_for(f"the host to be done with server {server}", is_over)
+    await_event(cloud, server, "shelve", "compute_shelve_instance")
 
 
 def evacuate(cloud: Cloud, server: str, host: str) -> str:
@@ -191,3 +175,7 @@ def force_down(cloud: Cloud, host: str) -> None:
 
 def update_service(cloud: Cloud, host: str, change: dict) -> None:
     cloud.nova("PUT", f"/os-services/{cloud.compute_services()[host]['id']}", change)
+
+
+def delete_service(cloud: Cloud, host: str) -> None:
+    cloud.nova("DELETE", f"/os-services/{cloud.compute_services()[host]['id']}")

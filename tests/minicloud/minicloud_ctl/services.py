@@ -93,18 +93,11 @@ def neutron(paths: Paths, state: State) -> list[Service]:
     folder = {"OS_NEUTRON_CONFIG_DIR": str(configs.neutron_folder(paths))}
     files = {"OS_NEUTRON_CONFIG_FILES": "neutron.conf;local.conf"}
     server = _api(paths, state, NEUTRON, NEUTRON, {**path, **folder, **files})
-    argv = [
-        paths.program("python"),
-        "-m",
-        "minicloud_venv.neutron_agents",
-        str(paths.state),
-        configs.neutron_transport_url(state),
-        str(configs.REPORT_SECONDS),
-    ]
-    return [
-        replace(server, name=NEUTRON_SERVER),
-        Service(NEUTRON_AGENTS, NEUTRON_AGENTS, argv, path),
-    ]
+    url, seconds = configs.neutron_transport_url(state), str(configs.REPORT_SECONDS)
+    argv = [paths.program("python"), "-m", "minicloud_venv.neutron_agents"]
+    argv += [str(paths.state), url, seconds]
+    agents = Service(NEUTRON_AGENTS, NEUTRON_AGENTS, argv, path)
+    return [replace(server, name=NEUTRON_SERVER), agents]
 
 
 def cinder(paths: Paths, state: State) -> list[Service]:
@@ -166,51 +159,31 @@ def _module(paths: Paths, state: State, name: str, module: str) -> Service:
 
 def keystone(paths: Paths, state: State) -> Service:
     url = state.url("keystone", "/v3")
-    return _api(
-        paths,
-        state,
-        "keystone",
-        "keystone",
-        {
-            "OS_KEYSTONE_CONFIG_DIR": str(paths.etc / "keystone"),
-            # keystone-manage bootstrap reads these; minicloud_venv.serve runs it first.
-            "OS_BOOTSTRAP_PASSWORD": state.secrets["admin"],
-            "OS_BOOTSTRAP_SERVICE_NAME": "keystone",
-            "OS_BOOTSTRAP_REGION_ID": configs.REGIONS["first"],
-            **{
-                f"OS_BOOTSTRAP_{interface}_URL": url
-                for interface in ("PUBLIC", "INTERNAL", "ADMIN")
-            },
-        },
-    )
+    extra = {
+        "OS_KEYSTONE_CONFIG_DIR": str(paths.etc / "keystone"),
+        # keystone-manage bootstrap reads these; minicloud_venv.serve runs it first.
+        "OS_BOOTSTRAP_PASSWORD": state.secrets["admin"],
+        "OS_BOOTSTRAP_SERVICE_NAME": "keystone",
+        "OS_BOOTSTRAP_REGION_ID": configs.REGIONS["first"],
+    }
+    extra |= {f"OS_BOOTSTRAP_{name}_URL": url for name in ("PUBLIC", "INTERNAL", "ADMIN")}
+    return _api(paths, state, "keystone", "keystone", extra)
 
 
 def placement(paths: Paths, state: State) -> Service:
-    return _api(
-        paths,
-        state,
-        "placement",
-        "placement",
-        {"OS_PLACEMENT_CONFIG_DIR": str(paths.etc / "placement")},
-    )
+    folder = {"OS_PLACEMENT_CONFIG_DIR": str(paths.etc / "placement")}
+    return _api(paths, state, "placement", "placement", folder)
 
 
 def glance(paths: Paths, state: State) -> Service:
-    return _api(
-        paths, state, "glance", "glance", {"OS_GLANCE_CONFIG_DIR": str(paths.etc / "glance")}
-    )
+    folder = {"OS_GLANCE_CONFIG_DIR": str(paths.etc / "glance")}
+    return _api(paths, state, "glance", "glance", folder)
 
 
 def _api(paths: Paths, state: State, name: str, application: str, extra: dict[str, str]) -> Service:
     port = state.ports[name]
-    argv = [
-        paths.program("python"),
-        "-m",
-        "minicloud_venv.serve",
-        application,
-        str(port),
-        str(API_THREADS),
-    ]
+    serve = [paths.program("python"), "-m", "minicloud_venv.serve"]
+    argv = [*serve, application, str(port), str(API_THREADS)]
     without = {"MINICLOUD_WITHOUT_DATE": "1"} if state.without_date else {}
     return Service(name, application, argv, {**extra, **without}, port)
 
@@ -225,11 +198,8 @@ def nova_api(paths: Paths, state: State, nova: str) -> Service:
 
 def _nova_api(paths: Paths, state: State, nova: str, name: str) -> Service:
     folder = configs.nova_folder(paths, nova)
-    config_files = [
-        paths.venv / "etc" / "nova" / "api-paste.ini",
-        folder / "nova.conf",
-        folder / "local.conf",
-    ]
+    paste = paths.venv / "etc" / "nova" / "api-paste.ini"
+    config_files = [paste, folder / "nova.conf", folder / "local.conf"]
     extra = {"OS_NOVA_CONFIG_FILES": ";".join(map(str, config_files)), **UNPATCHED}
     return _api(paths, state, name, "nova-api", extra)
 
@@ -248,41 +218,23 @@ def control_plane(paths: Paths, state: State, nova: str, cells: list[str]) -> li
 
     The conductor of cell1 is also the super conductor.
     """
-    conductors = [
-        _nova(
-            paths,
-            nova,
-            f"{prefix(nova)}nova-conductor-{cell}",
-            "nova-conductor",
-            [f"{cell}.conf"],
-            host=cell,
-        )
-        for cell in cells
-    ]
-    return [
-        nova_api(paths, state, nova),
-        *conductors,
-        _nova(paths, nova, f"{prefix(nova)}nova-scheduler", "nova-scheduler", []),
-    ]
+    api, scheduler = nova_api(paths, state, nova), f"{prefix(nova)}nova-scheduler"
+    conductors = []
+    for cell in cells:
+        name = f"{prefix(nova)}nova-conductor-{cell}"
+        conductors.append(_nova(paths, nova, name, "nova-conductor", [f"{cell}.conf"], cell))
+    return [api, *conductors, _nova(paths, nova, scheduler, "nova-scheduler", [])]
 
 
 def compute(
     paths: Paths, host: str, nova: str, cell: str, running: bool, driver: str = ""
 ) -> Service:
-    service = _nova(
-        paths,
-        nova,
-        f"nova-compute-{host}",
-        "nova-compute",
-        [f"{cell}.conf", f"hosts/{host}.conf"],
-        host=host,
-        wanted=running,
-    )
+    files = [f"{cell}.conf", f"hosts/{host}.conf"]
+    service = _nova(paths, nova, f"nova-compute-{host}", "nova-compute", files, host, running)
     if not driver:
         return service
-    return replace(
-        service, argv=[paths.program("python"), "-m", "minicloud_venv.compute", *service.argv[1:]]
-    )
+    argv = [paths.program("python"), "-m", "minicloud_venv.compute", *service.argv[1:]]
+    return replace(service, argv=argv)
 
 
 def nova_config_arguments(paths: Paths, nova: str, more: list[str]) -> list[str]:

@@ -68,28 +68,15 @@ class Placement:
 
     def _create(self, provider):
         path = f"/resource_providers/{provider['uuid']}"
-        self.send(
-            "POST",
-            "/resource_providers",
-            {
-                "uuid": provider["uuid"],
-                "name": provider["uuid"],
-                "parent_provider_uuid": provider["parent"],
-            },
-        )
-        documents = {
-            "inventories": {"inventories": provider["inventories"]},
-            "traits": {"traits": provider["traits"]},
-            "aggregates": {"aggregates": provider["aggregates"]},
-        }
+        named = {"uuid": provider["uuid"], "name": provider["uuid"]}
+        document = {**named, "parent_provider_uuid": provider["parent"]}
+        self.send("POST", "/resource_providers", document)
         generation = 0
-        for part, document in documents.items():
-            if not document[part]:
-                continue
-            document["resource_provider_generation"] = generation
-            generation = self.send("PUT", f"{path}/{part}", document)[
-                "resource_provider_generation"
-            ]
+        for part in ("inventories", "traits", "aggregates"):
+            if provider[part]:
+                document = {part: provider[part], "resource_provider_generation": generation}
+                answer = self.send("PUT", f"{path}/{part}", document)
+                generation = answer["resource_provider_generation"]
 
 
 def main():

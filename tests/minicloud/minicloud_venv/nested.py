@@ -92,24 +92,16 @@ class PooledDisk(NestedTree):
 
 def whole(total: int) -> dict[str, Any]:
     """Return the inventory of something that cannot be over-committed."""
-    return {
-        "total": total,
-        "min_unit": 1,
-        "max_unit": total,
-        "step_size": 1,
-        "reserved": 0,
-        "allocation_ratio": 1.0,
-    }
+    units = {"min_unit": 1, "max_unit": total, "step_size": 1}
+    return {"total": total, "reserved": 0, "allocation_ratio": 1.0, **units}
 
 
 def list_devices() -> list[dict[str, Any]]:
     """Return the PCI devices as a driver lists them for Nova."""
     devices = [_device(address, "type-PCI", "1b36", None) for address in ACCELERATORS]
     for card in NETWORK_CARDS:
-        devices += [
-            _device(f"{card}.{function}", "type-VF", "1520", f"{card}.0")
-            for function in VIRTUAL_FUNCTIONS
-        ]
+        for function in VIRTUAL_FUNCTIONS:
+            devices.append(_device(f"{card}.{function}", "type-VF", "1520", f"{card}.0"))
     return devices
 
 

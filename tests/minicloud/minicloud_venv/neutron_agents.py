@@ -45,38 +45,44 @@ TIMEOUT = 10
 EXCHANGE = "neutron"
 
 
-def describe_switch(host: str) -> Report:
+def configure_switch(host: str) -> Report:
     return {
-        "binary": constants.AGENT_PROCESS_OVS,
-        "agent_type": constants.AGENT_TYPE_OVS,
-        "topic": constants.L2_AGENT_TOPIC,
-        "configurations": {
-            "bridge_mappings": {PHYSICAL_NETWORK: BRIDGE},
-            "integration_bridge": "br-int",
-            "datapath_type": "system",
-            "ovs_capabilities": {
-                "datapath_types": ["netdev", "system"],
-                "iface_types": ["geneve", "internal", "tap", "vxlan"],
-            },
-            "ovs_hybrid_plug": False,
-            "tunnel_types": [],
-            "tunneling_ip": "127.0.0.1",
-            "l2_population": False,
-            "extensions": ["qos"],
-            # Neutron creates providers in Placement from these.
-            "resource_provider_bandwidths": {BRIDGE: {"egress": KILOBITS, "ingress": KILOBITS}},
-            "resource_provider_packet_processing_without_direction": {host: {"any": PACKETS}},
-            "resource_provider_packet_processing_with_direction": {},
-            "resource_provider_packet_processing_inventory_defaults": INVENTORY,
-            "resource_provider_inventory_defaults": INVENTORY,
-            "resource_provider_hypervisors": {BRIDGE: host},
+        "bridge_mappings": {PHYSICAL_NETWORK: BRIDGE},
+        "integration_bridge": "br-int",
+        "datapath_type": "system",
+        "ovs_capabilities": {
+            "datapath_types": ["netdev", "system"],
+            "iface_types": ["geneve", "internal", "tap", "vxlan"],
         },
+        "ovs_hybrid_plug": False,
+        "tunnel_types": [],
+        "tunneling_ip": "127.0.0.1",
+        "l2_population": False,
+        "extensions": ["qos"],
+        # Neutron creates providers in Placement from these.
+        "resource_provider_bandwidths": {BRIDGE: {"egress": KILOBITS, "ingress": KILOBITS}},
+        "resource_provider_packet_processing_without_direction": {host: {"any": PACKETS}},
+        "resource_provider_packet_processing_with_direction": {},
+        "resource_provider_packet_processing_inventory_defaults": INVENTORY,
+        "resource_provider_inventory_defaults": INVENTORY,
+        "resource_provider_hypervisors": {BRIDGE: host},
     }
 
 
-def describe_l3(host: str) -> Report:
-    return {
-        "binary": constants.AGENT_PROCESS_L3,
+# Binary: the rest of its report, that of the switch agent without the host.
+# ``minicloud_ctl.neutron`` has the same binaries.
+AGENTS: dict[str, Report] = {
+    constants.AGENT_PROCESS_OVS: {
+        "agent_type": constants.AGENT_TYPE_OVS,
+        "topic": constants.L2_AGENT_TOPIC,
+    },
+    constants.AGENT_PROCESS_DHCP: {
+        "agent_type": constants.AGENT_TYPE_DHCP,
+        "topic": topics.DHCP_AGENT,
+        "availability_zone": "nova",
+        "configurations": {"dhcp_driver": "neutron.agent.linux.dhcp.Dnsmasq"},
+    },
+    constants.AGENT_PROCESS_L3: {
         "agent_type": constants.AGENT_TYPE_L3,
         "topic": topics.L3_AGENT,
         "availability_zone": "nova",
@@ -86,35 +92,20 @@ def describe_l3(host: str) -> Report:
             "interface_driver": "openvswitch",
             "extensions": [],
         },
-    }
-
-
-def describe_dhcp(host: str) -> Report:
-    return {
-        "binary": constants.AGENT_PROCESS_DHCP,
-        "agent_type": constants.AGENT_TYPE_DHCP,
-        "topic": topics.DHCP_AGENT,
-        "availability_zone": "nova",
-        "configurations": {"dhcp_driver": "neutron.agent.linux.dhcp.Dnsmasq"},
-    }
-
-
-def describe_metadata(host: str) -> Report:
-    return {
-        "binary": constants.AGENT_PROCESS_METADATA,
+    },
+    constants.AGENT_PROCESS_METADATA: {
         "agent_type": constants.AGENT_TYPE_METADATA,
         "topic": "N/A",
         "configurations": {"nova_metadata_host": "127.0.0.1", "nova_metadata_port": 8775},
-    }
-
-
-# Binary: its report. ``minicloud_ctl.neutron`` has the same binaries.
-AGENTS = {
-    constants.AGENT_PROCESS_OVS: describe_switch,
-    constants.AGENT_PROCESS_DHCP: describe_dhcp,
-    constants.AGENT_PROCESS_L3: describe_l3,
-    constants.AGENT_PROCESS_METADATA: describe_metadata,
+    },
 }
+
+
+def describe(host: str, binary: str) -> Report:
+    report = {**AGENTS[binary], "binary": binary, "host": host}
+    if binary == constants.AGENT_PROCESS_OVS:
+        report["configurations"] = configure_switch(host)
+    return report
 
 
 class Server:
@@ -159,11 +150,7 @@ class Server:
     def list_bound(self, host: str) -> list[str]:
         """Return the ports on a host: those that an agent finds in the switch when it starts."""
         found = self._call(
-            topics.PLUGIN,
-            "1.7",
-            "get_ports_by_vnic_type_and_host",
-            vnic_type="normal",
-            host=host,
+            topics.PLUGIN, "1.7", "get_ports_by_vnic_type_and_host", vnic_type="normal", host=host
         )
         return [port["id"] for port in found]
 
@@ -193,7 +180,7 @@ class Agents:
         self._alive &= wanted
         for host, binary in sorted(wanted):
             started = (host, binary) not in self._alive
-            state = {**AGENTS[binary](host), "host": host}
+            state = describe(host, binary)
             if started:
                 state["start_flag"] = True
             self._server.report(state)

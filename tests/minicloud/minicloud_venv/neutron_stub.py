@@ -25,16 +25,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
         if len(parts) == 2 and parts[0] == "v2.0":
             self._answer(200, {parts[1].replace("-", "_"): []})
         else:
-            self._answer(
-                404,
-                {
-                    "NeutronError": {
-                        "type": "NotFound",
-                        "message": "There is no network here.",
-                        "detail": "",
-                    }
-                },
-            )
+            error = {"type": "NotFound", "message": "There is no network here.", "detail": ""}
+            self._answer(404, {"NeutronError": error})
 
     def _answer(self, status: int, document: dict) -> None:
         body = json.dumps(document).encode()

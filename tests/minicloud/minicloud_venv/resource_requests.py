@@ -20,6 +20,7 @@ from nova.virt import hardware
 
 CONF = nova.conf.CONF
 NETWORK = "00000000-0000-4000-8000-000000000001"
+SERVER = "00000000-0000-4000-8000-000000000002"
 
 
 class Answer:
@@ -84,19 +85,10 @@ def calculate(world):
     profile = flavor.extra_specs.get("accel:device_profile")
     if profile:
         groups = groups + cyborg.get_device_profile_request_groups(user, profile)
-    spec = objects.RequestSpec.from_components(
-        user,
-        "00000000-0000-4000-8000-000000000002",
-        image,
-        flavor,
-        numa_topology,
-        pci_requests,
-        {},
-        None,
-        None,
-        port_resource_requests=groups,
-        request_level_params=parameters,
-    )
+    requests = {"port_resource_requests": groups, "request_level_params": parameters}
+    server = image, flavor, numa_topology, pci_requests
+    # Without filter properties, instance group and availability zone.
+    spec = objects.RequestSpec.from_components(user, SERVER, *server, {}, None, None, **requests)
     spec.is_bfv = world["volume_backed"]
     request = utils.ResourceRequest.from_request_spec(spec)
     described = [describe(request, positions)]

@@ -31,10 +31,17 @@ APPLICATIONS = {
     "placement": ("placement.wsgi.api", "placement-api"),
     "glance": ("glance.wsgi.api", "glance-wsgi-api"),
     "nova-api": ("nova.wsgi.osapi_compute", "nova-api-wsgi"),
-    "cinder": ("minicloud_venv.cinder_api", "cinder-api"),
-    "cyborg": ("minicloud_venv.cyborg_api", "cyborg-wsgi-api"),
+    "cinder": ("cinder.wsgi.api", "cinder-api"),
+    "cyborg": ("cyborg.wsgi.api", "cyborg-wsgi-api"),
     "neutron": ("minicloud_venv.neutron_server", "neutron-api"),
-    "ironic": ("minicloud_venv.ironic_server", "ironic-api-wsgi"),
+    "ironic": ("ironic.wsgi", "ironic-api-wsgi"),
+}
+# These look for their configuration in the folders of the system, unless an argument names the
+# file, which is in this variable. They parse sys.argv when they are imported.
+CONFIG_VARIABLES = {
+    "cinder": "MINICLOUD_CINDER_CONFIG",
+    "cyborg": "MINICLOUD_CYBORG_CONFIG",
+    "ironic": "IRONIC_CONFIG_FILE",
 }
 
 # Where such a script looks for its configuration files; its own list has too few of them, or too
@@ -88,20 +95,17 @@ def leave_out_date() -> None:
 
 
 def main(name: str, port: int, threads: int, processes: int = 1) -> None:
-    # Keystone and Glance parse sys.argv when they are imported.
+    # Keystone and Glance parse sys.argv when they are imported, too.
     sys.argv = [name]
+    if name in CONFIG_VARIABLES:
+        sys.argv = [f"{name}-api", "--config-file", os.environ[CONFIG_VARIABLES[name]]]
     if name == "keystone":
         bootstrap_keystone()
     if os.environ.get("MINICLOUD_WITHOUT_DATE"):
         leave_out_date()
     application = load(name) if processes == 1 else workers.spread(lambda: load(name), processes)
-    waitress.serve(
-        application,
-        host="127.0.0.1",
-        port=port,
-        threads=threads,
-        clear_untrusted_proxy_headers=False,
-    )
+    place = {"host": "127.0.0.1", "port": port, "threads": threads}
+    waitress.serve(application, **place, clear_untrusted_proxy_headers=False)
 
 
 if __name__ == "__main__":

@@ -13,8 +13,9 @@ import yaml
 
 from ....plugins.action.validate_variables import ROLES
 from ....plugins.module_utils._core.models.kinds import KINDS
+from ....tools.markup import SECTION
 from ....tools.pages.contents import link_image, link_page
-from ....tools.pages.tables import PAGES, PARTS, SECTION, renewed
+from ....tools.pages.tables import PAGES, PARTS, renewed
 from . import porting
 
 ROOT = pathlib.Path(__file__).parents[3]

@@ -25,9 +25,12 @@ _NOVA_METADATA_TAG = re.compile(r"\{(http://openstack\.org/xmlns/libvirt/nova/[0
 
 SYSFS = "/sys"
 
-# Interfaces that use no device of the host by themselves. `direct`, `network` and `vdpa` may.
-_VIRTUAL_INTERFACES = frozenset({"bridge", "ethernet", "user", "vhostuser"})
-_VIRTUAL_DISKS = frozenset({"block", "dir", "file", "network", "volume"})
+# Types that use no device of the host by themselves. The interfaces `direct`, `network` and `vdpa`
+# may.
+_VIRTUAL = {
+    "interface": ("bridge", "ethernet", "user", "vhostuser"),
+    "disk": ("block", "dir", "file", "network", "volume"),
+}
 # With it, a domain can have devices that its other elements do not show.
 _QEMU_COMMAND_LINE = "{http://libvirt.org/schemas/domain/qemu/1.0}commandline"
 _PCI_ADDRESS = re.compile(r"[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]")
@@ -117,15 +120,11 @@ def _parse_nvram_path(root: ET.Element) -> str | None:
 
 def _has_firmware(root: ET.Element) -> bool:
     """Return whether the domain has firmware with variables, for which libvirt needs a flag."""
-    system = root.find("os")
-    if system is None:
-        return False
-    return system.find("nvram") is not None or system.get("firmware") is not None
+    return root.find("os/nvram") is not None or root.find("os[@firmware]") is not None
 
 
 def _has_emulated_tpm(root: ET.Element) -> bool:
-    backends = root.findall("devices/tpm/backend")
-    return any(backend.get("type") == "emulator" for backend in backends)
+    return root.find("devices/tpm/backend[@type='emulator']") is not None
 
 
 def _parse_disk_paths(root: ET.Element) -> tuple[str, ...]:
@@ -136,9 +135,7 @@ def _parse_disk_paths(root: ET.Element) -> tuple[str, ...]:
 
 
 def _parse_number(text: str | None) -> int:
-    if not text or not text.strip().isdigit():
-        return 0
-    return int(text)
+    return int(text) if text and text.strip().isdigit() else 0
 
 
 def _parse_nova_metadata(root: ET.Element) -> dict[str, str | None] | None:
@@ -185,12 +182,10 @@ def read_host_devices(domain: ET.Element, sysfs: str = SYSFS) -> dict[str, list[
 def _list_device_elements(domain: ET.Element) -> t.Iterator[ET.Element]:
     """Yield the elements that are or may be devices of the host."""
     yield from domain.findall("devices/hostdev")
-    for interface in domain.findall("devices/interface"):
-        if interface.get("type") not in _VIRTUAL_INTERFACES:
-            yield interface
-    for disk in domain.findall("devices/disk"):
-        if disk.get("type") not in _VIRTUAL_DISKS:
-            yield disk
+    for tag, virtual in _VIRTUAL.items():
+        for element in domain.findall(f"devices/{tag}"):
+            if element.get("type") not in virtual:
+                yield element
 
 
 def _identify(element: ET.Element, sysfs: str) -> dict[str, t.Any] | None:
@@ -229,11 +224,9 @@ def _read_mediated_device(element: ET.Element, sysfs: str) -> dict[str, t.Any] |
     if uuid is None:
         return None
     folder = os.path.join(sysfs, "bus", "mdev", "devices", uuid)
-    parent = None
-    if os.path.isdir(folder):
-        # The folder is a link into that of the device which it is a part of.
-        parent = os.path.basename(os.path.dirname(os.path.realpath(folder)))
-    if parent is None or not _PCI_ADDRESS.fullmatch(parent):
+    # The folder is a link into that of the device which it is a part of.
+    parent = os.path.basename(os.path.dirname(os.path.realpath(folder)))
+    if not os.path.isdir(folder) or not _PCI_ADDRESS.fullmatch(parent):
         return {"uuid": uuid, "parent": None, "physical_function": None}
     function = _read_physical_function(parent, sysfs)
     return {"uuid": uuid, "parent": parent, "physical_function": function}

@@ -100,16 +100,14 @@ def scan_dir(path: str) -> DirScan:
     except OSError:
         return DirScan(None, None, set())
     scan = _Scan(path, top)
-    while scan.folders:
+    while scan.folders and not scan.is_too_large():
         try:
             scan.read_next_folder()
         except FileNotFoundError:
             continue  # it was deleted during the scan
         except OSError:
             scan.complete = False
-        if scan.is_too_large():
-            return DirScan(None, None, scan.inodes)
-    if not scan.complete:
+    if not scan.complete or scan.is_too_large():
         return DirScan(None, None, scan.inodes)
     # st_blocks counts blocks of 512 bytes, whatever the file system uses.
     return DirScan(scan.blocks * 512, scan.newest, scan.inodes)

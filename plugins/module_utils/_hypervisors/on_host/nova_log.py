@@ -204,15 +204,9 @@ class Complaints:
         if key not in self._seen and len(self._seen) >= self.limit:
             self.truncated = True
             return
-        record = self._seen.setdefault(
-            key,
-            {
-                "kind": kind,
-                "host": host,
-                **_extract_facts(match.groupdict()),
-                **{"count": 0, "first_seen": None, "last_seen": None, "source": source},
-            },
-        )
+        facts = {"kind": kind, "host": host, **_extract_facts(match.groupdict())}
+        unseen = {"count": 0, "first_seen": None, "last_seen": None, "source": source}
+        record = self._seen.setdefault(key, {**facts, **unseen})
         record["count"] += 1
         if entry.at is None:
             return

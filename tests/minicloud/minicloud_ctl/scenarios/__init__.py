@@ -5,7 +5,7 @@ The modules by theme register themselves when they are imported.
 
 from __future__ import annotations
 
-from minicloud_ctl.scenarios import (
+from minicloud_ctl.scenarios import (  # noqa: F401
     deleted,
     drift,
     evacuations,
@@ -18,15 +18,4 @@ from minicloud_ctl.scenarios import (
 )
 from minicloud_ctl.scenarios.registry import REGISTRY
 
-__all__ = [
-    "REGISTRY",
-    "deleted",
-    "drift",
-    "evacuations",
-    "failed_moves",
-    "foreign",
-    "live",
-    "moves",
-    "nodes",
-    "others",
-]
+__all__ = ["REGISTRY"]

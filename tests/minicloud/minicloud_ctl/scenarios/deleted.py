@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from minicloud_ctl import databases, holdings, servers
 from minicloud_ctl.scenarios import leftovers
-from minicloud_ctl.scenarios.registry import Context, scenario
+from minicloud_ctl.scenarios.registry import API, CELL, Context, scenario
 
 
 @scenario("a deleted server that Nova remembers, with an allocation on a host that is down")
@@ -19,8 +19,7 @@ def deleted_by_sql(context: Context) -> None:
     provider = context.provider(host)
     context.kill(host)
     soft_delete(context, server)
-    context.record.add_server(server, "deleted_by_sql")
-    context.record.hosts["dead"] = host
+    context.record.describe(server, dead=host)
     context.record.orphaned(server, provider, "deleted_server")
 
 
@@ -30,8 +29,7 @@ def deleted_by_hand(context: Context) -> None:
     server = servers.boot(context.cloud, "deleted_by_hand", host)
     provider = context.provider(host)
     mark_deleted(context, server)
-    context.record.add_server(server, "deleted_by_hand")
-    context.record.hosts["host"] = host
+    context.record.describe(server, host=host)
     context.record.orphaned(server, provider, "deleted_server")
 
 
@@ -76,11 +74,9 @@ def nested_child(context: Context) -> None:
 
 def soft_delete(context: Context, server: str) -> None:
     """Leave what a repair of the database leaves: the row is deleted, nothing else is."""
-    with databases.writing(context.paths, context.cell()) as connection:
-        connection.execute(
-            "UPDATE instances SET deleted = id, deleted_at = datetime('now') WHERE uuid = ?",
-            [server],
-        )
+    context.sql(
+        "UPDATE instances SET deleted = id, deleted_at = datetime('now') WHERE uuid = ?", server
+    )
 
 
 def mark_deleted(context: Context, server: str) -> None:
@@ -88,12 +84,8 @@ def mark_deleted(context: Context, server: str) -> None:
 
     `deleted` becomes 1, where Nova itself writes the row's own id.
     """
-    with databases.writing(context.paths, context.cell()) as connection:
-        statement = (
-            "UPDATE instances SET deleted = 1, deleted_at = datetime('now'), vm_state = 'deleted' "
-            "WHERE uuid = ?"
-        )
-        connection.execute(statement, [server])
+    marked = "deleted = 1, deleted_at = datetime('now'), vm_state = 'deleted'"
+    context.sql(f"UPDATE instances SET {marked} WHERE uuid = ?", server)
 
 
 def purge(context: Context, server: str, keep_mapping: bool) -> None:
@@ -101,7 +93,7 @@ def purge(context: Context, server: str, keep_mapping: bool) -> None:
 
     Delete every row of every table that names it.
     """
-    for database in (context.cell(), "first_nova_api"):
+    for database in (CELL, API):
         with databases.writing(context.paths, database) as connection:
             tables = {
                 row["name"]

@@ -35,12 +35,8 @@ def misplaced_allocation(context: Context) -> None:
 def wrong_amount(context: Context) -> None:
     server, own = live_server(context, "wrong_amount")
     held = holdings.of(context.cloud, server)
-    holdings.put(
-        context.cloud,
-        server,
-        {own: {name: 2 * amount for name, amount in held.allocations[own].items()}},
-        held,
-    )
+    twice = {name: 2 * amount for name, amount in held.allocations[own].items()}
+    holdings.put(context.cloud, server, {own: twice}, held)
 
 
 @scenario("a live server whose allocation belongs to another project and user")
@@ -57,8 +53,7 @@ def leaked_port(context: Context) -> None:
     child = holdings.create_provider(
         context.cloud, f"leaked-port-{uuid.uuid4()}", dict.fromkeys(bandwidth, 8000), parent=own
     )
-    held = holdings.of(context.cloud, server)
-    holdings.put(context.cloud, server, {**held.allocations, child: bandwidth}, held)
+    holdings.add(context.cloud, server, {child: bandwidth})
     context.record.needed(server, child, f"{LIVE}: only who chooses the kind removes the bandwidth")
 
 
@@ -68,6 +63,5 @@ def leaked_child(context: Context) -> None:
     child = holdings.create_provider(
         context.cloud, f"leaked-child-{uuid.uuid4()}", {"CUSTOM_VF": 8}, parent=own
     )
-    held = holdings.of(context.cloud, server)
-    holdings.put(context.cloud, server, {**held.allocations, child: {"CUSTOM_VF": 1}}, held)
+    holdings.add(context.cloud, server, {child: {"CUSTOM_VF": 1}})
     context.record.needed(server, child, f"{LIVE}: nothing proves that it does not use the child")

@@ -47,15 +47,13 @@ def evacuated_source_stale(context: Context) -> None:
 def unfinished_evacuation(context: Context) -> None:
     (destination,) = context.steady_hosts(1)
     server, migration, source = _evacuate(context, context.own_host("redeployed"), destination)
-    context.cloud.nova("DELETE", f"/os-services/{context.cloud.compute_services()[source]['id']}")
+    servers.delete_service(context.cloud, source)
     (context.paths.compute(source) / "compute_id").unlink(missing_ok=True)
     lifecycle.start_computes(context.paths, [source])
     servers.migrate(context.cloud, server, source)
     servers.confirm(context.cloud, server)
     holdings.await_providers(context.cloud, server, context.provider(source))
-    context.record.add_server(server, context.name)
-    context.record.migration = migration
-    context.record.hosts.update(source=source, destination=destination)
+    context.record.describe(server, migration, source=source, destination=destination)
     context.record.needed(server, context.provider(source), LIVE)
 
 
@@ -69,8 +67,6 @@ def _evacuate(context: Context, source: str, destination: str) -> tuple[str, str
 
 
 def _describe(context: Context, server: str, migration: str, source: str, destination: str) -> None:
-    context.record.add_server(server, context.name)
-    context.record.migration = migration
-    context.record.hosts.update(source=source, destination=destination)
+    context.record.describe(server, migration, source=source, destination=destination)
     context.record.needed(server, context.provider(destination), LIVE)
     context.record.orphaned(server, context.provider(source), "evacuated_source")

@@ -20,9 +20,7 @@ def _copying(context: Context) -> tuple[str, str, str, str]:
     migration = steering.migrate_until_copy(
         context.paths, context.cloud, server, source, destination
     )
-    context.record.add_server(server, context.name)
-    context.record.migration = migration
-    context.record.hosts.update(source=source, destination=destination)
+    context.record.describe(server, migration, source=source, destination=destination)
     return server, migration, source, destination
 
 
@@ -56,12 +54,9 @@ def failed_cold_migration_error(context: Context) -> None:
     with lifecycle.without_placement(context.paths):
         steering.fail_copy(context.paths, context.cloud, server, source)
     servers.settle(context.cloud, server, source, "ERROR")
-    context.record.needed(
-        server, context.provider(destination), "ERROR: where the guest is has not been looked at"
-    )
-    context.record.needed(
-        migration, context.provider(source), "ERROR: where the guest is has not been looked at"
-    )
+    for consumer, host in ((server, destination), (migration, source)):
+        why = "ERROR: where the guest is has not been looked at"
+        context.record.needed(consumer, context.provider(host), why)
 
 
 @scenario(

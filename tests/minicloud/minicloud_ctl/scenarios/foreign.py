@@ -17,13 +17,8 @@ def foreign_consumer(context: Context) -> None:
     (host,) = context.steady_hosts(1)
     provider = context.provider(host)
     consumer = str(uuid.uuid4())
-    holdings.put_typed(
-        context.cloud,
-        consumer,
-        "CONTAINER",
-        {provider: {"VCPU": 1, "MEMORY_MB": 256}},
-        holdings.somebody(),
-    )
+    claim = {provider: {"VCPU": 1, "MEMORY_MB": 256}}
+    holdings.put_typed(context.cloud, consumer, "CONTAINER", claim, holdings.somebody())
     context.record.hosts["host"] = host
     context.record.foreign(consumer, provider, "typed CONTAINER")
 
@@ -63,7 +58,7 @@ def orphaned_provider(context: Context) -> None:
     servers.force_down(context.cloud, host)
     servers.evacuate(context.cloud, rest, destination)
     # The answer is 204, although Placement refused to delete the provider.
-    context.cloud.nova("DELETE", f"/os-services/{context.cloud.compute_services()[host]['id']}")
+    servers.delete_service(context.cloud, host)
     # Only newer releases remove these together with the service.
     held = holdings.of(context.cloud, rest)
     own = context.provider(destination)
@@ -80,8 +75,7 @@ def orphaned_provider(context: Context) -> None:
 def name_conflict(context: Context) -> None:
     host = context.own_host("renewed")
     leftovers.leave_allocation(context, host, "name_conflict")
-    service = context.cloud.compute_services()[host]["id"]
-    context.cloud.nova("DELETE", f"/os-services/{service}")
+    servers.delete_service(context.cloud, host)
     # A reinstallation loses this file: nova-compute then creates a new uuid, and Placement refuses
     # its name.
     (context.paths.compute(host) / "compute_id").unlink(missing_ok=True)
@@ -106,8 +100,7 @@ def second_nova(context: Context) -> None:
     host = "second-compute-1"
     lifecycle.start_computes(context.paths, [host], "second")
     server = servers.boot(second, "second_nova", host)
-    context.record.add_server(server, "second_nova")
-    context.record.hosts["host"] = host
+    context.record.describe(server, host=host)
     context.record.needed(
         server, second.hypervisors()[host], "live server of another Nova on the same Placement"
     )

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import uuid
 
-from minicloud_ctl import databases, holdings, servers
+from minicloud_ctl import holdings, servers
 from minicloud_ctl.scenarios import leftovers
-from minicloud_ctl.scenarios.registry import Context, scenario
+from minicloud_ctl.scenarios.registry import API, Context, scenario
 
 LIVE = "live server on its own host"
 
@@ -119,11 +119,9 @@ def soft_deleted(context: Context) -> None:
     server, _provider = live_server(context, "soft_deleted", "SOFT_DELETED can be restored")
     # The API does so only with reclaim_instance_interval, which would turn every delete in this
     # cloud into a soft one.
-    with databases.writing(context.paths, context.cell()) as connection:
-        connection.execute(
-            "UPDATE instances SET vm_state = 'soft-delete', power_state = 4 WHERE uuid = ?",
-            [server],
-        )
+    context.sql(
+        "UPDATE instances SET vm_state = 'soft-delete', power_state = 4 WHERE uuid = ?", server
+    )
     servers.settle(context.cloud, server, None, "SOFT_DELETED")
 
 
@@ -135,8 +133,7 @@ def lost_instance_mapping(context: Context) -> None:
     server, _provider = live_server(
         context, "lost_instance_mapping", "live, Nova has merely lost its instance mapping"
     )
-    with databases.writing(context.paths, "first_nova_api") as connection:
-        connection.execute("DELETE FROM instance_mappings WHERE instance_uuid = ?", [server])
+    _lose_mapping(context, server)
 
 
 @scenario("a live server without an instance mapping that also has an allocation on another host")
@@ -147,12 +144,13 @@ def lost_mapping_extra_host(context: Context) -> None:
     other_host = context.steady_hosts(2)[1]
     other = context.provider(other_host)
     held = holdings.of(context.cloud, server)
-    holdings.put(
-        context.cloud, server, {**held.allocations, other: held.allocations[provider]}, held
-    )
+    holdings.add(context.cloud, server, {other: held.allocations[provider]})
     context.record.hosts["other"] = other_host
     context.record.needed(
         server, other, "nothing can be proven of a server that Nova does not find"
     )
-    with databases.writing(context.paths, "first_nova_api") as connection:
-        connection.execute("DELETE FROM instance_mappings WHERE instance_uuid = ?", [server])
+    _lose_mapping(context, server)
+
+
+def _lose_mapping(context: Context, server: str) -> None:
+    context.sql("DELETE FROM instance_mappings WHERE instance_uuid = ?", server, database=API)

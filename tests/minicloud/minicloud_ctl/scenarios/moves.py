@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from minicloud_ctl import databases, holdings, servers
+from minicloud_ctl import holdings, servers
 from minicloud_ctl.errors import MinicloudError
 from minicloud_ctl.scenarios import deleted
 from minicloud_ctl.scenarios.live import LIVE, create_pool, with_disk_on
@@ -19,34 +19,20 @@ def _leave_unconfirmed(
     """
     server = servers.boot(context.cloud, context.name, source)
     migration = servers.migrate(context.cloud, server, destination)
-    _describe(context, server, migration, source, destination)
+    context.record.describe(server, migration, source=source, destination=destination)
     return server, migration, context.provider(source), context.provider(destination)
 
 
-def _describe(context: Context, server: str, migration: str, source: str, destination: str) -> None:
-    context.record.add_server(server, context.name)
-    context.record.migration = migration
-    context.record.hosts.update(source=source, destination=destination)
-
-
 def _mark_migration(context: Context, migration: str, status: str) -> None:
-    with databases.writing(context.paths, context.cell()) as connection:
-        connection.execute("UPDATE migrations SET status = ? WHERE uuid = ?", [status, migration])
+    context.sql("UPDATE migrations SET status = ? WHERE uuid = ?", status, migration)
 
 
 @scenario("a live server that also has an allocation on another host")
 def extra_host(context: Context) -> None:
     own, other = context.steady_hosts(2)
     server = servers.boot(context.cloud, "extra_host", own)
-    own_tree, other_tree = context.provider(own), context.provider(other)
-    held = holdings.of(context.cloud, server)
-    holdings.put(
-        context.cloud, server, {**held.allocations, other_tree: held.allocations[own_tree]}, held
-    )
-    context.record.add_server(server, "extra_host")
-    context.record.hosts.update(host=own, other=other)
-    context.record.needed(server, own_tree, LIVE)
-    context.record.orphaned(server, other_tree, "extra_host")
+    _allocate_also(context, server, own, other)
+    context.record.orphaned(server, context.provider(other), "extra_host")
 
 
 @scenario("a confirmed migration that still has an allocation on the source")
@@ -130,20 +116,15 @@ def _live_migrate(context: Context, server: str, host: str) -> str:
     holdings.await_providers(context.cloud, server, context.provider(host))
     # The fake driver of older releases does not know a guest that has arrived, and Nova moves only
     # a server whose guest runs (nova.virt.power_state.RUNNING).
-    with databases.writing(context.paths, context.cell()) as connection:
-        connection.execute("UPDATE instances SET power_state = 1 WHERE uuid = ?", [server])
+    context.sql("UPDATE instances SET power_state = 1 WHERE uuid = ?", server)
     return migration
 
 
 def _allocate_also(context: Context, server: str, home: str, other: str) -> None:
-    held = holdings.of(context.cloud, server)
-    trees = context.provider(home), context.provider(other)
-    holdings.put(
-        context.cloud, server, {**held.allocations, trees[1]: held.allocations[trees[0]]}, held
-    )
-    context.record.add_server(server, context.name)
-    context.record.hosts.update(host=home, other=other)
-    context.record.needed(server, trees[0], LIVE)
+    held, tree = holdings.of(context.cloud, server), context.provider(home)
+    holdings.add(context.cloud, server, {context.provider(other): held.allocations[tree]})
+    context.record.describe(server, host=home, other=other)
+    context.record.needed(server, tree, LIVE)
 
 
 @scenario(
@@ -172,12 +153,8 @@ def extra_host_left_before(context: Context) -> None:
     failed = servers.migrate(context.cloud, server, other)
     servers.revert(context.cloud, server)
     holdings.await_providers(context.cloud, server, context.provider(home))
-    with databases.writing(context.paths, context.cell()) as connection:
-        statement = (
-            "UPDATE migrations SET status = 'error', migration_type = 'live-migration' "
-            "WHERE uuid = ?"
-        )
-        connection.execute(statement, [failed])
+    marked = "status = 'error', migration_type = 'live-migration'"
+    context.sql(f"UPDATE migrations SET {marked} WHERE uuid = ?", failed)
     _allocate_also(context, server, home, other)
     context.record.needed(
         server,
@@ -201,8 +178,7 @@ def booting(context: Context) -> None:
         "the server to be handed to its host",
         lambda: (context.cloud.nova_call("GET", actions).body or {}).get("instanceActions"),
     )
-    context.record.add_server(server, "booting")
-    context.record.hosts["dead"] = host
+    context.record.describe(server, dead=host)
     context.record.needed(server, provider, "claimed for a server that is being built")
 
 
@@ -228,16 +204,14 @@ def _stuck_in_flight(context: Context) -> tuple[str, str, str, str]:
                 f"The migration to {destination} ended as {found[0]['status']} before it could get "
                 "stuck."
             )
-        there = found and set(holdings.of(context.cloud, server).allocations) == {destination_tree}
-        return (
-            found[0]["uuid"]
-            if there
-            and set(holdings.of(context.cloud, found[0]["uuid"]).allocations) == {source_tree}
-            else None
-        )
+        wanted = {server: destination_tree, **{each["uuid"]: source_tree for each in found[:1]}}
+        for consumer, tree in wanted.items():
+            if set(holdings.of(context.cloud, consumer).allocations) != {tree}:
+                return None
+        return found[0]["uuid"] if found else None
 
     migration = wait_for("the claims of the move", in_flight)
-    _describe(context, server, migration, source, destination)
+    context.record.describe(server, migration, source=source, destination=destination)
     return server, migration, source_tree, destination_tree
 
 
@@ -267,11 +241,10 @@ def unconfirmed_resize(context: Context) -> None:
     # just killed.
     context.await_deaths()
     servers.act(context.cloud, server, "resize", {"flavorRef": context.cloud.flavor("m1.small")})
-    destination = servers.settle(context.cloud, server, None, "VERIFY_RESIZE")[
-        "OS-EXT-SRV-ATTR:host"
-    ]
+    found = servers.settle(context.cloud, server, None, "VERIFY_RESIZE")
+    destination = found["OS-EXT-SRV-ATTR:host"]
     migration = servers.await_migration(context.cloud, server, "finished")
-    _describe(context, server, migration, source, destination)
+    context.record.describe(server, migration, source=source, destination=destination)
     context.record.needed(
         server, context.provider(destination), "VERIFY_RESIZE: the guest runs here"
     )
@@ -306,15 +279,11 @@ def unreverted_allocation(context: Context) -> None:
     held = holdings.of(context.cloud, server)
     resources = held.allocations[source]
     nothing = holdings.Holding({}, held.project, held.user)
-    context.cloud.placement(
-        "POST",
-        "/allocations",
-        {
-            server: holdings.document(held, {destination: resources}),
-            migration: holdings.document(nothing, {source: resources}),
-        },
-        holdings.UNTYPED,
-    )
+    swapped = {
+        server: holdings.document(held, {destination: resources}),
+        migration: holdings.document(nothing, {source: resources}),
+    }
+    context.cloud.placement("POST", "/allocations", swapped, holdings.UNTYPED)
     context.record.orphaned(server, destination, "unreverted_allocation")
     context.record.needed(
         migration, source, "the guest runs here; its server must get this claim back"

@@ -35,12 +35,7 @@ def ironic_nodes(context: Context) -> None:
         holdings.write_back(context.cloud, deleted, held)
         context.record.orphaned(deleted, trees[node], "deleted_server")
     held = holdings.of(context.cloud, both)
-    holdings.put(
-        context.cloud,
-        both,
-        {**held.allocations, trees[nodes[1]]: held.allocations[trees[nodes[0]]]},
-        held,
-    )
+    holdings.add(context.cloud, both, {trees[nodes[1]]: held.allocations[trees[nodes[0]]]})
     context.record.add_server(both, "ironic_nodes on both")
     context.record.hosts["dead"] = host
     context.record.needed(both, trees[nodes[0]], LIVE)

@@ -18,11 +18,8 @@ CELL_HOST = "cell2-compute-1"
 def shelved_offloaded(context: Context) -> None:
     (host,) = context.steady_hosts(1)
     server = servers.boot(context.cloud, "shelved_offloaded", host)
-    held = _shelve(context, server)
-    holdings.write_back(context.cloud, server, held)
-    context.record.add_server(server, "shelved_offloaded")
+    _leave_shelved(context, server, host)
     context.record.hosts["host"] = host
-    context.record.orphaned(server, context.provider(host), "unhosted_server")
 
 
 @scenario(
@@ -35,11 +32,8 @@ def shelved_after_long_life(context: Context) -> None:
     for _time in range(6):
         servers.act(context.cloud, server, "lock")
         servers.act(context.cloud, server, "unlock")
-    held = _shelve(context, server)
-    holdings.write_back(context.cloud, server, held)
-    context.record.add_server(server, "shelved_after_long_life")
+    _leave_shelved(context, server, host)
     context.record.hosts["host"] = host
-    context.record.orphaned(server, context.provider(host), "unhosted_server")
 
 
 @scenario(
@@ -48,31 +42,22 @@ def shelved_after_long_life(context: Context) -> None:
 )
 def shelved_from_gone_host(context: Context) -> None:
     host = context.own_host("gone")
-    provider = context.provider(host)
     server = servers.boot(context.cloud, "shelved_from_gone_host", host)
-    held = _shelve(context, server)
-    holdings.write_back(context.cloud, server, held)
-    remove_host(context, host)
-    context.record.add_server(server, "shelved_from_gone_host")
-    context.record.orphaned(server, provider, "unhosted_server")
-
-
-def remove_host(context: Context, host: str) -> None:
-    """Let a host die and have Nova delete its service.
-
-    Its provider stays, because somebody has an allocation on it.
-    """
+    _leave_shelved(context, server, host)
     context.kill(host)
     servers.force_down(context.cloud, host)
-    context.cloud.nova("DELETE", f"/os-services/{context.cloud.compute_services()[host]['id']}")
+    # Its provider stays, because somebody has an allocation on it.
+    servers.delete_service(context.cloud, host)
 
 
-def _shelve(context: Context, server: str) -> holdings.Holding:
-    """Shelve and offload a server, and return its earlier allocation."""
-    held = holdings.of(context.cloud, server)
+def _leave_shelved(context: Context, server: str, host: str) -> None:
+    """Shelve and offload a server, and give it its earlier allocation again."""
+    provider, held = context.provider(host), holdings.of(context.cloud, server)
     servers.shelve(context.cloud, server)
     holdings.await_providers(context.cloud, server)
-    return held
+    holdings.write_back(context.cloud, server, held)
+    context.record.describe(server)
+    context.record.orphaned(server, provider, "unhosted_server")
 
 
 def _failed_boot(context: Context) -> str:
@@ -93,14 +78,9 @@ def _failed_boot(context: Context) -> str:
     context.cloud.nova("DELETE", f"/flavors/{reference}")
     (host,) = context.steady_hosts(1)
     owner = holdings.Holding({}, found["tenant_id"], found["user_id"])
-    holdings.put(
-        context.cloud,
-        server,
-        {context.provider(host): {"VCPU": 1, "MEMORY_MB": 512, "DISK_GB": 1}},
-        owner,
-    )
-    context.record.add_server(server, context.name)
-    context.record.hosts["claimed"] = host
+    claim = {context.provider(host): {"VCPU": 1, "MEMORY_MB": 512, "DISK_GB": 1}}
+    holdings.put(context.cloud, server, claim, owner)
+    context.record.describe(server, claimed=host)
     return server
 
 
@@ -160,8 +140,7 @@ def cell_down(context: Context) -> None:
             for service in context.cloud.nova("GET", "/os-services")["services"]
         ),
     )
-    context.record.add_server(server, "cell_down")
-    context.record.hosts["host"] = CELL_HOST
+    context.record.describe(server, host=CELL_HOST)
     context.record.needed(server, provider, "live server in a cell that cannot be reached")
 
 

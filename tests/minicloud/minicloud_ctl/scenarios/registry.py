@@ -6,12 +6,14 @@ import json
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from minicloud_ctl import files, holdings, lifecycle
+from minicloud_ctl import databases, files, holdings, lifecycle
 from minicloud_ctl import state as states
 from minicloud_ctl.cloud import Cloud
 from minicloud_ctl.errors import MinicloudError
 from minicloud_ctl.paths import Paths
 from minicloud_ctl.waiting import wait_for
+
+CELL, API = "first_cell1", "first_nova_api"
 
 
 @dataclass
@@ -36,6 +38,12 @@ class Record:
         self.servers[server] = name
         if self.server is None:
             self.server, self.server_name = server, name
+
+    def describe(self, server: str, migration: str | None = None, **hosts: str) -> None:
+        """Add a server with the name of the scenario, its migration and its hosts."""
+        self.add_server(server, self.scenario)
+        self.migration = migration or self.migration
+        self.hosts.update(hosts)
 
     def orphaned(self, consumer: str, provider: str, kind: str) -> None:
         self._add(consumer, provider, "orphaned", kind, None)
@@ -73,11 +81,8 @@ class Context:
         Each scenario begins with a different one, so that the load is distributed.
         """
         computes = states.load(self.paths).computes
-        found = sorted(
-            host
-            for host, compute in computes.items()
-            if host.startswith("compute-") and compute["running"]
-        )
+        steady = [host for host in computes if host.startswith("compute-")]
+        found = sorted(host for host in steady if computes[host]["running"])
         if len(found) < number:
             raise MinicloudError(
                 f"Scenario {self.name} needs {number} running hosts; run 'minicloud up --computes "
@@ -95,12 +100,8 @@ class Context:
             while host in state.computes:
                 host = f"{base}-{number}"
                 number += 1
-            state.computes[host] = {
-                "nova": "first",
-                "cell": "cell1",
-                "running": True,
-                **({"driver": driver} if driver else {}),
-            }
+            kind = {"driver": driver} if driver else {}
+            state.computes[host] = {"nova": "first", "cell": "cell1", "running": True, **kind}
         self._own_hosts.append(host)
         lifecycle.start_computes(self.paths, [host])
         return host
@@ -118,14 +119,9 @@ class Context:
         computes = states.load(self.paths).computes
 
         def known() -> bool:
-            up = {
-                host
-                for host, service in self.cloud.compute_services().items()
-                if service["state"] == "up"
-            }
-            return not any(
-                host in up for host, compute in computes.items() if not compute["running"]
-            )
+            services = self.cloud.compute_services()
+            killed = services.keys() & {name for name in computes if not computes[name]["running"]}
+            return not any(services[host]["state"] == "up" for host in killed)
 
         wait_for("Nova to see that the killed hosts are down", known)
 
@@ -136,9 +132,10 @@ class Context:
             raise MinicloudError(f"Nova lists no hypervisor for host {host}.")
         return found[host]
 
-    def cell(self) -> str:
-        """Open the database of the cell where scenarios put their servers."""
-        return "first_cell1"
+    def sql(self, statement: str, *values: str, database: str = CELL) -> None:
+        """Change rows, by default in the cell where scenarios put their servers."""
+        with databases.writing(self.paths, database) as connection:
+            connection.execute(statement, values)
 
     def save(self) -> None:
         """Write the record, if the named consumers have exactly the named allocations.
@@ -158,10 +155,9 @@ class Context:
                 )
             for allocation in self.record.allocations:
                 if allocation["consumer"] == consumer:
-                    allocation.update(
-                        provider_name=providers[allocation["provider"]],
-                        resources=held[allocation["provider"]],
-                    )
+                    provider = allocation["provider"]
+                    named = {"provider_name": providers[provider], "resources": held[provider]}
+                    allocation.update(named)
         write_record(self.paths, vars(self.record))
 
 

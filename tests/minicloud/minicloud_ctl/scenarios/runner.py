@@ -6,7 +6,7 @@ import concurrent.futures
 import time
 from dataclasses import dataclass
 
-from minicloud_ctl import databases, holdings
+from minicloud_ctl import holdings
 from minicloud_ctl import state as states
 from minicloud_ctl.cloud import Cloud
 from minicloud_ctl.errors import MinicloudError
@@ -122,9 +122,8 @@ def rename(paths: Paths, name: str, server_name: str) -> None:
     record = read_record(paths, name)
     if record is None or not record["server"]:
         raise MinicloudError(f"Scenario {name} is not made, or has no server.")
-    with databases.writing(paths, Context(paths, name).cell()) as connection:
-        statement = "UPDATE instances SET display_name = ? WHERE uuid = ?"
-        connection.execute(statement, [server_name, record["server"]])
+    statement = "UPDATE instances SET display_name = ? WHERE uuid = ?"
+    Context(paths, name).sql(statement, server_name, record["server"])
     record["servers"][record["server"]] = server_name
     write_record(paths, {**record, "server_name": server_name})
 

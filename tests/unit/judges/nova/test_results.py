@@ -25,20 +25,10 @@ VIOLATION = {
 def make_result(
     outcome: str = "passed", mode: str = "deep", alone: str = "passed", **found: t.Any
 ) -> dict[str, t.Any]:
-    run = {
-        "outcome": outcome,
-        "steps": 10,
-        "unseen_steps": 0,
-        "passes": 5,
-        "requests": 50,
-        "checked": 7,
-        "removals": {"deleted_server removed": 2, "extra_host skipped": 1},
-        "violations": [],
-        "conflicts": [],
-        "missed": [],
-        "errors": [],
-        "faults": [],
-    }
+    counts = {"steps": 10, "unseen_steps": 0, "passes": 5, "requests": 50, "checked": 7}
+    removals = {"deleted_server removed": 2, "extra_host skipped": 1}
+    lists = {name: [] for name in ("violations", "conflicts", "missed", "errors", "faults")}
+    run = {"outcome": outcome, **counts, "removals": removals, **lists}
     result = {"test": "test", "mode": mode, "with": {**run, **found}}
     if outcome != "passed":
         result["alone"] = {"outcome": alone}
@@ -46,19 +36,11 @@ def make_result(
 
 
 def make_summary(
-    result: t.Mapping[str, t.Any],
-    excused: t.Mapping[str, str] | None = None,
-    **planted: t.Any,
+    result: t.Mapping[str, t.Any], excused: t.Mapping[str, str] | None = None, **planted: t.Any
 ) -> dict[str, t.Any]:
     summary = summarize([result], planted, {}, excused or {})
-    summary["about"] = {
-        "nova": "34.0.0",
-        "placement": "16.0.0",
-        "python": "3.11.9",
-        "date": "2026-11-26",
-        "minutes": 20,
-        "all": False,
-    }
+    versions = {"nova": "34.0.0", "placement": "16.0.0", "python": "3.11.9"}
+    summary["about"] = {**versions, "date": "2026-11-26", "minutes": 20, "all": False}
     return summary
 
 
@@ -100,10 +82,10 @@ def test_conflict_at_age_0_is_counted_only() -> None:
 
 
 def test_planted_fault_must_be_found() -> None:
+    found = make_result(violations=[VIOLATION])
+
     assert find_problems(make_summary(make_result(), fault=make_result()))
-    assert (
-        find_problems(make_summary(make_result(), fault=make_result(violations=[VIOLATION]))) == []
-    )
+    assert find_problems(make_summary(make_result(), fault=found)) == []
 
 
 def test_only_changes_that_were_made_count() -> None:
@@ -121,7 +103,7 @@ def test_section_shows_figures_causes_and_names(tmp_path: pathlib.Path) -> None:
 
     section = page.format_nova(tmp_path)
 
-    assert "| | Nova 34.0.0 |" in section
+    assert "|  | Nova 34.0.0 |" in section
     assert "| missed: protected error_with_host: on another host | 1 |" in section
     assert "| `fault` | Nova 34.0.0 | `test` | 1 |" in section
     assert "* `test`: it counts what was left" in section

@@ -20,34 +20,14 @@ def make_state(
     ports: t.Mapping[str, int] | None = None,
 ) -> State:
     """Return a cloud with two hosts and a server on the first; `rp-1` is a child of `node-1`."""
-    flavor = {
-        "vcpus": 2,
-        "memory_mb": 1024,
-        "root_gb": 10,
-        "ephemeral_gb": 0,
-        "swap": 0,
-        "extra_specs": {"resources:VGPU": "1"},
-    }
-    row = {
-        "uuid": SERVER,
-        "host": "host-1",
-        "node": "host-1",
-        "vm_state": "active",
-        "task_state": None,
-        "deleted": 0,
-        "hidden": 0,
-        "project_id": "project",
-        "image_ref": "image",
-        "flavor": json.dumps({"cur": {"nova_object.data": flavor}}),
-    }
-    migration = {
-        "uuid": MOVE,
-        "instance_uuid": SERVER,
-        "source_compute": "host-2",
-        "status": "confirmed",
-        "migration_type": "migration",
-        "deleted": 0,
-    }
+    sizes = {"vcpus": 2, "memory_mb": 1024, "root_gb": 10, "ephemeral_gb": 0, "swap": 0}
+    flavor = {**sizes, "extra_specs": {"resources:VGPU": "1"}}
+    place = {"host": "host-1", "node": "host-1", "deleted": 0, "hidden": 0}
+    state = {"vm_state": "active", "task_state": None}
+    row = {"uuid": SERVER, "project_id": "project", "image_ref": "image", **place, **state}
+    row["flavor"] = json.dumps({"cur": {"nova_object.data": flavor}})
+    migration = {"uuid": MOVE, "instance_uuid": SERVER, "source_compute": "host-2", "deleted": 0}
+    migration |= {"status": "confirmed", "migration_type": "migration"}
     nodes = [
         {"uuid": f"node-{n}", "host": f"host-{n}", "hypervisor_hostname": f"host-{n}", "deleted": 0}
         for n in (1, 2)
@@ -57,9 +37,8 @@ def make_state(
         migrations=[] if move is None else [{**migration, **move}],
         nodes=nodes,
         providers={
-            "node-1": {"uuid": "node-1", "root": "node-1"},
-            "rp-1": {"uuid": "rp-1", "root": "node-1"},
-            "node-2": {"uuid": "node-2", "root": "node-2"},
+            uuid: {"uuid": uuid, "root": root}
+            for uuid, root in (("node-1", "node-1"), ("rp-1", "node-1"), ("node-2", "node-2"))
         },
         allocations=[
             {"consumer": consumer, "provider": provider, "class": name, "used": used}
@@ -77,14 +56,8 @@ def make_change(
         entries = {provider: {"resources": used} for provider, used in amounts.items()}
         return {"allocations": entries, "project_id": "project"}
 
-    action = "reduce" if after else "remove"
-    return {
-        "consumer": consumer,
-        "action": action,
-        "before": build(before),
-        "after": build(after),
-        "partner": None,
-    }
+    change = {"consumer": consumer, "action": "reduce" if after else "remove", "partner": None}
+    return {**change, "before": build(before), "after": build(after)}
 
 
 BOTH = ((SERVER, "node-1", AMOUNTS), (SERVER, "node-2", AMOUNTS))
@@ -185,11 +158,9 @@ def test_reduction_must_leave_what_flavor_and_ports_need(
 
 
 def test_gain_on_a_host_where_the_server_is_not_is_wrong() -> None:
-    assert judge_change(
-        make_state(), "missing_allocation", make_change(SERVER, {}, {"node-2": AMOUNTS})
-    )
-    right = make_change(SERVER, {}, {"node-1": AMOUNTS})
-    assert judge_change(make_state(), "missing_allocation", right) == []
+    for node, is_wrong in (("node-2", True), ("node-1", False)):
+        gain = make_change(SERVER, {}, {node: AMOUNTS})
+        assert bool(judge_change(make_state(), "missing_allocation", gain)) == is_wrong
 
 
 def test_other_project_is_wrong() -> None:

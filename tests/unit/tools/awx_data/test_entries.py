@@ -44,11 +44,7 @@ UNKNOWN: t.Mapping[str, tuple[list[Entry], str]] = {
     "field twice": ([{**PROJECT, "fields": {"organization": "x"}}], "organization"),
     "edge": ([WORKFLOW, {**NODE, "edges": {"denied_nodes": []}}], "denied_nodes"),
     "edge to a later node": (
-        [
-            WORKFLOW,
-            {**NODE, "name": "a", "edges": {"success_nodes": [f"{NODE['in']}/last"]}},
-            NODE,
-        ],
+        [WORKFLOW, {**NODE, "name": "a", "edges": {"success_nodes": [f"{NODE['in']}/last"]}}, NODE],
         "last",
     ),
     "condition of a node": ([WORKFLOW, {**NODE, "when": "{{ awx_x }}"}], "condition"),

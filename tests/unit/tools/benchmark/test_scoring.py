@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import typing as t
 
+import pytest
 from benchmark.scoring import Score, add_scores, score_audit, score_outcomes, score_report
 
 TRUTH = {
@@ -31,15 +32,9 @@ RIGHT = (
 
 
 def _make_report(*findings: dict[str, t.Any], undecided: str = "", failed: str = "") -> t.Any:
-    undecided_entries = []
-    if undecided:
-        undecided_entries = [{"consumer": undecided, "kind": "ended_migration"}]
+    entries = [{"consumer": undecided, "kind": "ended_migration"}] if undecided else []
     coverage = {"failed_checks": [failed] if failed else []}
-    return {
-        "findings": findings,
-        "undecided": undecided_entries,
-        "summary": {"coverage": coverage},
-    }
+    return {"findings": findings, "undecided": entries, "summary": {"coverage": coverage}}
 
 
 def test_exactly_the_orphans_are_perfect() -> None:
@@ -49,46 +44,38 @@ def test_exactly_the_orphans_are_perfect() -> None:
     assert score.perfect
 
 
-def test_missed_orphan_is_not_found() -> None:
-    score = score_report(_make_report(RIGHT[0]), TRUTH)
+@pytest.mark.parametrize(
+    ("findings", "found", "wrong"),
+    [
+        (RIGHT[:1], 1, 0),
+        ((RIGHT[0], _make_finding("server-2", "evacuated_source", "host-2")), 1, 1),
+        ((RIGHT[0], _make_finding("server-2", "extra_host", "host-2", "host-3")), 2, 1),
+        ((*RIGHT, {**_make_finding("server-3", "extra_host"), "change": None}), 2, 0),
+        ((*RIGHT, {**_make_finding("", "orphaned_provider"), "change": {"providers": []}}), 2, 3),
+    ],
+    ids=[
+        "a missed orphan",
+        "an orphan under a wrong kind",
+        "a needed allocation of an orphan",
+        "a finding without a change",
+        "the deletion of a provider",
+    ],
+)
+def test_report_is_compared_with_the_orphans(
+    findings: tuple[dict[str, t.Any], ...], found: int, wrong: int
+) -> None:
+    score = score_report(_make_report(*findings), TRUTH)
 
-    assert (score.found, score.wrong, score.perfect) == (1, 0, False)
-
-
-def test_right_orphan_under_a_wrong_kind_is_missed_and_wrong() -> None:
-    finding = _make_finding("server-2", "evacuated_source", "host-2")
-
-    score = score_report(_make_report(RIGHT[0], finding), TRUTH)
-
-    assert (score.found, score.wrong) == (1, 1)
-
-
-def test_needed_allocation_of_an_orphan_is_wrong() -> None:
-    finding = _make_finding("server-2", "extra_host", "host-2", "host-3")
-
-    score = score_report(_make_report(RIGHT[0], finding), TRUTH)
-
-    assert (score.found, score.wrong, score.perfect) == (2, 1, False)
-
-
-def test_finding_without_a_change_does_not_count() -> None:
-    finding = {**_make_finding("server-3", "extra_host"), "change": None}
-
-    assert score_report(_make_report(*RIGHT, finding), TRUTH).perfect
-
-
-def test_deletion_of_a_provider_is_wrong() -> None:
-    finding = {**_make_finding("", "orphaned_provider"), "change": {"providers": []}}
-
-    assert score_report(_make_report(*RIGHT, finding), TRUTH).wrong == 3
+    assert (score.found, score.wrong) == (found, wrong)
+    assert score.perfect == ((found, wrong) == (2, 0))
 
 
 def test_undecided_consumer_and_failed_check_are_complaints() -> None:
     undecided = score_report(_make_report(*RIGHT, undecided="server-4"), TRUTH)
-    failed = score_report(_make_report(*RIGHT, failed="a cell is down"), TRUTH)
+    failed = score_report(_make_report(*RIGHT, failed="dead_cell"), TRUTH)
 
-    assert undecided.complaint == "ended_migration of server-4 is undecided"
-    assert failed.complaint == "a cell is down"
+    assert "ended_migration of server-4" in undecided.complaint
+    assert failed.complaint == "dead_cell"
     assert not undecided.perfect and not failed.perfect
 
 

@@ -29,28 +29,17 @@ def describe(consumer: str, provider: str, kind: str | None) -> dict[str, str | 
 @pytest.fixture
 def truth() -> Truth:
     """A deleted server on a host and a pool, a live one on both, and a misplaced one."""
-    return read_truth(
-        [
-            {
-                "scenario": "deleted_server",
-                "server": DEAD,
-                "allocations": [
-                    describe(DEAD, HOST, "deleted_server"),
-                    describe(DEAD, POOL, "deleted_server"),
-                ],
-            },
-            {
-                "scenario": "healthy",
-                "server": LIVE,
-                "allocations": [describe(LIVE, HOST, None), describe(LIVE, POOL, None)],
-            },
-            {
-                "scenario": "misplaced_allocation",
-                "server": MOVED,
-                "allocations": [describe(MOVED, OTHER, "misplaced_allocation")],
-            },
-        ]
-    )
+    situations = {
+        "deleted_server": [(DEAD, HOST, "deleted_server"), (DEAD, POOL, "deleted_server")],
+        "healthy": [(LIVE, HOST, None), (LIVE, POOL, None)],
+        "misplaced_allocation": [(MOVED, OTHER, "misplaced_allocation")],
+    }
+    records = []
+    for scenario, allocations in situations.items():
+        described = [describe(*allocation) for allocation in allocations]
+        server = allocations[0][0]
+        records.append({"scenario": scenario, "server": server, "allocations": described})
+    return read_truth(records)
 
 
 def test_misplaced_allocation_is_neither_orphaned_nor_needed(truth: Truth) -> None:
@@ -106,10 +95,7 @@ CONSUMERS = {"orphan_allocations": [{"server_id": DEAD}, {"server_id": LIVE}]}
     ids=["audit", "names", "nrpe", "consumers", "heal"],
 )
 def test_output_names_allocations(
-    truth: Truth,
-    read: Callable[[str, Truth], Named],
-    output: str,
-    pairs: set[tuple[str, str]],
+    truth: Truth, read: Callable[[str, Truth], Named], output: str, pairs: set[tuple[str, str]]
 ) -> None:
     assert read(output, truth).pairs == pairs
 
@@ -152,7 +138,7 @@ def compared() -> Results:
 
 def test_page_has_both_tables_and_names_what_is_wrong(compared: Results, tmp_path: Path) -> None:
     path = tmp_path / "page.md"
-    path.write_text("before\n<!-- compare: begin -->\nold\n<!-- compare: end -->\nafter\n")
+    path.write_text("before\n<!-- begin compare -->\nold\n<!-- end compare -->\nafter\n")
 
     page.write(path, compared)
 

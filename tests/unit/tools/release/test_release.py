@@ -28,19 +28,10 @@ def build(path: Path, names: list[str], mtime: int, private: bool, owner: str) -
         checksum = hash_text(contents[name]) if name in contents else None
         entries.append({"name": name, "ftype": kind, "chksum_sha256": checksum})
     files = json.dumps({"files": entries, "format": 1}).encode()
-    collection = {
-        "namespace": "osops",
-        "name": "placement",
-        "version": "9.9.9",
-        "description": "What it is.",
-    }
-    manifest = json.dumps(
-        {
-            "collection_info": collection,
-            "file_manifest_file": {"name": "FILES.json", "chksum_sha256": hash_text(files)},
-            "format": 1,
-        }
-    ).encode()
+    named = {"namespace": "osops", "name": "placement", "description": "What it is."}
+    listed = {"name": "FILES.json", "chksum_sha256": hash_text(files)}
+    document = {"collection_info": {**named, "version": "9.9.9"}, "file_manifest_file": listed}
+    manifest = json.dumps({**document, "format": 1}).encode()
     with tarfile.open(path, "w:gz") as tar:
         for name, content in (("MANIFEST.json", manifest), ("FILES.json", files)):
             add(tar, name, content, mtime, 0o644, owner)
@@ -109,10 +100,7 @@ def test_bill_names_the_collection_its_files_and_what_is_pinned(normalized: Path
         "bomFormat": "CycloneDX",
         "metadata": {"tools": {}},
         "components": [{"bom-ref": f"{name}==1", "name": name} for name in names],
-        "dependencies": [
-            {"ref": "ansible-core==1", "dependsOn": ["Jinja2==1"]},
-            {"ref": "pip==1"},
-        ],
+        "dependencies": [{"ref": "ansible-core==1", "dependsOn": ["Jinja2==1"]}, {"ref": "pip==1"}],
     }
     pinned = "# a comment\nansible-core==1 ; python_full_version >= '3.12'\njinja2==1\n"
     pinned += "jmespath==1\nopenstacksdk==1\n"
@@ -122,14 +110,11 @@ def test_bill_names_the_collection_its_files_and_what_is_pinned(normalized: Path
     assert [found["name"] for found in document["components"]] == names[:-1]
     collection = document["metadata"]["component"]
     assert (collection["name"], collection["version"]) == ("placement", "9.9.9")
-    assert collection["hashes"] == [
-        {"alg": "SHA-256", "content": hash_text(normalized.read_bytes())}
-    ]
+    content = hash_text(normalized.read_bytes())
+    assert collection["hashes"] == [{"alg": "SHA-256", "content": content}]
     assert {file["name"] for file in collection["components"]} == {"README.md", "plugins/run"}
+    direct = ["ansible-core==1", "jmespath==1", "openstacksdk==1"]
     assert document["dependencies"] == [
-        {
-            "ref": "osops.placement@9.9.9",
-            "dependsOn": ["ansible-core==1", "jmespath==1", "openstacksdk==1"],
-        },
+        {"ref": "osops.placement@9.9.9", "dependsOn": direct},
         {"ref": "ansible-core==1", "dependsOn": ["Jinja2==1"]},
     ]

@@ -42,15 +42,14 @@ def test_only_orphans_can_be_removed() -> None:
 
 def test_cell_that_is_down_hides_its_servers_and_all_compute_nodes() -> None:
     world = World(4, 1, 2, 0, down=1)
-    statuses = {}
-    for path in (
-        "/os-hypervisors/detail",
-        f"/servers/{build_uuid(w.SERVER, 0)}",
-        f"/servers/{build_uuid(w.SERVER, 3)}",
-    ):
-        statuses[path] = nova.answer(Request("GET", path, {}), world).status
+    servers = [f"/servers/{build_uuid(w.SERVER, number)}" for number in (0, 3)]
+    paths = ["/os-hypervisors/detail", *servers]
 
-    assert list(statuses.values()) == [500, 200, 500]
+    assert [nova.answer(Request("GET", path, {}), world).status for path in paths] == [
+        500,
+        200,
+        500,
+    ]
     services = nova.answer(Request("GET", "/os-services", {}), world).body["services"]
     assert [service["status"] for service in services] == ["enabled"] * 2 + ["UNKNOWN"] * 2
 
@@ -68,7 +67,7 @@ def test_table_is_written_between_its_marks(tmp_path: Path) -> None:
     measured.runs[FULL] = Result(FULL, 90.0, 800, {"server": 1200}, {"findings.json": 6.2}, 1000)
     kept, path = tmp_path / "results.json", tmp_path / "page.md"
     measured.save(kept)
-    path.write_text("Before\n<!-- simulation: begin -->\nold\n<!-- simulation: end -->\nAfter\n")
+    path.write_text("Before\n<!-- begin simulation -->\nold\n<!-- end simulation -->\nAfter\n")
     loaded = results.load(kept)
     assert loaded == measured
 

@@ -37,15 +37,7 @@ PROVIDER = "151ad1bd-d4dc-4211-a1e7-d13920c50248"
 CONTEXT = "[None req-f8320401-70fb-4532-8d87-e5240e53f68b - - - - - -]"
 STAMP = "2024-10-02 12:07:18.800 1590924"
 AT = "2024-10-02T12:07:18Z"
-NOTHING = {
-    "instance": None,
-    "amounts": None,
-    "other_host": None,
-    "counts": None,
-    "versions": None,
-    "provider": None,
-    "port": None,
-}
+FACTS = ("instance", "amounts", "other_host", "counts", "versions", "provider", "port")
 
 MISSING = (
     f"Instance {U} has allocations against this compute host but is not found in the database."
@@ -80,22 +72,20 @@ PORT_DELETED = (
 )
 
 
+def log(logger: str, message: str, level: str = "WARNING", stamp: str = STAMP) -> str:
+    return f"{stamp} {level} {logger} {CONTEXT} {message}"
+
+
 def tracker(message: str, level: str = "WARNING") -> str:
     """Return a line of the resource tracker."""
-    return f"{STAMP} {level} nova.compute.resource_tracker {CONTEXT} {message}"
+    return log("nova.compute.resource_tracker", message, level)
 
 
-def read(
-    *lines: str | bytes,
-    journal: bool = False,
-    since: datetime.datetime | None = None,
-    limit: int = 100,
-) -> Complaints:
-    complaints = Complaints(None, "compute-17", limit, since, UTC)
+def read(*lines: str | bytes, journal: bool = False, **options: t.Any) -> Complaints:
+    complaints = Complaints(None, "compute-17", **{"limit": 100, "zone": UTC, **options})
     for line in lines:
-        complaints.add(
-            line if isinstance(line, bytes) else line.encode(), "nova-compute.log", journal
-        )
+        raw = line if isinstance(line, bytes) else line.encode()
+        complaints.add(raw, "nova-compute.log", journal)
     return complaints
 
 
@@ -104,132 +94,78 @@ def only(*lines: str | bytes, journal: bool = False) -> dict[str, t.Any]:
     return record
 
 
+def seen(kind: str, last_seen: str | None = AT, **facts: t.Any) -> dict[str, t.Any]:
+    return {"kind": kind, "last_seen": last_seen, **facts}
+
+
+ABSENT = seen("not_in_database", instance=U)
+KEPT = seen("not_managed", instance=U, amounts={"VCPU": 12, "MEMORY_MB": 32768, "DISK_GB": 80})
+AWAY = seen("moved_away", instance=U, amounts={"VCPU": 2, "CUSTOM_PCI": 1}, other_host="compute-18")
+CAPPED = seen("rpc_version_cap", versions={"requested": "5.0", "cap": "4.17"})
+NO_PORT = seen("port_deleted", instance=U, port=OTHER)
+POWER_STATES = (
+    "While synchronizing instance power states, found {} instances in the database and {} "
+    "instances on the hypervisor."
+)
+UNTIMED = {"last_seen": None}
+
 LINES: dict[str, tuple[str, dict[str, t.Any]]] = {
-    "not in the database": (
-        tracker(MISSING, "INFO"),
-        {"kind": "not_in_database", "instance": U, "last_seen": AT},
-    ),
-    "not managed": (
-        tracker(UNMANAGED),
-        {
-            "kind": "not_managed",
-            "instance": U,
-            "amounts": {"VCPU": 12, "MEMORY_MB": 32768, "DISK_GB": 80},
-            "last_seen": AT,
-        },
-    ),
+    "not in the database": (tracker(MISSING, "INFO"), ABSENT),
+    "not managed": (tracker(UNMANAGED), KEPT),
     "not managed, from Python 2": (
         tracker(
             UNMANAGED.replace("'resources'", "u'resources'").replace("'VCPU': 12", "u'VCPU': 12L")
         ),
-        {
-            "kind": "not_managed",
-            "instance": U,
-            "amounts": {"VCPU": 12, "MEMORY_MB": 32768, "DISK_GB": 80},
-            "last_seen": AT,
-        },
+        KEPT,
     ),
-    "moved": (
-        tracker(MOVED),
-        {
-            "kind": "moved_away",
-            "instance": U,
-            "amounts": {"VCPU": 2, "CUSTOM_PCI": 1},
-            "other_host": "compute-18",
-            "last_seen": AT,
-        },
-    ),
+    "moved": (tracker(MOVED), AWAY),
     "moved, and since then on no host": (
         tracker(MOVED.replace("compute-18(compute-18.example.org)", "None(None)")),
-        {
-            "kind": "moved_away",
-            "instance": U,
-            "amounts": {"VCPU": 2, "CUSTOM_PCI": 1},
-            "last_seen": AT,
-        },
+        {**AWAY, "other_host": None},
     ),
     "counts": (
-        f"2024-10-02 12:07:35.608 1590924 WARNING nova.compute.manager {CONTEXT} While "
-        "synchronizing instance power states, found 1 "
-        "instances in the database and 2 instances on the hypervisor.",
-        {
-            "kind": "power_state_counts",
-            "counts": {"database": 1, "hypervisor": 2},
-            "last_seen": "2024-10-02T12:07:35Z",
-        },
+        log("nova.compute.manager", POWER_STATES.format(1, 2)),
+        seen("power_state_counts", counts={"database": 1, "hypervisor": 2}),
     ),
     "counts, of a context with global and own request": (
         "2018-03-02 12:07:35.608 7 WARNING nova.compute.manager [req-a - req-b admin admin - "
-        "default default] "
-        "While synchronizing instance power states, found 1 instances in the database and 0 "
-        "instances on the hypervisor.",
-        {
-            "kind": "power_state_counts",
-            "counts": {"database": 1, "hypervisor": 0},
-            "last_seen": "2018-03-02T12:07:35Z",
-        },
+        f"default default] {POWER_STATES.format(1, 0)}",
+        seen("power_state_counts", "2018-03-02T12:07:35Z", counts={"database": 1, "hypervisor": 0}),
     ),
     "RPC, at the end of a traceback": (
-        (
-            f"{STAMP} ERROR oslo_messaging.rpc.server "
-            f"oslo_messaging.rpc.client.RPCVersionCapError: {CAP}"
-        ),
-        {
-            "kind": "rpc_version_cap",
-            "versions": {"requested": "5.0", "cap": "4.17"},
-            "last_seen": AT,
-        },
+        f"{STAMP} ERROR oslo_messaging.rpc.server oslo_messaging.rpc.client.RPCVersionCapError: "
+        f"{CAP}",
+        CAPPED,
     ),
     "RPC, the day cut off": (
         f"12:05:33.840 35 ERROR oslo_messaging.rpc.server RPCVersionCapError: {CAP}",
-        {"kind": "rpc_version_cap", "versions": {"requested": "5.0", "cap": "4.17"}},
+        {**CAPPED, **UNTIMED},
     ),
     "RPC, as a part of a message": (
-        (
-            f"{STAMP} ERROR oslo_messaging.rpc.server [req-a - - - - -] Exception during message "
-            f"handling: RPCVersionCapError: {CAP}"
-        ),
-        {
-            "kind": "rpc_version_cap",
-            "versions": {"requested": "5.0", "cap": "4.17"},
-            "last_seen": AT,
-        },
+        f"{STAMP} ERROR oslo_messaging.rpc.server [req-a - - - - -] Exception during message "
+        f"handling: RPCVersionCapError: {CAP}",
+        CAPPED,
     ),
     "name taken": (
-        f"{STAMP} ERROR nova.scheduler.client.report {CONTEXT} {CONFLICT}",
-        {
-            "kind": "provider_conflict",
-            "provider": {"uuid": PROVIDER, "name": "compute-17.example.org"},
-            "last_seen": AT,
-        },
+        log("nova.scheduler.client.report", CONFLICT, "ERROR"),
+        seen("provider_conflict", provider={"uuid": PROVIDER, "name": "compute-17.example.org"}),
     ),
-    "port deleted": (
-        f"{STAMP} ERROR nova.compute.manager {CONTEXT} {PORT_DELETED}",
-        {"kind": "port_deleted", "instance": U, "port": OTHER, "last_seen": AT},
-    ),
+    "port deleted": (log("nova.compute.manager", PORT_DELETED, "ERROR"), NO_PORT),
     "port deleted, in an older release": (
         PORT_DELETED.replace("providers", "provider").replace(f",{OTHER}", "").replace("are", "is"),
-        {"kind": "port_deleted", "instance": U, "port": OTHER},
+        {**NO_PORT, **UNTIMED},
     ),
-    "the message alone": (MISSING, {"kind": "not_in_database", "instance": U}),
+    "the message alone": (MISSING, {**ABSENT, **UNTIMED}),
     "a format of one's own": (
         f"2024-10-02T12:07:18+02:00|nova|W|{MISSING}",
-        {"kind": "not_in_database", "instance": U, "last_seen": "2024-10-02T10:07:18Z"},
+        {**ABSENT, "last_seen": "2024-10-02T10:07:18Z"},
     ),
-    "with the instance": (
-        f"{STAMP} INFO nova.compute.resource_tracker {CONTEXT} [instance: {U}] {MISSING}",
-        {"kind": "not_in_database", "instance": U, "last_seen": AT},
-    ),
+    "with the instance": (tracker(f"[instance: {U}] {MISSING}", "INFO"), ABSENT),
     "in the colors of DevStack": (
         "\x1b[00;33mWARNING nova.compute.resource_tracker [\x1b[01;36mNone "
         "req-f8320401-70fb-4532-8d87-e5240e53f68b "
         f"\x1b[00;36mNone None\x1b[00;33m] \x1b[01;35m\x1b[00;33m{MOVED}\x1b[00m",
-        {
-            "kind": "moved_away",
-            "instance": U,
-            "amounts": {"VCPU": 2, "CUSTOM_PCI": 1},
-            "other_host": "compute-18",
-        },
+        {**AWAY, **UNTIMED},
     ),
     "JSON": (
         json.dumps(
@@ -241,13 +177,7 @@ LINES: dict[str, tuple[str, dict[str, t.Any]]] = {
                 "traceback": None,
             }
         ),
-        {
-            "kind": "not_managed",
-            "host": "compute-3",
-            "instance": U,
-            "amounts": {"VCPU": 12, "MEMORY_MB": 32768, "DISK_GB": 80},
-            "last_seen": AT,
-        },
+        {**KEPT, "host": "compute-3"},
     ),
     "JSON, in its traceback": (
         json.dumps(
@@ -257,7 +187,7 @@ LINES: dict[str, tuple[str, dict[str, t.Any]]] = {
                 "traceback": f"a\nb: {CAP}",
             }
         ),
-        {"kind": "rpc_version_cap", "versions": {"requested": "5.0", "cap": "4.17"}},
+        {**CAPPED, **UNTIMED},
     ),
 }
 
@@ -265,44 +195,33 @@ LINES: dict[str, tuple[str, dict[str, t.Any]]] = {
 @pytest.mark.parametrize("name", LINES)
 def test_log_line_becomes_a_record(name: str) -> None:
     line, expected = LINES[name]
-    seen = {
-        "host": "compute-17",
-        "count": 1,
-        "last_seen": None,
-        "source": "nova-compute.log",
-        **NOTHING,
-        **expected,
-    }
+    record = {"host": "compute-17", "count": 1, "source": "nova-compute.log", **expected}
 
     assert may_contain_complaint(line.encode())
-    assert only(line) == {**seen, "first_seen": seen["last_seen"]}
+    assert only(line) == {**dict.fromkeys(FACTS), "first_seen": record["last_seen"], **record}
 
 
 def test_examples_cover_every_kind_of_line() -> None:
     assert {expected["kind"] for _line, expected in LINES.values()} == set(COMPLAINT_KINDS)
 
 
-def test_journald_record_has_time_and_host() -> None:
-    line = (
-        "1727870838.800123 compute-3 nova-compute[1590924]: 2020-01-01 00:00:00.000 7 INFO "
-        f"nova.compute.resource_tracker [-] {MISSING}"
-    )
-
-    record = only(line, journal=True)
-
-    assert (record["instance"], record["host"], record["last_seen"]) == (U, "compute-3", AT)
-
-
-def test_journald_record_is_read_with_colors_and_without_its_own_time() -> None:
-    record = only(
+@pytest.mark.parametrize(
+    ("line", "kind"),
+    [
         (
-            "1727870838.800123 compute-3 devstack@n-cpu.service[7]: "
-            f"{LINES['in the colors of DevStack'][0]}"
+            "nova-compute[1590924]: 2020-01-01 00:00:00.000 7 INFO nova.compute.resource_tracker "
+            f"[-] {MISSING}",
+            "not_in_database",
         ),
-        journal=True,
-    )
+        (f"devstack@n-cpu.service[7]: {LINES['in the colors of DevStack'][0]}", "moved_away"),
+    ],
+    ids=["with its own time", "in colors and without a time"],
+)
+def test_journald_record_has_time_and_host(line: str, kind: str) -> None:
+    record = only(f"1727870838.800123 compute-3 {line}", journal=True)
 
-    assert (record["kind"], record["host"], record["last_seen"]) == ("moved_away", "compute-3", AT)
+    assert (record["kind"], record["instance"]) == (kind, U)
+    assert (record["host"], record["last_seen"]) == ("compute-3", AT)
 
 
 def test_given_host_name_is_preferred_to_that_in_the_line() -> None:
@@ -313,32 +232,19 @@ def test_given_host_name_is_preferred_to_that_in_the_line() -> None:
 
 
 def test_repeated_complaint_in_any_order_is_one_record_with_first_and_last_time() -> None:
-    times = [
-        "2024-10-02 12:07:18",
-        "2024-10-01 00:00:00",
-        "2024-10-03 23:59:59",
-        "2024-10-02 00:00:00",
-    ]
+    times = ["02 12:07:18", "01 00:00:00", "03 23:59:59", "02 00:00:00"]
+    lines = [tracker(MISSING).replace("02 12:07:18", stamp) for stamp in times]
 
-    record = only(
-        *(tracker(MISSING).replace("2024-10-02 12:07:18", stamp) for stamp in times), MISSING
-    )
+    record = only(*lines, MISSING)
 
-    assert (record["count"], record["first_seen"], record["last_seen"]) == (
-        5,
-        "2024-10-01T00:00:00Z",
-        "2024-10-03T23:59:59Z",
-    )
+    assert record["count"] == 5
+    assert record["first_seen"] == "2024-10-01T00:00:00Z"
+    assert record["last_seen"] == "2024-10-03T23:59:59Z"
 
 
 def test_different_servers_amounts_and_hosts_are_different_records() -> None:
-    lines = [
-        UNMANAGED,
-        UNMANAGED.replace("12", "6"),
-        UNMANAGED.replace(U, OTHER),
-        MOVED,
-        MOVED.replace("compute-18(", "compute-19("),
-    ]
+    lines = [UNMANAGED, UNMANAGED.replace("12", "6"), UNMANAGED.replace(U, OTHER)]
+    lines += [MOVED, MOVED.replace("compute-18(", "compute-19(")]
 
     assert len(read(*map(tracker, lines), *map(tracker, lines)).records()) == 5
 
@@ -376,17 +282,16 @@ def test_time_without_a_zone_is_local(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TZ", "Etc/GMT-3")
     time.tzset()
     try:
-        complaints = Complaints(None, "compute-17", 100)
-        complaints.add(tracker(MISSING).encode(), "log")
-        assert complaints.records()[0]["last_seen"] == "2024-10-02T09:07:18Z"
+        (record,) = read(tracker(MISSING), zone=None).records()
+        assert record["last_seen"] == "2024-10-02T09:07:18Z"
     finally:
         monkeypatch.undo()
         time.tzset()
 
 
 UNTRUE = {
-    "quoted by another logger": (
-        f"{STAMP} INFO nova.compute.manager {CONTEXT} [instance: {OTHER}] {MISSING}"
+    "quoted by another logger": log(
+        "nova.compute.manager", f"[instance: {OTHER}] {MISSING}", "INFO"
     ),
     "in the middle of a message": tracker(f"Server called '{MISSING}' is being deleted."),
     "quoted in JSON by another logger": json.dumps(
@@ -396,15 +301,9 @@ UNTRUE = {
     "a uuid that is too short": tracker(MISSING.replace(U, U[:-1])),
     "a uuid that is too long": tracker(MISSING.replace(U, f"{U}0")),
     "a uuid with a newline": tracker(MISSING.replace(U, f"{U[:-1]}\n")),
-    "another 409": (
-        f"{STAMP} ERROR nova.scheduler.client.report {CONTEXT} "
-        f"{CONFLICT.replace(' name:', ' uuid:')}"
-    ),
+    "another 409": log("nova.scheduler.client.report", CONFLICT.replace(" name:", " uuid:")),
     "a host with a space": tracker(MOVED.replace("compute-18(", "a b(")),
-    "counts that are none": (
-        f"{STAMP} WARNING nova.compute.manager {CONTEXT} While synchronizing instance power "
-        "states, found -1 instances"
-    ),
+    "counts that are none": log("nova.compute.manager", POWER_STATES.format(-1, 2)),
     "JSON that is cut": LINES["JSON"][0][:-40].replace("Instance ", "Instances "),
     "JSON too deep": "[" * 50_000,
     "nothing": "",
@@ -439,17 +338,18 @@ def test_unreadable_amounts_are_null_and_the_complaint_is_kept(amounts: str) -> 
 
 
 @pytest.mark.parametrize(
-    "entry",
+    "changed",
     [
-        {"message": [MISSING], "name": "nova.compute.resource_tracker"},
-        {"message": MISSING, "name": 7},
-        {"message": MISSING, "name": "nova.compute.resource_tracker", "created": "x"},
-        {"message": MISSING, "name": "nova.compute.resource_tracker", "created": float("nan")},
-        {"message": MISSING, "name": "nova.compute.resource_tracker", "created": 10**30},
-        {"message": MISSING, "name": "nova.compute.resource_tracker", "traceback": 7},
+        {"message": [MISSING]},
+        {"name": 7},
+        {"created": "x"},
+        {"created": float("nan")},
+        {"created": 10**30},
+        {"traceback": 7},
     ],
 )
-def test_json_of_another_shape_is_text(entry: dict[str, t.Any]) -> None:
+def test_json_of_another_shape_is_text(changed: dict[str, t.Any]) -> None:
+    entry = {"message": MISSING, "name": "nova.compute.resource_tracker", **changed}
     record = only(json.dumps(entry))
 
     assert (record["instance"], record["last_seen"]) == (U, None)
@@ -487,18 +387,12 @@ def test_any_line_is_accepted(noise: bytes, name: str, place: int, journal: bool
         json.dumps(record).encode("utf-8")
 
 
-NOISE = (
-    "2024-10-02 12:07:18.800 7 DEBUG nova.virt.libvirt.driver [None req-1 - - - - - -] Checking "
-    "nothing in particular\n"
-)
+NOISE = log("nova.virt.libvirt.driver", "Checking nothing in particular\n", "DEBUG")
 MEGABYTE = 1 << 20
 
 
 def line(day: int, message: str = MISSING) -> str:
-    return (
-        f"2024-10-{day:02} 12:07:18.800 7 INFO nova.compute.resource_tracker [None req-1 - - - - - "
-        f"-] {message}\n"
-    )
+    return tracker(message, "INFO").replace("2024-10-02", f"2024-10-{day:02}") + "\n"
 
 
 def written(path: Path, text: str, day: int = 9) -> Path:
@@ -509,10 +403,8 @@ def written(path: Path, text: str, day: int = 9) -> Path:
     return path
 
 
-def read_logs(
-    *patterns: object, since: datetime.datetime | None = None, limit: int = 100
-) -> tuple[Complaints, list[Source]]:
-    complaints = Complaints(None, "compute-17", limit, since, UTC)
+def read_logs(*patterns: object, **options: t.Any) -> tuple[Complaints, list[Source]]:
+    complaints = read(**options)
     return complaints, read_files(map(str, patterns), complaints)
 
 
@@ -566,10 +458,8 @@ def test_rotated_and_compressed_files_are_read_and_the_newest_is_the_source(tmp_
     ]
     assert sources[2].bytes == len(line(1) + NOISE * 1000)
     assert (record["count"], record["source"]) == (3, str(newest))
-    assert (record["first_seen"], record["last_seen"]) == (
-        "2024-10-01T12:07:18Z",
-        "2024-10-03T12:07:18Z",
-    )
+    assert record["first_seen"] == "2024-10-01T12:07:18Z"
+    assert record["last_seen"] == "2024-10-03T12:07:18Z"
 
 
 def test_newest_files_win_when_there_are_too_many_complaints(tmp_path: Path) -> None:
@@ -587,17 +477,16 @@ def test_files_last_written_before_the_period_are_skipped(tmp_path: Path) -> Non
     written(tmp_path / "a", line(5) + line(6), 6)
     written(tmp_path / "b", line(1), 1)
 
-    complaints, sources = read_logs(
-        tmp_path / "*", since=datetime.datetime(2024, 10, 6, tzinfo=UTC)
-    )
+    since = datetime.datetime(2024, 10, 6, tzinfo=UTC)
+    complaints, sources = read_logs(tmp_path / "*", since=since)
 
     assert [(source.skipped, source.lines) for source in sources] == [(False, 2), (True, 0)]
     assert complaints.records()[0]["count"] == 1
 
 
 def test_file_with_two_names_is_read_once(tmp_path: Path) -> None:
-    log = written(tmp_path / "nova-compute.log", line(1))
-    (tmp_path / "nova-compute.log.link").symlink_to(log)
+    path = written(tmp_path / "nova-compute.log", line(1))
+    (tmp_path / "nova-compute.log.link").symlink_to(path)
 
     complaints, sources = read_logs(tmp_path / "*")
 
@@ -625,25 +514,29 @@ def test_unreadable_file_is_reported_and_the_rest_is_read(tmp_path: Path) -> Non
 
     assert complaints.records()[0]["count"] == 2
     assert errors["log"] is None
-    assert str(errors["cut.gz"]).startswith(f"{cut} cannot be read to its end: ")
-    assert str(errors["broken.gz"]).startswith(f"{tmp_path / 'broken.gz'} cannot be read: ")
-    assert errors["folder"] == f"{tmp_path / 'folder'} cannot be read: Is a directory."
-    assert errors["nowhere"] == f"{tmp_path / 'nowhere'} cannot be read: No such file or directory."
-    assert errors["pipe"] == f"{tmp_path / 'pipe'} is not read, because it is not a file."
+    assert "to its end" in errors.pop("cut.gz")
+    for name, words in (
+        ("broken.gz", ""),
+        ("folder", "Is a directory"),
+        ("nowhere", "No such file"),
+        ("pipe", "not a file"),
+    ):
+        error = errors[name] or ""
+        assert error.startswith(f"{tmp_path / name} ") and words in error
+        assert "to its end" not in error
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")
 def test_forbidden_file_is_reported(tmp_path: Path) -> None:
-    log = written(tmp_path / "log", line(1))
-    log.chmod(0)
+    path = written(tmp_path / "log", line(1))
+    path.chmod(0)
 
-    assert read_logs(log)[1][0].error == f"{log} cannot be read: Permission denied."
+    assert "Permission denied" in str(read_logs(path)[1][0].error)
 
 
 def test_pieces_are_whole_lines_and_lose_nothing() -> None:
-    text = (
-        "".join(f"{number}: {'x' * (number % 3000)}\n" for number in range(2000)).encode() + b"end"
-    )
+    lines = [f"{number}: {'x' * (number % 3000)}\n" for number in range(2000)]
+    text = "".join([*lines, "end"]).encode()
 
     parts = list(read_chunks(io.BytesIO(text)))
 
@@ -658,11 +551,7 @@ def test_long_line_is_cut_and_its_neighbors_are_whole(length: int) -> None:
 
     lines = b"".join(read_chunks(io.BytesIO(text))).split(b"\n")
 
-    assert (lines[0] + b"\n", lines[-2] + b"\n", lines[-1]) == (
-        line(1).encode(),
-        line(2).encode(),
-        b"",
-    )
+    assert [lines[0], lines[-2], lines[-1]] == [line(1)[:-1].encode(), line(2)[:-1].encode(), b""]
     assert len(lines) == 4
     assert set(lines[1]) == {ord("x")} and len(lines[1]) >= 65_000
 
@@ -675,11 +564,9 @@ def test_endless_line_needs_little_memory() -> None:
 
 
 def test_log_of_any_size_needs_little_memory() -> None:
-    lines = NOISE.encode() * 1000
+    first, last = line(1).encode(), line(2).encode()
 
-    total, longest, memory = peak(
-        Endless(200 * MEGABYTE, lines, first=line(1).encode(), last=line(2).encode())
-    )
+    total, longest, memory = peak(Endless(200 * MEGABYTE, NOISE.encode() * 1000, first, last))
 
     assert total > 199 * MEGABYTE
     assert longest < MEGABYTE
@@ -702,17 +589,14 @@ def test_unit_is_read_as_journalctl_shows_it(tmp_path: Path) -> None:
         "Traceback\n                                   of several lines\n"
     )
     since = datetime.datetime.fromtimestamp(1727870000.5, UTC)
-    complaints = Complaints(None, "compute-17", 100, since, UTC)
+    complaints = read(since=since)
 
     source = read_unit(journalctl(tmp_path, f"cat {shown}"), "nova-compute", complaints)
     (record,) = complaints.records()
 
     assert (source.name, source.lines, source.error) == ("nova-compute", 3, None)
-    assert (record["host"], record["last_seen"], record["source"]) == (
-        "compute-3",
-        "2024-10-02T12:07:18Z",
-        "nova-compute",
-    )
+    assert (record["host"], record["last_seen"]) == ("compute-3", AT)
+    assert record["source"] == "nova-compute"
     assert {"--unit=nova-compute", "--output=short-unix", "--all", "--since=@1727870000"} <= set(
         (tmp_path / "arguments").read_text().splitlines()
     )
@@ -721,29 +605,19 @@ def test_unit_is_read_as_journalctl_shows_it(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("script", "error"),
     [
-        (
-            "echo No journal files were found. >&2; exit 1",
-            "journalctl ended with 1: No journal files were found.",
-        ),
-        ("head -c 9999999 /dev/zero >&2; exit 3", "journalctl ended with 3: "),
+        ("echo No files were found. >&2; exit 1", "ended with 1: No files were found."),
+        ("head -c 9999999 /dev/zero >&2; exit 3", "ended with 3: "),
     ],
 )
 def test_unreadable_journal_is_reported(tmp_path: Path, script: str, error: str) -> None:
-    source = read_unit(journalctl(tmp_path, script), "nova-compute", Complaints(None, "x", 1))
+    source = read_unit(journalctl(tmp_path, script), "nova-compute", read())
 
-    assert str(source.error).startswith(f"The journal of nova-compute cannot be read: {error}")
+    assert f" {error}" in str(source.error)
     assert len(str(source.error)) < 500
 
 
-@pytest.mark.parametrize(
-    ("command", "error"),
-    [
-        (None, "journalctl does not exist on this host."),
-        ("/nonesuch/journalctl", "No such file or directory."),
-    ],
-)
-def test_missing_journalctl_reads_no_journal(command: str | None, error: str) -> None:
-    assert (
-        read_unit(command, "nova-compute", Complaints(None, "x", 1)).error
-        == f"The journal of nova-compute cannot be read: {error}"
-    )
+@pytest.mark.parametrize("command", [None, "/nonesuch/journalctl"])
+def test_missing_journalctl_reads_no_journal(command: str | None) -> None:
+    source = read_unit(command, "nova-compute", read())
+
+    assert str(source.error).startswith("The journal of nova-compute ") and not source.lines
