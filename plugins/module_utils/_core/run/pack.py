@@ -106,7 +106,7 @@ def unpack_files(packs: Iterable[str]) -> list[dict[File, t.Any]]:
         try:
             contents = _decompress(_decode(match[2]), left)
             unpacked.append(_parse_files(contents))
-        except (ValueError, RecursionError) as error:
+        except (ValueError, RecursionError, zlib.error) as error:
             raise InvalidInput(_DAMAGED) from error
         left -= len(contents)
     return unpacked
@@ -152,8 +152,9 @@ def _encode(data: bytes) -> str:
 
 
 def _decode(text: str) -> bytes:
-    decoded = base64.b64decode(text + "=" * (-len(text) % 4), altchars=b"-_", validate=True)
-    # Python ignores bits without a meaning, and before 3.13 also what follows the padding.
+    decoded = base64.b64decode(text + "=" * (-len(text) % 4), altchars=b"-_")
+    # Python ignores what is no letter of Base64, bits without a meaning, and before 3.13 also what
+    # follows the padding.
     if _encode(decoded) != text:
         raise ValueError("it is not in its canonical form")
     return decoded
@@ -161,11 +162,8 @@ def _decode(text: str) -> bytes:
 
 def _decompress(packed: bytes, max_bytes: int) -> bytes:
     reader = zlib.decompressobj()
-    try:
-        # To zlib, 0 is no limit.
-        unpacked = reader.decompress(packed, max(max_bytes, 1))
-    except zlib.error as error:
-        raise ValueError(str(error)) from error
+    # To zlib, 0 is no limit.
+    unpacked = reader.decompress(packed, max(max_bytes, 1))
     if not reader.eof or reader.unused_data:
         raise ValueError("it is not complete, is too long, or has more than one part")
     return unpacked
