@@ -15,7 +15,7 @@ import pytest
 
 from .automation import NEWEST, OLDEST, ROOT
 from .awx.api import Awx
-from .awx.kinds import Entry
+from .awx.store import Entry
 from .awx.rights import User
 from .awx.server import served
 from .awx.setup import (

@@ -17,7 +17,7 @@ import pytest
 
 from .automation import NEWEST, OLDEST, ROOT
 from .awx.api import TOKEN, Awx
-from .awx.kinds import Entry
+from .awx.store import Entry
 from .awx.projects import VERSION
 from .awx.rights import User
 from .awx.server import served

@@ -17,7 +17,7 @@ from minicloud_ctl import servers
 
 from .automation import NEWEST, OLDEST, ROOT, Job, job
 from .awx.api import Awx
-from .awx.kinds import Entry
+from .awx.store import Entry
 from .awx.server import served
 from .awx.setup import NIGHTLY, PLAYBOOKS, RESTORE, RETIRE, WORKFLOW, Setup
 from .local_server import Webhook
