@@ -180,7 +180,7 @@ def test_run_does_not_count_a_write_that_cannot_be_read_back(
     told = ansible.direct("orphan_remediate", output_dir=str(tmp_path), **few.arguments(wires))
 
     outcomes = {outcome["consumer"]: outcome for outcome in told["outcomes"]}
-    assert told["failed"] and "It is unknown whether" in outcomes[first]["reason"]
+    assert told["failed"] and outcomes[first]["reason_id"] == "cloud_error"
     assert [outcomes[consumer]["outcome"] for consumer in few.consumers] == [
         "failed",
         *("removed" for _other in others),
@@ -241,13 +241,8 @@ def test_run_gives_up_after_repeated_write_failures(
     )
 
     assert list(many.truth(result).values()) == ["failed"] * tried + ["skipped"] * (20 - tried)
-    assert (
-        f"{tried} changes failed before it, and max_failures (orphan_cleanup_max_failures) is "
-        f"{max_failures}"
-    ) in (result["outcomes"][-1]["reason"])
-    assert (
-        f"{tried} of 20 changes could not be made, and {20 - tried} were not tried" in result["msg"]
-    )
+    assert result["outcomes"][-1]["reason_id"] == "too_many_failures"
+    assert f"{tried} of 20" in result["msg"]
     many.others_are_unchanged()
 
 
@@ -259,5 +254,5 @@ def test_run_refuses_a_failure_limit_of_zero_before_any_request(
         "orphan_remediate", output_dir=str(tmp_path), max_failures=0, **few.arguments(wires)
     )
 
-    assert result["failed"] and "max_failures is 0, and must be 1 or more." in result["msg"]
+    assert result["reason_id"] == "invalid_input" and "max_failures is 0" in result["msg"]
     assert wires.placement.requests == []

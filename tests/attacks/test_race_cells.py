@@ -145,7 +145,7 @@ def test_cell_is_dead_for_one_lookup(
         victim,
     )
     assert look_up.ran and run.status == 0
-    assert f"Nova answered 500 when asked for {victim}" in run.entry(victim)["reason"]
+    assert run.entry(victim)["reason_id"] == "server_lookup_failed"
     assert_nothing_changed(run, before, placement)
 
 
@@ -184,10 +184,7 @@ def test_cell_is_dead_while_migrations_are_listed(
     run = ansible.playbook("cleanup_orphans", variables=FORGOTTEN)
 
     assert listing.ran
-    assert (
-        "Nova lists a migration with this UUID in one answer and not in another"
-        in run.entry(moving)["reason"]
-    )
+    assert run.entry(moving)["reason_id"] == "migration_listed_once"
     assert_nothing_changed(run, before, placement)
 
 
@@ -240,11 +237,9 @@ def test_cell_dies_between_detection_and_remediation(
 
     assert died.ran
     outcomes = run.read("remediation.json")["outcomes"]
-    assert {outcome["outcome"] for outcome in outcomes} == {"skipped"}
-    assert all(
-        f"this rests on absence, and the cell of {HOST} does not answer" in outcome["reason"]
-        for outcome in outcomes
-    )
+    assert {(outcome["outcome"], outcome["reason_id"]) for outcome in outcomes} == {
+        ("skipped", "every_cell_needed")
+    }
     assert_nothing_changed(run, before, placement)
 
 
