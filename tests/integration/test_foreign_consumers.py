@@ -48,7 +48,7 @@ def test_container_is_undecided_and_kept(
         "undecided",
         None,
     )
-    assert "service catalogue has container" in found["reason"]
+    assert found["reason_id"] == "other_service_may_allocate"
     assert container not in {
         outcome["consumer"] for outcome in run.read("remediation.json")["outcomes"]
     }
@@ -73,10 +73,7 @@ def test_stray_consumer_is_removed_when_other_allocators_are_ignored(
         and placement.held(stray) == {}
     )
     assert "ignore_allocators names container" in run.entry(stray)["reason"]
-    assert (
-        "ignore_allocators names reservation, which the service catalogue of this cloud does "
-        "not have"
-    ) in run.told
+    assert "ignore_allocators names reservation" in run.told
 
 
 @pytest.mark.long
@@ -85,10 +82,7 @@ def test_ignored_service_that_does_not_allocate_is_refused(ansible: Ansible) -> 
         "detect_orphans", variables={"orphan_cleanup_ignore_allocators": ["containers"]}
     )
 
-    assert (
-        run.status != 0
-        and "'containers' is not a known type of service that allocates from Placement" in run.told
-    )
+    assert run.status != 0 and "'containers' is not" in run.told
 
 
 @pytest.fixture

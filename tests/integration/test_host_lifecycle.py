@@ -132,7 +132,7 @@ def test_host_goes_its_whole_way_and_is_filled_again(
     # Drain
     way.is_killed(wires, "drain_host", "POST", ACTION, parallel=3)
     left = way.refused(parallel=3, cloud="minicloud")
-    assert "2 servers are still on it" in left.told
+    assert "2 left." in left.told
     servers.confirm(cloud, hosted["resized"])
     way.statuses[hosted["resized"]] = "ACTIVE"
     servers.delete(cloud, hosted.pop("large"))

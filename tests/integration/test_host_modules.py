@@ -161,8 +161,7 @@ def test_nothing_is_deleted_without_the_list_of_compute_nodes(
 
     result = ansible.module("compute_host", host=tree["root"], **ABSENT)
 
-    assert result["failed"]
-    assert "Nova answered 503 when asked for its compute nodes" in result["msg"]
+    assert result["reason_id"] == "cloud_error" and "503" in result["msg"]
     assert tree["root"] in placement.providers().values()
 
 
@@ -190,8 +189,8 @@ def test_nothing_is_deleted_while_a_cell_is_down(
     (service,) = [host["service"] for host in shown]
     assert (service["id"], service["status"], service["state"]) == (None, "UNKNOWN", None)
     for result in refused:
-        assert "Nova answered 500 when asked for its compute nodes" in result["msg"]
-    assert f"Nova returned nothing about {dead_cell}" in disabled["msg"]
+        assert "answered 500" in result["msg"]
+    assert f"about {dead_cell}" in disabled["msg"]
     assert all(result["failed"] for result in (*refused, disabled))
     assert placement.providers() == before
 
@@ -208,7 +207,7 @@ def test_a_tree_beside_another_nova_is_deleted_only_when_allowed(
     told = ansible.module("compute_host", host=tree["root"], **ABSENT)
 
     assert [blocker["kind"] for blocker in unsure["blockers"]] == ["provider_in_use"]
-    assert "Region RegionTwo has its own Nova on the same Placement" in unsure["msg"]
+    assert "RegionTwo" in unsure["msg"]
     server = minicloud.truth("second_nova")["server"]
     assert others["failed"] and server in [one["subject"] for one in others["blockers"]]
     assert told["changed"]

@@ -150,7 +150,7 @@ def test_host_that_placement_lacks_in_an_aggregate_is_added_by_novas_command(
 
     assert entry["id"] == f"aggregate_mismatch/{rack.uuid}"
     assert [provider["uuid"] for provider in entry["providers"]] == [node]
-    assert "Host compute-2 is in host aggregate rack" in entry["reason"]
+    assert entry["reason_id"] == "hosts_missing_in_placement"
     assert entry["commands"] == ["nova-manage placement sync_aggregates"]
     fixer.fix(entry)
     assert _get_part(placement, node, "aggregates") == {OTHER, rack.uuid}
@@ -167,7 +167,7 @@ def test_host_that_nova_lacks_in_an_aggregate_is_taken_out(
     entry = _find(ansible)
 
     assert entry["id"] == f"aggregate_mismatch/{rack.uuid}"
-    assert "Host compute-3 is in host aggregate rack" in entry["reason"]
+    assert entry["reason_id"] == "hosts_missing_in_nova"
     (command,) = entry["commands"]
     _set_part(placement, node, "aggregates", {OTHER, rack.uuid})
     # Something else has changed the provider meanwhile: Placement refuses the command.
@@ -252,7 +252,7 @@ def test_enabled_host_that_placement_shows_as_disabled_is_enabled(
     entry = _find(ansible)
 
     assert entry["id"] == f"trait_mismatch/{node}"
-    assert "is enabled, but its provider still has the trait" in entry["reason"]
+    assert entry["reason_id"] == "disabled_trait_left"
     fixer.fix(entry)
     assert _get_part(placement, node, "traits") == before
     assert _detect(ansible) == []
@@ -273,7 +273,7 @@ def test_disabled_host_that_placement_shows_as_enabled_gets_the_trait(
 
     entry = _find(ansible)
 
-    assert "is disabled, but its provider does not have the trait" in entry["reason"]
+    assert entry["reason_id"] == "disabled_trait_missing"
     fixer.fix(entry)
     assert _get_part(placement, node, "traits") == disabled
     assert _detect(ansible) == []
@@ -314,7 +314,7 @@ def test_host_in_two_zones_is_reported(
         entry = _find(ansible, "zone_mismatch")
 
     assert entry["id"] == "zone_mismatch/compute-1"
-    assert f"zone zone-a by aggregate a ({first.id}), zone zone-b" in entry["reason"]
+    assert f"aggregate a ({first.id})" in entry["reason"] and "zone-b" in entry["reason"]
     assert _detect(ansible) == []
 
 
@@ -336,8 +336,7 @@ def test_allocation_ratio_unlike_that_of_all_neighbors_is_set(
     entry = _find(ansible, "uneven_capacity")
 
     assert entry["id"] == f"uneven_capacity/{world.provider('compute-4')}"
-    usual = stock["allocation_ratio"]
-    assert f"the allocation_ratio of VCPU is 1.5, but {usual} on the 3 other" in entry["reason"]
+    assert "VCPU is 1.5" in entry["reason"] and str(stock["allocation_ratio"]) in entry["reason"]
     fixer.fix(entry)
     assert placement.get(path)["allocation_ratio"] == stock["allocation_ratio"]
     assert _detect(ansible, "uneven_capacity") == []

@@ -193,7 +193,7 @@ def test_host_with_free_capacity_fits(
         False,
         [],
     )
-    assert result["reason"].startswith("info-host has room for 30 VCPU")
+    assert "30 VCPU" in result["reason"]
     (candidate,) = result["candidates"]
     assert (candidate["root"], candidate["root_name"]) == (made["info-host"], "info-host")
     shares = {share["name"]: share for share in candidate["providers"]}
@@ -292,8 +292,7 @@ def test_host_fits_with_capacity_of_a_shared_pool(
         "info-diskless": {"VCPU": 1},
         "info-pool": {"DISK_GB": 9000},
     }
-    assert "together with sharing provider info-pool" in result["reason"]
-    assert "its compute service is disabled" in result["reason"]
+    assert "info-pool" in result["reason"] and "service is disabled" in result["reason"]
 
 
 def test_too_small_shared_pool_is_reported(ansible: Ansible, made: dict[str, str]) -> None:
@@ -305,7 +304,7 @@ def test_too_small_shared_pool_is_reported(ansible: Ansible, made: dict[str, str
 
     (entry,) = result["lacking"]
     assert (entry["name"], entry["free"], entry["violates"]) == ("info-pool", 9000, ["free"])
-    assert "9000 of 9000 DISK_GB are free on info-pool" in result["reason"]
+    assert "9000 of 9000 DISK_GB" in result["reason"] and "info-pool" in result["reason"]
 
 
 def test_query_without_a_host_finds_all_hosts_with_free_capacity(

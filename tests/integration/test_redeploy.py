@@ -153,10 +153,8 @@ def test_host_gets_back_what_it_had(
 
     for run in (foretold, done):
         assert run.changed == 1
-        assert f"restored host aggregate ssd-{host}" in run.told
-        assert "restored operator's traits The provider had CUSTOM_SSD." in run.told
-        assert f"restored Placement aggregates The provider was in {shared}." in run.told
-        assert f"differs allocation ratio of VCPU It was {RATIO}" in run.told
+        for back in (f"aggregate ssd-{host}", "had CUSTOM_SSD.", f"in {shared}.", f"was {RATIO}"):
+            assert back in run.told, run.output
     assert f"{host} is complete." in done.told
     assert again.changed == 0 and "restored host" not in again.told
     assert "CUSTOM_SSD" in _read_traits(world, new)
@@ -275,16 +273,14 @@ def test_changed_uuid_is_recognised_and_its_allocations_move_when_chosen(
     conflict = redeploy.refused(changed.host, host_decommission_restore=MOVING)
     assert world.picture() == before
     assert "missing provider" in conflict.told
-    assert f"openstack resource provider set --name {changed.host}-former {changed.old}" in (
-        conflict.told
-    )
+    assert f"set --name {changed.host}-former {changed.old}" in conflict.told
 
     changed.rename()
     before = world.picture()
     named = redeploy.refused(changed.host)
     foretold = redeploy.done(changed.host, "--check", host_decommission_restore=MOVING)
     assert world.picture() == before
-    assert "add allocations to host_decommission_restore" in named.told
+    assert "to host_decommission_restore" in named.told
     assert foretold.changed == 1
     done = redeploy.done(changed.host, host_decommission_restore=MOVING)
     again = redeploy.done(changed.host, host_decommission_restore=MOVING)
@@ -347,7 +343,8 @@ def test_restoration_takes_nothing_from_the_servers_that_moved(
 
     assert {tuple(record["before"]["allocations"]) for record in before} == {(changed.old,)}
     assert (restored.status, restored.changed) == (0, 0), restored.output
-    assert f"would lose its allocations on {changed.new}" in restored.told
+    outcomes = restored.read("restoration.json")["outcomes"]
+    assert {outcome["reason_id"] for outcome in outcomes} == {"would_take_allocation"}
     assert {tuple(placement.held(server)) for server in changed.servers} == {(changed.new,)}
 
 

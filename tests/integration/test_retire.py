@@ -298,7 +298,7 @@ def test_a_decommissioning_that_was_given_up_does_not_win_over_what_came_after(
     document = json.loads(path.read_text())
     document["hosts"][0]["record"]["cloud"]["region"] = "RegionTwo"
     path.write_text(json.dumps(document))
-    assert "is of another cloud" in retired.fail().told
+    assert "of another cloud" in retired.fail().told
 
 
 def test_agents_that_are_to_stay_are_left_alone(retired: Retired) -> None:
@@ -308,13 +308,13 @@ def test_agents_that_are_to_stay_are_left_alone(retired: Retired) -> None:
     # As a text, as it comes from the command line.
     done = retired.succeed("-e", "host_decommission_delete_agents=false")
 
-    assert "was not removed completely" not in done.told and "is gone: no service" in done.told
+    assert "removed completely" not in done.told and "is gone:" in done.told
     assert {binary: agent["id"] for binary, agent in retired.agents.items()} == agents
     assert retired.host not in retired.cloud.compute_services()
     # A check of what is left finds the agents, of which neither Nova nor Placement knows anything.
     left = retired.run("--check", stages=["check"])
-    assert left.status == 0 and "neither Nova nor Placement knows it" in left.told
-    assert "agents" in left.told and "is alive, and would register" in left.told
+    assert left.status == 0 and "knows it" in left.told
+    assert "agents" in left.told and "is alive" in left.told
     retired.minicloud.run("agent", retired.host, "all", "down")
     assert retired.succeed().changed == 1
     retired.is_gone()
@@ -371,8 +371,8 @@ def test_services_of_cinder_are_named_and_left_alone(retired: Retired) -> None:
         foretold = retired.succeed("--check", delete_agents=False)
         done = retired.succeed(delete_agents=False)
 
-    assert "The services of Cinder were not looked at" in hidden.told
-    assert "is left alone. To remove it:" in foretold.told and command in foretold.told
+    assert "services of Cinder" in hidden.told and command not in hidden.told
+    assert command in foretold.told
     assert f"was left alone: {command}" in done.told
     assert "compute-1@lvm" not in done.told and cinder.requests
     retired.minicloud.run("agent", retired.host, "all", "down")
@@ -447,7 +447,7 @@ def test_a_nova_compute_that_goes_on_running_is_not_deleted(
         become=False,
     )
 
-    assert f"Nova does not see that the nova-compute of {retired.host} is down" in run.told
+    assert f"nova-compute of {retired.host}" in run.told
     assert retired.host in retired.cloud.compute_services() and len(retired.agents) == 4
 
 
@@ -548,7 +548,7 @@ def test_agents_that_the_credentials_may_not_see_do_not_count_as_deleted(retired
         done = retired.ansible.module("compute_host", **options, ignore_other_regions=True)
 
     assert hook.ran and done["deleted"]["service"] and not done["deleted"]["agents"]
-    assert "The network agents of" in str(done["warnings"])
+    assert "network agents" in str(done["warnings"])
     assert len(retired.agents) == 4
     retired.minicloud.run("agent", retired.host, "all", "down")
     again = retired.ansible.module("compute_host", **options)

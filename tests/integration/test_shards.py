@@ -198,8 +198,8 @@ def test_shard_cannot_be_combined_with_names(ansible: Ansible) -> None:
     named = ansible.direct("orphan_detect", hosts=["compute-1"], shard="1/2")
     wrong = ansible.direct("orphan_detect", shard="3/2")
 
-    assert named["failed"] and "shard=1/2 is a part of a whole cloud" in named["msg"]
-    assert wrong["failed"] and "shard='3/2' is not valid" in wrong["msg"]
+    assert named["reason_id"] == wrong["reason_id"] == "invalid_input"
+    assert "shard=1/2" in named["msg"] and "shard='3/2'" in wrong["msg"]
 
 
 @pytest.mark.long
