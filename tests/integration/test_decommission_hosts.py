@@ -82,8 +82,8 @@ def _is_free(world: World, placement: Placement, host: str) -> None:
     assert placement.held(world.boot(host)) == {world.cloud.hypervisors()[host]: CLAIM}
 
 
-@pytest.mark.long
-def test_empty_host_is_decommissioned_once_and_its_name_is_free(
+@pytest.mark.acceptance
+def test_dead_host_is_decommissioned_once_and_its_name_is_free(
     decommission: Decommissioning, world: World, placement: Placement
 ) -> None:
     host = _dead_host(world)
@@ -96,27 +96,11 @@ def test_empty_host_is_decommissioned_once_and_its_name_is_free(
     _is_gone(world, placement, host)
     again = decommission.done(host)
 
-    for step in ("ready", "gone"):
-        run = {"ready": foretold, "gone": done}[step]
+    for step, run in (("ready", foretold), ("gone", done)):
         assert f"{step} {host} " in run.told.partition("Show the result")[2], run.output
     assert "Next:" in foretold.output and "Next:" not in done.output + again.output
     assert f"{host} is gone" in again.told
     assert (foretold.changed, done.changed, again.changed) == (2, 2, 0)
-    _is_free(world, placement, host)
-
-
-@pytest.mark.acceptance
-def test_dead_host_is_decommissioned(
-    decommission: Decommissioning, world: World, placement: Placement
-) -> None:
-    """The same in one run."""
-    host = _dead_host(world)
-
-    done = decommission.done(host)
-
-    _is_gone(world, placement, host)
-    assert f"gone {host} " in done.told.partition("Show the result")[2], done.output
-    assert done.changed == 2
     _is_free(world, placement, host)
 
 
@@ -351,17 +335,6 @@ def _course(run: Run) -> set[str]:
 
 
 @pytest.mark.long
-def test_folder_of_a_host_is_inside_the_folder_of_the_run(
-    decommission: Decommissioning, world: World
-) -> None:
-    # Only a verification accepts a host that nobody knows.
-    run = decommission.done("..", host_decommission_stages=["verify"])
-
-    (folder,) = (run.folder / "host-decommission").iterdir()
-    assert folder.name.startswith("_.-")
-
-
-@pytest.mark.long
 def test_a_host_in_another_spelling_is_not_gone(
     decommission: Decommissioning, world: World
 ) -> None:
@@ -463,59 +436,6 @@ def test_each_stage_runs_by_tag_and_by_entry_point(
     )
     assert run.status == 0, run.output
     _is_gone(world, placement, by_entry_point)
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("option", ["--tags", "--skip-tags"])
-def test_a_stage_is_neither_chosen_nor_skipped_with_tags(
-    decommission: Decommissioning, world: World, option: str
-) -> None:
-    """Somebody who skips a stage, as tags could once, must not get it."""
-    before = world.picture()
-
-    for stage in ("check", "disable", "clean", "delete", "verify"):
-        run = decommission.refused("compute-1", option, stage)
-        assert f"leave out {option} {stage}:" in run.told
-        assert run.changed == 0 and "Check the host" not in run.told
-    assert world.picture() == before
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("option", ["--tags", "--skip-tags"])
-def test_a_tag_of_a_play_runs_the_whole_role_or_nothing_of_it(
-    ansible: Ansible, world: World, option: str
-) -> None:
-    host = _new_host(world)
-    server = world.boot(host)
-    before = world.picture()
-    name = "ansible.builtin.include_role"
-    role = {"name": "osops.placement.host_decommission", "apply": {"tags": "ours"}}
-    play = {
-        "vars": {**KNOWN, "host_decommission_target": host},
-        "tasks": [{name: role, "tags": "ours"}],
-    }
-
-    run = ansible.play(play, arguments=[option, "ours"])
-
-    if option == "--tags":
-        assert run.status != 0
-        assert f"{host} cannot be decommissioned" in run.told and server in run.told
-        assert run.changed == 0
-    else:
-        assert "TASK" not in run.output
-    assert world.picture() == before
-
-
-def test_a_stage_that_does_not_exist_is_an_error(
-    decommission: Decommissioning, world: World
-) -> None:
-    before = world.picture()
-
-    for stages in ("clen", ["check", "purge"], "check delete"):
-        run = decommission.refused("compute-1", host_decommission_stages=stages)
-        assert "host_decommission_stages has '" in run.told and "Nothing was changed." in run.told
-        assert "Check the host" not in run.told
-    assert world.picture() == before
 
 
 BAD_TARGETS = {
@@ -656,32 +576,6 @@ def test_nodes_of_one_service_are_decommissioned_singly_and_together(
     assert server in held.told
     for name, provider in nodes.items():
         assert f"{name} ({provider})" in done.told
-    _is_gone(world, placement, host)
-
-
-@pytest.mark.long
-def test_old_service_that_limits_the_rpc_version_is_listed_and_decommissioned(
-    ansible: Ansible, decommission: Decommissioning, world: World, placement: Placement
-) -> None:
-    host = _new_host(world)
-    servers.update_service(
-        world.cloud, host, {"status": "disabled", "disabled_reason": "not upgraded"}
-    )
-    world.kill(host)
-    stale = {
-        "orphan_cleanup_kinds": ["stale_service"],
-        "orphan_cleanup_stale_min_age": 0,
-        "orphan_cleanup_hosts": [host],
-    }
-
-    found = ansible.playbook("detect_orphans", variables=stale).read("findings.json")["findings"]
-    run = decommission.done(host)
-
-    assert [(finding["kind"], finding["service"]["host"]) for finding in found] == [
-        ("stale_service", host)
-    ]
-    assert "decommission_host" in found[0]["reason"]
-    assert run.changed == 2
     _is_gone(world, placement, host)
 
 
