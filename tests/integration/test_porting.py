@@ -94,18 +94,6 @@ def test_entry_point_is_gone(ansible: Ansible, entry_point: str) -> None:
 
 
 @pytest.mark.long
-def test_stage_is_no_tag(ansible: Ansible) -> None:
-    (message,) = (
-        find_message(row[2])
-        for row in read_rows("Entry points, tags and tasks")
-        if "--tags" in find_names(row[0])
-    )
-    playbook = ["osops.placement.decommission_host", "-e", "host_decommission_target=compute-1"]
-
-    assert message in run(ansible, "ansible-playbook", *playbook, "--tags", "check")
-
-
-@pytest.mark.long
 def test_set_up_of_awx_refuses_its_old_variable(ansible: Ansible) -> None:
     (message,) = (
         find_names(row[0])[-1]
