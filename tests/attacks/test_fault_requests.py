@@ -244,15 +244,3 @@ def test_run_gives_up_after_repeated_write_failures(
     assert result["outcomes"][-1]["reason_id"] == "too_many_failures"
     assert f"{tried} of 20" in result["msg"]
     many.others_are_unchanged()
-
-
-def test_run_refuses_a_failure_limit_of_zero_before_any_request(
-    ansible: Ansible, wires: Wires, few: Strays, tmp_path: Path
-) -> None:
-    few.claim()
-    result = ansible.direct(
-        "orphan_remediate", output_dir=str(tmp_path), max_failures=0, **few.arguments(wires)
-    )
-
-    assert result["reason_id"] == "invalid_input" and "max_failures is 0" in result["msg"]
-    assert wires.placement.requests == []

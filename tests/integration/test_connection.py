@@ -171,14 +171,6 @@ def test_os_variables_select_the_cloud(ansible: Ansible) -> None:
     assert ansible.module("orphan_detect")["summary"]["coverage"]["complete"]
 
 
-@pytest.mark.parametrize(
-    ("option", "value"), [("min_age", "soon"), ("unknown_min_age", "1 fortnight")]
-)
-def test_invalid_duration_is_refused(ansible: Ansible, option: str, value: str) -> None:
-    refused = ansible.module("orphan_detect", **{option: value})
-    assert refused["reason_id"] == "invalid_input" and f"{option} is '{value}'" in refused["msg"]
-
-
 @pytest.mark.long
 def test_role_passes_its_cloud_to_all_its_tasks(
     ansible: Ansible, few: Strays, tmp_path: Path

@@ -199,16 +199,6 @@ def test_shards_find_changes_together(
     assert sorted(found) == sorted(whole)
 
 
-@pytest.mark.parametrize("named", [{"hosts": ["compute1"]}, {"consumers": ["f" * 32]}])
-def test_named_hosts_are_read_in_full(
-    ansible: Ansible, tmp_path: Path, named: dict[str, t.Any]
-) -> None:
-    result = ansible.module(
-        "orphan_detect", mode="incremental", memory=str(tmp_path / "memory.json"), **named
-    )
-    assert result["reason_id"] == "invalid_input" and "mode=incremental" in result["msg"]
-
-
 def test_memory_needs_a_file(ansible: Ansible) -> None:
     result = ansible.module("orphan_detect", mode="incremental")
     assert result["reason_id"] == "invalid_input" and "memory" in result["msg"]
