@@ -36,10 +36,10 @@ def run(
 @pytest.mark.parametrize(
     ("name", "core"),
     [
-        ("find_orphans", NEWEST),
         ("find_orphans", OLDEST),
         ("apply_approved", NEWEST),
-        ("apply_approved", OLDEST),
+        long("find_orphans", NEWEST),
+        long("apply_approved", OLDEST),
         long("clean_up_orphans", NEWEST),
         long("decommission_host", NEWEST),
         long("drain_host", NEWEST),

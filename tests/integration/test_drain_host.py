@@ -1,35 +1,26 @@
 """`drain_host` and the stage `drain` of `decommission_host`, as users run them on a real Nova.
 
-What the check shows is what happens; a host that is dead needs the operator's word; a run that is
-killed is started again; what users do meanwhile stays theirs.
+What the check shows is what happens, and a host that is dead needs the operator's word. The tests of
+the module have a run that is killed, and what users do meanwhile.
 """
 
 from __future__ import annotations
 
 import json
-import os
 import re
-import signal
-import subprocess
-import sys
 import typing as t
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 from minicloud_ctl import servers
 from minicloud_ctl.waiting import wait_for
 
-from .interposer import Fault, Wires
+from .interposer import Wires
 from .support import Ansible, Placement, Run
 from .test_drain import (
-    ACTION,
     STATES,
     boot_in_group,
     boot_too_large,
-    confirm_by_hand,
-    is_deleted,
-    is_resized,
 )
 from .test_drain import Drained as DrainedModule
 from .world import World
@@ -66,20 +57,6 @@ class Drained(DrainedModule):
         run = self.play(*arguments, **variables)
         assert run.status == 2, run.output
         return run
-
-    def launch(self, **variables: t.Any) -> subprocess.Popen[str]:
-        """Start the playbook in a group of processes of its own, to be killed with all of them."""
-        given = {"host_decommission_target": self.host, **variables}
-        command = ["ansible-playbook", "osops.placement.drain_host", "-e", json.dumps(given)]
-        return subprocess.Popen(
-            [str(Path(sys.executable).with_name(command[0])), *command[1:]],
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            cwd=self.ansible.folder,
-            env=self.ansible.environment,
-            start_new_session=True,
-        )
 
     @property
     def state(self) -> str:
@@ -261,63 +238,6 @@ def test_a_dead_host_is_evacuated_with_the_word_and_decommissioned(
     doomed.have_moved(*hosted)
     for server in hosted:
         assert list(placement.held(server)) == [world.provider(str(doomed.find_host(server)))]
-
-
-@pytest.mark.long
-def test_a_playbook_that_is_killed_is_started_again(drained: Drained, wires: Wires) -> None:
-    """Ansible and the module are killed with SIGKILL, at each of these requests."""
-    hosted = [drained.boot(f"off-{number}", "SHUTOFF") for number in (1, 2)]
-    hosted += [drained.boot(f"web-{number}") for number in (1, 2)]
-    running: list[subprocess.Popen[str]] = []
-
-    def kill() -> Fault:
-        os.killpg(running[-1].pid, signal.SIGKILL)
-        return Fault.NO_ANSWER
-
-    for point in ({"after": kill}, {"after": kill, "body": "confirmResize"}, {"before": kill}):
-        wires.nova.clear()
-        hook = wires.nova.on("POST", ACTION, **point)
-        running.append(drained.launch(host_decommission_cloud="minicloud"))
-        running[-1].communicate(timeout=120)
-        # All but the first run may have nothing left to be killed at.
-        assert (running[-1].returncode == -signal.SIGKILL) == bool(hook.ran)
-    assert running[0].returncode == -signal.SIGKILL
-
-    wires.nova.clear()
-    drained.play(cloud="minicloud")
-    unproven = confirm_by_hand(drained, hosted)
-    done = drained.done(cloud="minicloud")
-    assert "drain-3 is empty." in done.told
-    drained.have_moved(*hosted)
-    for server in hosted:
-        found = servers.migrations(drained.world.cloud, server)
-        assert [entry["status"] for entry in found] in (["completed"], ["confirmed"])
-
-    # Also what the runs before it have moved comes back. Of the first request, the id was lost.
-    drained.done(cloud="minicloud", **{"return": True, "move_back": True})
-    away = [server for server in hosted if drained.find_host(server) != drained.host]
-    assert len(away) <= 1 and set(unproven) <= set(away)
-
-
-@pytest.mark.long
-def test_what_users_do_meanwhile_is_named(drained: Drained, wires: Wires) -> None:
-    """One deletes a server and one resizes another, right before the requests to move them."""
-    world = drained.world
-    deleted, resized, moving = (drained.boot(name) for name in ("deleted", "resized", "moving"))
-    for server, act in ((deleted, is_deleted), (resized, is_resized)):
-        wires.nova.on(
-            "POST",
-            f"/servers/{server}/action$",
-            before=lambda server=server, act=act: act(world, server),
-        )
-
-    run = drained.play(cloud="minicloud", parallel=1)
-
-    drained.have_moved(moving)
-    assert re.search(r"^gone +deleted ", run.output, re.MULTILINE), run.output
-    assert servers.get(world.cloud, resized)["status"] == "VERIFY_RESIZE"
-    assert re.search(r"^(left|gone) +resized ", run.output, re.MULTILINE), run.output
-    assert (run.status == 0) == ("drain-3 is empty." in run.told)
 
 
 @pytest.mark.long
