@@ -1,7 +1,7 @@
 """`drain_host` and the stage `drain` of `decommission_host`, as users run them on a real Nova.
 
-What the check shows is what happens, and a host that is dead needs the operator's word. The tests of
-the module have a run that is killed, and what users do meanwhile.
+What the check shows is what happens, and a host that is dead needs the operator's word. The tests
+of the module have a run that is killed, and what users do meanwhile.
 """
 
 from __future__ import annotations
