@@ -247,6 +247,43 @@ class Run:
         return int(recap.partition("changed=")[2].split()[0])
 
 
+class Aggregate:
+    """A host aggregate, deleted at the end of a `with` block."""
+
+    def __init__(self, cloud: t.Any, name: str, *hosts: str, zone: str | None = None) -> None:
+        self._cloud = cloud
+        body = {"aggregate": {"name": name, "availability_zone": zone}}
+        made = cloud.nova("POST", "/os-aggregates", body)["aggregate"]
+        self.id, self.uuid, self.name = made["id"], made["uuid"], name
+        self.path = f"/os-aggregates/{self.id}"
+        self.add(*hosts)
+
+    def do(self, action: str, content: t.Any) -> None:
+        self._cloud.nova("POST", f"{self.path}/action", {action: content})
+
+    def add(self, *hosts: str) -> None:
+        for host in hosts:
+            self.do("add_host", {"host": host})
+
+    def remove(self, *hosts: str) -> None:
+        for host in hosts:
+            self.do("remove_host", {"host": host})
+
+    @property
+    def hosts(self) -> list[str]:
+        return self._cloud.nova("GET", self.path)["aggregate"]["hosts"]
+
+    def delete(self) -> None:
+        self.remove(*self.hosts)
+        self._cloud.nova("DELETE", self.path)
+
+    def __enter__(self) -> t.Self:
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        self.delete()
+
+
 def long(*values: t.Any) -> t.Any:
     """Return parameters that only `make test-all` runs."""
     return pytest.param(*values, marks=pytest.mark.long)

@@ -11,7 +11,7 @@ import pytest
 from minicloud_ctl import servers
 
 from .interposer import Answered, Asked, Fault, Wires
-from .support import Ansible, Minicloud, Placement, long
+from .support import Aggregate, Ansible, Minicloud, Placement, long
 from .world import World
 
 STOCK = {"VCPU": {"total": 8}}
@@ -38,25 +38,6 @@ def tree(placement: Placement) -> Iterator[dict[str, str]]:
     for provider in (leaf, child, root):
         if provider in placement.providers().values():
             placement.change("DELETE", f"/resource_providers/{provider}")
-
-
-@pytest.fixture
-def grouped(world: World) -> Iterator[t.Callable[[str], str]]:
-    """Put a host into an aggregate of its own, and return the path of the aggregate."""
-    paths: list[str] = []
-
-    def make(host: str) -> str:
-        body = {"aggregate": {"name": host, "availability_zone": None}}
-        aggregate = world.cloud.nova("POST", "/os-aggregates", body)["aggregate"]["id"]
-        paths.append(f"/os-aggregates/{aggregate}")
-        world.cloud.nova("POST", f"{paths[-1]}/action", {"add_host": {"host": host}})
-        return paths[-1]
-
-    yield make
-    for path in paths:
-        for host in world.cloud.nova("GET", path)["aggregate"]["hosts"]:
-            world.cloud.nova("POST", f"{path}/action", {"remove_host": {"host": host}})
-        world.cloud.nova("DELETE", path)
 
 
 @pytest.fixture
@@ -359,15 +340,16 @@ def test_a_host_is_kept_when_something_comes_to_it_at_the_last_moment(
     world: World,
     wires: Wires,
     dead: str,
-    grouped: t.Callable[[str], str],
     claim: t.Callable[[str], str],
 ) -> None:
     """Nova would delete the service, and leave the provider behind."""
-    provider, path = world.provider(dead), f"{grouped(dead)}/action"
+    provider = world.provider(dead)
     consumer: list[str] = []
-    hook = wires.nova.on("POST", path, after=lambda: consumer.append(claim(provider)))
+    with Aggregate(world.cloud, dead, dead) as group:
+        path = f"{group.path}/action"
+        hook = wires.nova.on("POST", path, after=lambda: consumer.append(claim(provider)))
 
-    result = ansible.module("compute_host", host=dead, **ABSENT)
+        result = ansible.module("compute_host", host=dead, **ABSENT)
 
     assert hook.ran and result["failed"]
     assert consumer[0] in result["msg"]
@@ -378,10 +360,11 @@ def test_a_host_is_kept_when_something_comes_to_it_at_the_last_moment(
 
 
 def test_a_service_whose_cell_falls_silent_at_the_last_moment_is_kept(
-    ansible: Ansible, world: World, wires: Wires, dead: str, grouped: t.Callable[[str], str]
+    ansible: Ansible, world: World, wires: Wires, dead: str
 ) -> None:
     """Nova lists such a service without its ID, as if it were gone."""
-    left = wires.nova.on("POST", f"{grouped(dead)}/action")
+    group = Aggregate(world.cloud, dead, dead)
+    left = wires.nova.on("POST", f"{group.path}/action")
 
     def hide(asked: Asked, ask: t.Callable[[Asked], Answered]) -> Answered:
         answered = ask(asked)
@@ -395,7 +378,8 @@ def test_a_service_whose_cell_falls_silent_at_the_last_moment_is_kept(
 
     wires.nova.middlebox = hide
 
-    result = ansible.module("compute_host", host=dead, **ABSENT)
+    with group:
+        result = ansible.module("compute_host", host=dead, **ABSENT)
 
     assert result["failed"] and result["deleted"]["service"] is None
     assert dead in world.cloud.compute_services()
@@ -403,15 +387,9 @@ def test_a_service_whose_cell_falls_silent_at_the_last_moment_is_kept(
 
 @pytest.mark.parametrize("has_provider", [long(True), False])
 def test_a_host_that_only_the_listings_lack_stays_in_its_aggregates(
-    ansible: Ansible,
-    world: World,
-    wires: Wires,
-    host: str,
-    grouped: t.Callable[[str], str],
-    has_provider: bool,
+    ansible: Ansible, world: World, wires: Wires, host: str, has_provider: bool
 ) -> None:
     """As with an API worker that does not know the host's cell; it may have bare metal nodes."""
-    path = grouped(host)
 
     def hide(asked: Asked, ask: t.Callable[[Asked], Answered]) -> Answered:
         answered = ask(asked)
@@ -426,9 +404,10 @@ def test_a_host_that_only_the_listings_lack_stays_in_its_aggregates(
     if not has_provider:
         wires.placement.middlebox = hide
 
-    result = ansible.module("compute_host", host=host, **ABSENT)
+    with Aggregate(world.cloud, host, host) as group:
+        result = ansible.module("compute_host", host=host, **ABSENT)
 
-    assert result["failed"] and world.cloud.nova("GET", path)["aggregate"]["hosts"] == [host]
+        assert result["failed"] and group.hosts == [host]
 
 
 @pytest.mark.long

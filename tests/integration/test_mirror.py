@@ -21,7 +21,7 @@ from minicloud_ctl import servers
 
 from . import openstack_client
 from .interposer import Wires
-from .support import Ansible, Minicloud, Placement
+from .support import Aggregate, Ansible, Minicloud, Placement
 from .world import World
 
 pytestmark = pytest.mark.long
@@ -33,39 +33,10 @@ LICENSED = "CUSTOM_LICENSED"
 HOSTS = ("compute-1", "compute-2")
 
 
-class Aggregate:
-    """A host aggregate of the tests, as Nova's API shows it."""
-
-    def __init__(self, world: World, name: str, zone: str | None = None) -> None:
-        self._world = world
-        made = self._act("POST", "/os-aggregates", {"name": name, "availability_zone": zone})
-        self.id, self.uuid, self.name = made["id"], made["uuid"], name
-
-    def _act(self, method: str, path: str, body: t.Any) -> t.Any:
-        key = "aggregate"
-        return self._world.cloud.nova(method, path, {key: body})["aggregate"]
-
-    def do(self, action: str, content: t.Any) -> None:
-        path = f"/os-aggregates/{self.id}/action"
-        self._world.cloud.nova("POST", path, {action: content})
-
-    def add(self, *hosts: str) -> None:
-        for host in hosts:
-            self.do("add_host", {"host": host})
-
-    def delete(self) -> None:
-        path = f"/os-aggregates/{self.id}"
-        for host in self._world.cloud.nova("GET", path)["aggregate"]["hosts"]:
-            self.do("remove_host", {"host": host})
-        self._world.cloud.nova("DELETE", path)
-
-
 @pytest.fixture(name="rack")
 def _rack(world: World) -> Iterator[Aggregate]:
-    rack = Aggregate(world, "rack'; touch pwned #")
-    rack.add(*HOSTS)
-    yield rack
-    rack.delete()
+    with Aggregate(world.cloud, "rack'; touch pwned #", *HOSTS) as rack:
+        yield rack
 
 
 class Fixer:
@@ -177,51 +148,6 @@ def test_host_that_nova_lacks_in_an_aggregate_is_taken_out(
     assert _detect(ansible) == []
 
 
-def test_both_differences_of_an_aggregate_are_one_finding(
-    ansible: Ansible, world: World, placement: Placement, rack: Aggregate, fixer: Fixer
-) -> None:
-    _set_part(placement, world.provider("compute-2"), "aggregates", set())
-    _set_part(placement, world.provider("compute-3"), "aggregates", {rack.uuid})
-
-    entry = _find(ansible)
-    fixer.fix(entry)
-
-    assert len(entry["commands"]) == 2
-    assert _get_part(placement, world.provider("compute-3"), "aggregates") == set()
-    assert _detect(ansible) == []
-
-
-def test_aggregate_that_shares_storage_may_have_more_hosts_in_placement(
-    ansible: Ansible, world: World, placement: Placement, rack: Aggregate
-) -> None:
-    """The other hosts use what the sharing provider has: removing them would take it away."""
-    node = world.provider("compute-3")
-    pool = placement.create_provider(
-        "pool-of-rack",
-        {"DISK_GB": {"total": 1000}},
-        traits=["MISC_SHARES_VIA_AGGREGATE"],
-        aggregate=rack.uuid,
-    )
-    _set_part(placement, node, "aggregates", {rack.uuid})
-
-    found = _detect(ansible)
-
-    placement.change("DELETE", f"/resource_providers/{pool}")
-    _set_part(placement, node, "aggregates", set())
-    assert found == []
-
-
-def test_named_hosts_show_only_their_own_differences(
-    ansible: Ansible, world: World, placement: Placement, rack: Aggregate, fixer: Fixer
-) -> None:
-    _set_part(placement, world.provider("compute-2"), "aggregates", set())
-    named = {"hosts": ["compute-1"]}
-
-    assert _detect(ansible, **named) == []
-    entry = _find(ansible, hosts=["compute-2"])
-    fixer.fix(entry)
-
-
 def test_host_without_the_trait_of_its_aggregate_gets_it(
     ansible: Ansible, world: World, placement: Placement, rack: Aggregate, fixer: Fixer
 ) -> None:
@@ -286,10 +212,11 @@ def test_disabled_host_that_placement_shows_as_enabled_gets_the_trait(
 
 @pytest.fixture(name="zones")
 def _zones(world: World) -> Iterator[tuple[Aggregate, Aggregate]]:
-    zones = Aggregate(world, "a", "zone-a"), Aggregate(world, "b", "zone-b")
-    yield zones
-    for zone in zones:
-        zone.delete()
+    with (
+        Aggregate(world.cloud, "a", zone="zone-a") as one,
+        Aggregate(world.cloud, "b", zone="zone-b") as other,
+    ):
+        yield one, other
 
 
 @contextlib.contextmanager

@@ -11,7 +11,7 @@ import pytest
 from minicloud_ctl import lifecycle, processes, servers, services
 from minicloud_ctl import state as states
 
-from .support import Ansible, Minicloud, Placement, Run
+from .support import Aggregate, Ansible, Minicloud, Placement, Run
 from .world import API, CELL1, CLAIM, World
 
 pytestmark = pytest.mark.long
@@ -116,14 +116,8 @@ def test_host_gets_back_what_it_had(
 ) -> None:
     host = _new_host(world)
     old = world.provider(host)
-    aggregate = world.cloud.nova(
-        "POST", "/os-aggregates", {"aggregate": {"name": f"ssd-{host}", "availability_zone": host}}
-    )["aggregate"]
-    path = f"/os-aggregates/{aggregate['id']}"
-    action = f"{path}/action"
-    world._undo.callback(world.cloud.nova_call, "DELETE", path)
-    world._undo.callback(world.cloud.nova_call, "POST", action, {"remove_host": {"host": host}})
-    world.cloud.nova("POST", action, {"add_host": {"host": host}})
+    aggregate = Aggregate(world.cloud, f"ssd-{host}", host, zone=host)
+    world._undo.callback(aggregate.delete)
     shared = str(uuid.uuid4())
     read = world.cloud.placement("GET", f"/resource_providers/{old}/aggregates")
     world.cloud.placement(
@@ -139,7 +133,7 @@ def test_host_gets_back_what_it_had(
         {**traits, "traits": [*traits["traits"], "CUSTOM_SSD"]},
     )
     _put_ratio(world, old, RATIO)
-    known = {"id": aggregate["id"], "uuid": aggregate["uuid"], "name": aggregate["name"]}
+    known = {"id": aggregate.id, "uuid": aggregate.uuid, "name": aggregate.name}
     redeploy.record(host, _read_record(world, host, [{**known, "zone": host, "metadata": {}}]))
     _reinstall(world, host)
     new = world.provider(host)
@@ -159,7 +153,7 @@ def test_host_gets_back_what_it_had(
     assert again.changed == 0 and "restored host" not in again.told
     assert "CUSTOM_SSD" in _read_traits(world, new)
     aggregates = world.cloud.placement("GET", f"/resource_providers/{new}/aggregates")["aggregates"]
-    assert set(aggregates) == {shared, aggregate["uuid"]}
+    assert set(aggregates) == {shared, aggregate.uuid}
     assert world.cloud.compute_services()[host]["zone"] == host
 
     ratio = redeploy.done(host, host_decommission_restore=["ratios"])

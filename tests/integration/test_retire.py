@@ -21,7 +21,7 @@ from minicloud_ctl import configs, lifecycle, neutron, servers, services
 
 from .interposer import Fault, Interposer
 from .local_server import LocalServer, QuietHandler
-from .support import Ansible, Minicloud, Placement, Run
+from .support import Aggregate, Ansible, Minicloud, Placement, Run
 from .world import World
 
 REAL_PARTS = ("neutron",)
@@ -44,7 +44,7 @@ class Retired:
         self.world, self.minicloud, self.ansible = world, minicloud, ansible
         self.cloud, self.placement = world.cloud, placement
         self.host = f"retire-{uuid.uuid4().hex[:8]}"
-        self._made: list[str] = []
+        self.aggregates: list[Aggregate] = []
         world.own_host(self.host)
 
     @property
@@ -69,23 +69,13 @@ class Retired:
 
     def aggregate(self, *others: str, zone: str | None = None) -> str:
         """Create an aggregate of the host and others; returns its name."""
-        name = f"{self.host}-{len(self._made)}"
-        body = {"aggregate": {"name": name, "availability_zone": zone}}
-        number = self.cloud.nova("POST", "/os-aggregates", body)["aggregate"]["id"]
-        self._made.append(number)
-        for host in (self.host, *others):
-            self._act(number, "add_host", host)
+        name = f"{self.host}-{len(self.aggregates)}"
+        self.aggregates.append(Aggregate(self.cloud, name, self.host, *others, zone=zone))
         return name
 
-    def members(self, name: str) -> list[str]:
-        """Return the hosts of an aggregate."""
-        for entry in self.cloud.nova("GET", "/os-aggregates")["aggregates"]:
-            if entry["name"] == name:
-                return entry["hosts"]
-        raise AssertionError(name)
-
-    def _act(self, number: str, action: str, host: str) -> None:
-        self.cloud.nova("POST", f"/os-aggregates/{number}/action", {action: {"host": host}})
+    def members(self) -> list[list[str]]:
+        """Return the hosts of each aggregate."""
+        return [aggregate.hosts for aggregate in self.aggregates]
 
     def give_trait(self, provider: str, trait: str) -> None:
         path = f"/resource_providers/{provider}/traits"
@@ -102,15 +92,6 @@ class Retired:
             "binding:host_id": self.host,
         }
         return self.cloud.neutron("POST", "/ports", {"port": port})["port"]["id"]
-
-    def forget(self) -> None:
-        """Delete what the test made."""
-        for entry in self.cloud.nova("GET", "/os-aggregates")["aggregates"]:
-            if entry["id"] not in self._made:
-                continue
-            for host in entry["hosts"]:
-                self._act(entry["id"], "remove_host", host)
-            self.cloud.nova("DELETE", f"/os-aggregates/{entry['id']}")
 
     def die(self) -> None:
         """Let the host and its agents die."""
@@ -151,7 +132,8 @@ def retired(
 ) -> Iterator[Retired]:
     retired = Retired(world, minicloud, ansible, placement)
     yield retired
-    retired.forget()
+    for aggregate in retired.aggregates:
+        aggregate.delete()
 
 
 def test_host_goes_with_its_dead_agents_and_its_aggregates(retired: Retired) -> None:
@@ -173,7 +155,7 @@ def test_host_goes_with_its_dead_agents_and_its_aggregates(retired: Retired) -> 
     # Disabled, and deleted with its four agents.
     assert done.changed == 2
     assert "no network agent" in done.told
-    assert retired.members(disks) == ["compute-1"] and retired.members(zone) == ["compute-2"]
+    assert retired.members() == [["compute-1"], ["compute-2"]]
     # The second run found nothing, and forgot nothing.
     record = retired.record["record"]
     assert record["begun"] and record["service"]["status"] == "enabled"
@@ -280,7 +262,7 @@ def test_a_decommissioning_that_was_given_up_does_not_win_over_what_came_after(
     servers.update_service(retired.cloud, retired.host, {"status": "enabled"})
     retired.give_trait(retired.world.provider(retired.host), "CUSTOM_LATER")
     later = retired.aggregate("compute-2")
-    retired._act(retired._made[0], "remove_host", retired.host)
+    retired.aggregates[0].remove(retired.host)
     reason = {"status": "disabled", "disabled_reason": "broken fan"}
     servers.update_service(retired.cloud, retired.host, reason)
     retired.die()
@@ -513,7 +495,7 @@ def test_a_run_that_is_killed_at_any_change_is_continued(retired: Retired) -> No
     record = retired.record["record"]
     assert [entry["name"] for entry in record["aggregates"]] == [zone, disks]
     assert record["service"]["status"] == "enabled" and len(record["providers"]) == 3
-    assert retired.members(zone) == [neighbor] and retired.members(disks) == ["compute-2"]
+    assert retired.members() == [[neighbor], ["compute-2"]]
 
 
 def start(retired: Retired) -> subprocess.Popen[str]:
@@ -553,15 +535,3 @@ def test_agents_that_the_credentials_may_not_see_do_not_count_as_deleted(retired
     retired.minicloud.run("agent", retired.host, "all", "down")
     again = retired.ansible.module("compute_host", **options)
     assert len(again["deleted"]["agents"]) == 4 and not retired.agents
-
-
-def test_a_host_leaves_its_aggregates_and_their_mirrors(retired: Retired) -> None:
-    one, other = retired.aggregate("compute-1"), retired.aggregate()
-    retired.die()
-    wish = {"cloud": "minicloud", "host": retired.host, "state": "absent"}
-
-    done = retired.ansible.module("compute_host", **wish, ignore_other_regions=True)
-
-    assert [entry["name"] for entry in done["deleted"]["aggregates"]] == [one, other]
-    assert retired.members(one) == ["compute-1"] and retired.members(other) == []
-    retired.is_gone()
