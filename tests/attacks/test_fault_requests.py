@@ -188,6 +188,23 @@ def test_run_does_not_count_a_write_that_cannot_be_read_back(
     assert few.recorded(tmp_path) == few.consumers
 
 
+def test_run_skips_a_consumer_that_nova_cannot_show_during_its_renewed_proof(
+    ansible: Ansible, wires: Wires, few: Strays, tmp_path: Path
+) -> None:
+    few.claim()
+    first, *others = few.consumers
+    look_up = wires.nova.on("GET", f"/servers/{first}$", nth=0, before=lambda: Fault.UNAVAILABLE)
+
+    told = ansible.direct("orphan_remediate", output_dir=str(tmp_path), **few.arguments(wires))
+
+    # It is asked again, and then left alone.
+    assert look_up.ran > 1 and few.held == [first]
+    outcomes = {outcome["consumer"]: outcome for outcome in told["outcomes"]}
+    assert outcomes[first]["outcome"] == "skipped"
+    assert outcomes[first]["reason_id"] == "server_lookup_failed"
+    assert {outcomes[consumer]["outcome"] for consumer in others} == {"removed"}
+
+
 def test_run_skips_a_consumer_that_changes_between_proof_and_write(
     ansible: Ansible, wires: Wires, many: Strays, tmp_path: Path
 ) -> None:

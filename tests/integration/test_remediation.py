@@ -312,7 +312,7 @@ def _forge_plan(plan: Path, orphan: str, held: dict[str, t.Any], server: str) ->
     return sign(forged)
 
 
-def test_forged_plan_fails_its_renewed_proof(
+def test_forged_plan_from_another_job_fails_its_renewed_proof(
     ansible: Ansible, placement: Placement, minicloud: Minicloud, orphans: list[str], plan: Path
 ) -> None:
     """A consistent plan says that a live server is an orphan, in a pack whose digests all fit.
