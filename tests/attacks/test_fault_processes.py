@@ -27,7 +27,7 @@ from ..integration.world import World
 WRITE = ("POST", "^/allocations$")
 
 
-def start_cleanup(ansible: Ansible, plan: t.Any, folder: Path) -> subprocess.Popen[bytes]:
+def start_cleanup(ansible: Ansible, plan: t.Any, folder: Path) -> subprocess.Popen[str]:
     """Start the playbook that applies a reviewed plan, in a session of its own."""
     path = folder / "reviewed.json"
     path.write_text(json.dumps(plan))
@@ -36,22 +36,7 @@ def start_cleanup(ansible: Ansible, plan: t.Any, folder: Path) -> subprocess.Pop
         "orphan_cleanup_min_age": 0,
         "orphan_cleanup_unknown_min_age": 0,
     }
-    return subprocess.Popen(
-        # The tests themselves may run under nohup.
-        [
-            "env",
-            "--default-signal=HUP",
-            ansible.program("ansible-playbook"),
-            "osops.placement.cleanup_orphans",
-            "-e",
-            json.dumps(variables),
-        ],
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-        cwd=ansible.folder,
-        env=ansible.environment,
-        start_new_session=True,
-    )
+    return ansible.launch("cleanup_orphans", variables)
 
 
 @pytest.mark.long

@@ -292,6 +292,9 @@ def long(*values: t.Any) -> t.Any:
 class Ansible:
     """`ansible-playbook` and `ansible`, with an environment for the collection and the cloud."""
 
+    # A command that gets others, and runs them.
+    within: t.Sequence[str] = ()
+
     def __init__(self, root: Path, folder: Path, environment: dict[str, str]) -> None:
         self._bin = Path(sys.executable).parent
         self.folder = folder
@@ -322,10 +325,9 @@ class Ansible:
         if not name.endswith(("_host", "_hypervisor")):
             for age in ("orphan_cleanup_min_age", "orphan_cleanup_unknown_min_age"):
                 young.setdefault(age, 0)
-        done = self._run(
+        return self.command(
             "ansible-playbook", f"osops.placement.{name}", "-e", json.dumps(young), *arguments
         )
-        return Run(done.returncode, done.stdout + done.stderr, self.folder)
 
     def play(self, *plays: dict[str, t.Any], arguments: t.Sequence[str] = ()) -> Run:
         """Run a user's own plays, all of them on this machine."""
@@ -345,8 +347,7 @@ class Ansible:
                 ]
             )
         )
-        done = self._run("ansible-playbook", str(path), *arguments)
-        return Run(done.returncode, done.stdout + done.stderr, self.folder)
+        return self.command("ansible-playbook", str(path), *arguments)
 
     def module(self, name: str, /, *flags: str, **arguments: t.Any) -> dict[str, t.Any]:
         """Run one module on localhost and return its result.
@@ -360,7 +361,7 @@ class Ansible:
             return self.direct(name, **arguments, _ansible_check_mode="--check" in flags)
         given = ("-a", json.dumps(arguments)) if arguments else ()
         interpreter = f"ansible_python_interpreter={sys.executable}"
-        done = self._run(
+        done = self.command(
             "ansible",
             "localhost",
             "-e",
@@ -370,8 +371,8 @@ class Ansible:
             f"osops.placement.{name}",
             *given,
         )
-        diff, found, rest = done.stdout.partition("localhost | ")
-        assert found, done.stdout + done.stderr
+        diff, found, rest = done.output.partition("localhost | ")
+        assert found, done.output
         outcome, _arrow, result = rest.partition(" => ")
         return {
             **json.JSONDecoder().raw_decode(result)[0],
@@ -426,20 +427,34 @@ class Ansible:
     def program(self, name: str) -> str:
         return str(self._bin / name)
 
-    def command(self, program: str, *arguments: str) -> Run:
-        """Run a program of the environment, such as one that a run has printed."""
-        done = self._run(program, *arguments)
-        return Run(done.returncode, done.stdout + done.stderr, self.folder)
-
-    def _run(self, program: str, *arguments: str) -> subprocess.CompletedProcess[str]:
-        command = [self.program(program), *arguments]
-        return subprocess.run(
-            command,
+    def command(
+        self, program: str, *arguments: str, folder: Path | None = None, **environment: str
+    ) -> Run:
+        """Run a program of the environment, or that with another path, as a run has printed it."""
+        done = subprocess.run(
+            [*self.within, self.program(program), *arguments],
             capture_output=True,
             text=True,
             check=False,
+            cwd=folder or self.folder,
+            env={**self.environment, **environment},
+        )
+        return Run(done.returncode, done.stdout + done.stderr, self.folder)
+
+    def launch(
+        self, name: str, variables: t.Mapping[str, t.Any], **environment: str
+    ) -> subprocess.Popen[str]:
+        """Start `osops.placement.NAME` in a group of processes, to be killed with all of them."""
+        # The tests themselves may run under nohup.
+        command = ("env", "--default-signal=HUP", self.program("ansible-playbook"))
+        return subprocess.Popen(
+            [*command, f"osops.placement.{name}", "-e", json.dumps(variables)],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
             cwd=self.folder,
-            env=self.environment,
+            env={**self.environment, **environment},
+            start_new_session=True,
         )
 
 

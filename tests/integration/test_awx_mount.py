@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
 import typing as t
 from pathlib import Path
 
@@ -22,15 +21,9 @@ def run(
 ) -> tuple[int, str]:
     """Return the status and the output of a playbook, which reaches no cloud."""
     ansible = Ansible(ROOT, folder, {"OS_CLIENT_CONFIG_FILE": "/dev/null"})
-    done = subprocess.run(
-        [find_ansible_playbook(ansible, core), str(playbook), "-e", json.dumps(variables)],
-        capture_output=True,
-        text=True,
-        check=False,
-        cwd=folder,
-        env=ansible.environment,
-    )
-    return done.returncode, " ".join((done.stdout + done.stderr).split())
+    program = find_ansible_playbook(ansible, core)
+    done = ansible.command(program, str(playbook), "-e", json.dumps(variables))
+    return done.status, done.told
 
 
 @pytest.mark.parametrize(

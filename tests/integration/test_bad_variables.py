@@ -9,7 +9,6 @@ import json
 import re
 import select
 import socket
-import subprocess
 import typing as t
 from collections.abc import Iterator
 from pathlib import Path
@@ -78,15 +77,8 @@ def run_playbook(
     ansible: Ansible, playbook: str, *arguments: str, core: str = NEWEST
 ) -> tuple[int, str]:
     """Return the exit status and the output of ansible-playbook."""
-    done = subprocess.run(
-        [find_ansible_playbook(ansible, core), playbook, *arguments],
-        capture_output=True,
-        text=True,
-        check=False,
-        cwd=ansible.folder,
-        env=ansible.environment,
-    )
-    return done.returncode, done.stdout + done.stderr
+    done = ansible.command(find_ansible_playbook(ansible, core), playbook, *arguments)
+    return done.status, done.output
 
 
 def run_row(ansible: Ansible, row: Bad, core: str = NEWEST) -> tuple[int, str]:
@@ -407,19 +399,11 @@ def test_a_playbook_of_a_clone_finds_the_roles_from_anywhere(
     ansible: Ansible, folder: str, playbook: str, core: str
 ) -> None:
     """The role is found, because it is the role that refuses the variable."""
-    environment = {**ansible.environment}
-    del environment["ANSIBLE_COLLECTIONS_PATH"]
-    given = ["--check", "-e", "orphan_cleanup_host=compute-1"]
-    done = subprocess.run(
-        [find_ansible_playbook(ansible, core), playbook, *given],
-        capture_output=True,
-        text=True,
-        check=False,
-        cwd=ROOT / folder,
-        env=environment,
-    )
+    del ansible.environment["ANSIBLE_COLLECTIONS_PATH"]
+    given = (playbook, "--check", "-e", "orphan_cleanup_host=compute-1")
+    program = find_ansible_playbook(ansible, core)
 
-    assert "orphan_cleanup_hosts?" in done.stdout + done.stderr
+    assert "orphan_cleanup_hosts?" in ansible.command(program, *given, folder=ROOT / folder).output
 
 
 @pytest.mark.parametrize("core", [long(NEWEST), long(OLDEST)])

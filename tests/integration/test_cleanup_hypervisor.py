@@ -269,10 +269,8 @@ def _get_command(run: Run, label: str) -> str:
 def _undo(ansible: real.Inside, printed: str) -> str:
     """Run the command that a run printed, and return it."""
     program, *arguments = shlex.split(printed)
-    process = ansible.run(
-        ansible.program(program), *arguments, cwd=ansible.folder, env=ansible.environment
-    )
-    assert process.returncode == 0, process.stdout
+    done = ansible.command(program, *arguments)
+    assert done.status == 0, done.output
     return arguments[-1]
 
 

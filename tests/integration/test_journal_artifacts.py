@@ -64,22 +64,17 @@ class Jobs:
         folder.mkdir()
         variables = {"orphan_cleanup_output_dir": str(folder / "out"), **CLEANUP, **more}
         (folder / "variables.yml").write_text(dump_extra_variables(artifacts or {}, variables))
-        done = subprocess.run(
-            [
-                str(self._program),
-                f"osops.placement.{name}",
-                "-e",
-                "@variables.yml",
-                *arguments,
-            ],
-            capture_output=True,
-            text=True,
-            check=False,
-            cwd=folder,
-            env={**self._ansible.environment, "ANSIBLE_SHOW_CUSTOM_STATS": "1"},
+        done = self._ansible.command(
+            str(self._program),
+            f"osops.placement.{name}",
+            "-e",
+            "@variables.yml",
+            *arguments,
+            folder=folder,
+            ANSIBLE_SHOW_CUSTOM_STATS="1",
         )
         shutil.rmtree(folder)
-        return Job(done.returncode, done.stdout + done.stderr, _find_artifacts(done.stdout))
+        return Job(done.status, done.output, _find_artifacts(done.output))
 
 
 def _find_artifacts(output: str) -> dict[str, t.Any]:

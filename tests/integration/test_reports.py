@@ -494,14 +494,7 @@ def test_terminal_output_has_colours_and_safe_lines(
     )
 
     shown = _on_terminal(ansible, columns, *command)
-    piped = subprocess.run(
-        command,
-        capture_output=True,
-        text=True,
-        check=True,
-        cwd=ansible.folder,
-        env=ansible.environment,
-    ).stdout
+    piped = ansible.command(*command).output
 
     (line,) = (line for line in shown.splitlines() if line.startswith("\x1b[0;33munknown_consumer"))
     assert re.fullmatch(rf"\x1b\[0;33munknown_consumer +{orphan}\x1b\[0m", line)

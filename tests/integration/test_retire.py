@@ -19,7 +19,7 @@ from pathlib import Path
 import pytest
 from minicloud_ctl import configs, lifecycle, neutron, servers, services
 
-from .interposer import Fault, Interposer
+from .interposer import Fault, interposed
 from .local_server import LocalServer, QuietHandler
 from .support import Aggregate, Ansible, Minicloud, Placement, Run
 from .world import World
@@ -433,32 +433,6 @@ def test_a_nova_compute_that_goes_on_running_is_not_deleted(
     assert retired.host in retired.cloud.compute_services() and len(retired.agents) == 4
 
 
-@contextlib.contextmanager
-def interpose(retired: Retired) -> Iterator[dict[str, Interposer]]:
-    """Let the runs of a test reach Nova, Placement and Neutron through interposers."""
-    ports = retired.minicloud.ports
-    with (
-        Interposer(f"http://127.0.0.1:{ports['nova-api']}/v2.1") as nova,
-        Interposer(f"http://127.0.0.1:{ports['placement']}") as placement,
-        Interposer(f"http://127.0.0.1:{ports['neutron']}") as network,
-    ):
-        region = "region_name: RegionOne"
-        ways = (
-            f"{region}\n    compute_endpoint_override: {nova.url}\n"
-            f"    placement_endpoint_override: {placement.url}\n"
-            f"    network_endpoint_override: {network.url}"
-        )
-        config = retired.ansible.folder / "interposed.yaml"
-        config.write_text(retired.minicloud.clouds_yaml.read_text().replace(region, ways))
-        environment = dict(retired.ansible.environment)
-        retired.ansible.environment.update(OS_CLIENT_CONFIG_FILE=str(config))
-        yield {"nova": nova, "placement": placement, "neutron": network}
-        retired.ansible.environment.update(environment)
-        for interposer in (nova, placement, network):
-            for error in interposer.errors:
-                raise error
-
-
 def test_a_run_that_is_killed_at_any_change_is_continued(retired: Retired) -> None:
     """Each run is killed before or after one of its changes, and the last one is not."""
     # Without its zone, the host would be the only one in the default zone.
@@ -482,13 +456,15 @@ def test_a_run_that_is_killed_at_any_change_is_continued(retired: Retired) -> No
         ("neutron", "DELETE", "/agents/", "after"),
         ("neutron", "DELETE", "/agents/", "before"),
     ]
-    with interpose(retired) as ways:
+    with interposed(retired.ansible, retired.minicloud) as wires:
         for service, method, path, moment in points:
-            hook = ways[service].on(method, path, **{moment: kill})
-            running.append(start(retired))
+            wire = getattr(wires, service)
+            hook = wire.on(method, path, **{moment: kill})
+            variables = {**SETTINGS, "host_decommission_target": retired.host}
+            running.append(retired.ansible.launch("decommission_host", variables))
             output, _errors = running[-1].communicate()
             assert running[-1].returncode == -signal.SIGKILL and hook.ran, output
-            ways[service].clear()
+            wire.clear()
         retired.succeed()
 
     retired.is_gone()
@@ -496,25 +472,6 @@ def test_a_run_that_is_killed_at_any_change_is_continued(retired: Retired) -> No
     assert [entry["name"] for entry in record["aggregates"]] == [zone, disks]
     assert record["service"]["status"] == "enabled" and len(record["providers"]) == 3
     assert retired.members() == [[neighbor], ["compute-2"]]
-
-
-def start(retired: Retired) -> subprocess.Popen[str]:
-    """Start `decommission_host` in a process group of its own."""
-    variables = {**SETTINGS, "host_decommission_target": retired.host}
-    return subprocess.Popen(
-        [
-            retired.ansible.program("ansible-playbook"),
-            "osops.placement.decommission_host",
-            "-e",
-            json.dumps(variables),
-        ],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        cwd=retired.ansible.folder,
-        env=retired.ansible.environment,
-        start_new_session=True,
-    )
 
 
 def test_agents_that_the_credentials_may_not_see_do_not_count_as_deleted(retired: Retired) -> None:
@@ -525,8 +482,8 @@ def test_agents_that_the_credentials_may_not_see_do_not_count_as_deleted(retired
     refused = retired.ansible.module("compute_host", **options, ignore_other_regions=True)
     assert {entry["kind"] for entry in refused["blockers"]} == {"agent_up"}
     assert len(refused["blockers"]) == len(retired.agents) == 4
-    with interpose(retired) as ways:
-        hook = ways["neutron"].on("GET", "/agents", nth=0, before=lambda: Fault.CONFLICT)
+    with interposed(retired.ansible, retired.minicloud) as wires:
+        hook = wires.neutron.on("GET", "/agents", nth=0, before=lambda: Fault.CONFLICT)
         done = retired.ansible.module("compute_host", **options, ignore_other_regions=True)
 
     assert hook.ran and done["deleted"]["service"] and not done["deleted"]["agents"]

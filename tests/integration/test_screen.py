@@ -6,7 +6,6 @@ import html
 import json
 import os
 import shlex
-import subprocess
 import typing as t
 import uuid
 from pathlib import Path
@@ -108,15 +107,8 @@ def test_changes_are_listed_with_the_command_that_undoes_them(
 def _type(ansible: Ansible, command: str) -> tuple[int, str]:
     """Return the exit status and the output of a command, typed as it was printed."""
     programs = os.path.dirname(ansible.program("ansible-playbook"))
-    done = subprocess.run(
-        ["bash", "-c", command],
-        capture_output=True,
-        text=True,
-        check=False,
-        cwd=ansible.folder,
-        env={**ansible.environment, "PATH": f"{programs}:{os.environ['PATH']}"},
-    )
-    return done.returncode, done.stdout + done.stderr
+    done = ansible.command("/bin/bash", "-c", command, PATH=f"{programs}:{os.environ['PATH']}")
+    return done.status, done.output
 
 
 def _get_command(output: str, label: str) -> str:
