@@ -153,23 +153,15 @@ def test_removed_orphan_is_forgotten(
     assert server not in again.read("findings.memory.json")["watched"]
 
 
-@pytest.mark.parametrize(
-    ("contents", "why"),
-    [
-        ("", "is not JSON"),
-        ("{}", "cut short"),
-        ('{"format": 99}', "has format 99"),
-    ],
-)
-def test_memory_that_cannot_be_used_is_replaced(reader: Reader, contents: str, why: str) -> None:
-    reader.memory.write_text(contents)
+def test_memory_that_cannot_be_used_is_replaced(reader: Reader) -> None:
+    reader.memory.write_text("{}")
     result = reader.read()
     first, second = result["summary"]["coverage"], reader.read()["summary"]["coverage"]
 
     assert first["reading"] == "full" and first["why_full"]
     # The newest Ansible returns a warning as a dictionary.
-    assert why in str(result["warnings"])
-    assert Path(f"{reader.memory}.broken").read_text() == contents
+    assert "cut short" in str(result["warnings"])
+    assert Path(f"{reader.memory}.broken").read_text() == "{}"
     assert second["reading"] == "incremental"
 
 

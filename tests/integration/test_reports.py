@@ -338,41 +338,6 @@ def test_refused_notification_fails_the_run_only_if_required(
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("option", ["state", "dest"])
-def test_broken_memory_is_set_aside_with_a_warning(
-    ansible: Ansible, tmp_path: Path, orphan: str, option: str
-) -> None:
-    path = tmp_path / "memory.json"
-    ansible.direct("orphan_detect", consumers=[orphan], **{option: str(path)}, **NO_AGE)
-    cut = path.read_text()[:-20]
-    path.write_text(cut)
-
-    result = ansible.direct("orphan_detect", consumers=[orphan], **{option: str(path)}, **NO_AGE)
-
-    assert not result["failed"]
-    (warning,) = (told for told in result["warnings"] if "counts as new" in str(told))
-    assert str(path) in str(warning)
-    assert Path(f"{path}.broken").read_text() == cut
-    assert [entry["new"] for entry in result["findings"]] == [True]
-    again = ansible.direct("orphan_detect", consumers=[orphan], **{option: str(path)}, **NO_AGE)
-    assert [entry["new"] for entry in again["findings"]] == [False]
-
-
-@pytest.mark.long
-def test_reading_of_one_consumer_does_not_make_the_others_new(
-    ansible: Ansible, tmp_path: Path, world: World, orphan: str
-) -> None:
-    path, other = str(tmp_path / "findings.json"), world.claim("compute-2")
-    both = ansible.direct("orphan_detect", consumers=[orphan, other], dest=path, **NO_AGE)
-
-    ansible.direct("orphan_detect", consumers=[orphan], dest=path, **NO_AGE)
-    again = ansible.direct("orphan_detect", consumers=[orphan, other], dest=path, **NO_AGE)
-
-    assert both["summary"]["new"] == {"unknown_consumer": 2}
-    assert again["summary"]["new"] == {}
-
-
-@pytest.mark.long
 @pytest.mark.parametrize("theirs", [True, False])
 def test_reviewed_plan_is_reported_with_its_findings(
     ansible: Ansible, placement: Placement, orphan: str, theirs: bool

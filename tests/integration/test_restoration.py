@@ -72,20 +72,6 @@ def test_removed_allocations_are_restored_once(
     few.others_are_unchanged()
 
 
-def test_consumer_with_new_allocations_is_skipped_and_named(
-    ansible: Ansible, few: Strays, journal: Path, tmp_path: Path
-) -> None:
-    taken, *others = few.consumers
-    few.put(taken, {"VCPU": 3}, None)
-
-    told = ansible.direct("orphan_restore", journal=str(journal), output_dir=str(tmp_path))
-
-    outcome = next(outcome for outcome in told["outcomes"] if outcome["consumer"] == taken)
-    assert told["tally"] == {"restored": 2, "skipped": 1, "failed": 0}
-    assert (outcome["reason_id"], outcome["write"]) == ("other_allocations_now", None)
-    assert few.amounts(taken) == {"VCPU": 3} and few.held == others
-
-
 @pytest.mark.long
 def test_restore_brings_back_project_user_and_type(
     ansible: Ansible, placement: Placement, tmp_path: Path
@@ -147,35 +133,6 @@ def test_consumer_that_does_not_fit_does_not_block_the_others(
 
     assert again["tally"] == {"restored": 2, "skipped": 1, "failed": 0}
     assert few.held == few.consumers
-
-
-@pytest.mark.long
-def test_invalid_journal_is_refused_as_a_whole(
-    ansible: Ansible, few: Strays, journal: Path, tmp_path: Path
-) -> None:
-    records = [json.loads(line) for line in journal.read_text().splitlines()]
-    cut = tmp_path / "cut.jsonl"
-    cut.write_text(journal.read_text()[100:])
-    wrong: list[tuple[t.Any, str]] = [
-        (
-            [*records[1:], {**records[0], "placement_endpoint": ELSEWHERE}],
-            f"The journal is from another cloud: its Placement is {ELSEWHERE}",
-        ),
-        ([*records[1:], {**records[0], "format": 2}], "has format 2"),
-        ([*records[1:], {**records[0], "consumer": str(uuid.uuid4())}], "which it cannot resolve"),
-        (str(cut), "is not a record of a journal"),
-        (str(tmp_path / "nonesuch.jsonl"), "cannot be read"),
-        ("", "must be the path of a journal"),
-    ]
-    for given, said in wrong:
-        told = ansible.direct("orphan_restore", journal=given, output_dir=str(tmp_path))
-        assert told["failed"] and said in told["msg"], (said, told)
-    stranger = str(uuid.uuid4())
-    told = ansible.direct(
-        "orphan_restore", journal=str(journal), consumers=[stranger], output_dir=str(tmp_path)
-    )
-    assert told["reason_id"] == "invalid_input" and stranger in told["msg"]
-    assert few.held == []
 
 
 def test_playbook_restores_named_consumers(ansible: Ansible, few: Strays, journal: Path) -> None:

@@ -151,20 +151,6 @@ def test_printed_commands_have_the_scope_of_the_run(
     assert status == 0 and all(map(placement.held, nine)), output
 
 
-@pytest.mark.long
-def test_reviewed_plan_is_shown_before_it_is_applied(ansible: Ansible, nine: list[str]) -> None:
-    variables = _variables(nine)
-    ansible.playbook("cleanup_orphans", "--check", variables=variables)
-    plan = str(ansible.folder / "orphan-cleanup" / "plan.json")
-
-    run = ansible.playbook("cleanup_orphans", variables={**FORGOTTEN, "orphan_cleanup_plan": plan})
-
-    assert run.status == 0, run.output
-    shown, _task, made = run.output.partition(": Make the changes]")
-    assert shown.count("removes all of it") == 9
-    assert made.count("\nremoved  unknown_consumer  compute-") == 9
-
-
 def _get_failure(run: Run) -> str:
     """Return what a run failed with, if that is the last that it printed, and said once."""
     shown = [line for line in _get_lines(run)[:-2] if line]
