@@ -358,21 +358,6 @@ def test_cell_dies_during_detection(
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("path", ["/os-hypervisors/detail", "/os-migrations", "/servers/[^/?]*$"])
-def test_cell_is_dead_for_one_answer(
-    planted: Cast, placement: Placement, scheduled: Schedule, wires: Wires, world: World, path: str
-) -> None:
-    before = placement.everything()
-    died = wires.nova.on("GET", path, before=world.close_cell, after=world.open_cell)
-
-    scheduled.run()
-
-    assert died.ran
-    # What a run proves about the cell's own orphans once it is back is right as well.
-    _went(planted, before, placement)
-
-
-@pytest.mark.long
 def test_cell_dies_between_two_writes(
     ansible: Ansible,
     planted: Cast,

@@ -12,7 +12,7 @@ import signal
 import subprocess
 import typing as t
 import uuid
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 import pytest
 from minicloud_ctl import servers
@@ -225,144 +225,9 @@ def test_a_drain_that_is_asked_to_stop_says_what_is_under_way(
     drained.have_moved(*hosted)
 
 
-def is_deleted(world: World, server: str) -> None:
-    servers.delete(world.cloud, server)
-
-
-def is_resized(world: World, server: str) -> None:
-    servers.act(world.cloud, server, "resize", {"flavorRef": world.cloud.flavor("m1.small")})
-    servers.settle(world.cloud, server, None, "VERIFY_RESIZE")
-
-
-def is_rebuilt(world: World, server: str) -> None:
-    servers.act(world.cloud, server, "rebuild", {"imageRef": world.cloud.image()})
-
-
-def is_suspended(world: World, server: str) -> None:
-    servers.act(world.cloud, server, "suspend")
-    servers.settle(world.cloud, server, None, "SUSPENDED")
-
-
 def is_migrated(world: World, server: str) -> None:
     servers.act(world.cloud, server, "migrate")
     servers.settle(world.cloud, server, None, "VERIFY_RESIZE")
-
-
-MEANWHILE: dict[str, tuple[Callable[[World, str], None], set[str]]] = {
-    "deleted": (is_deleted, {"gone"}),
-    "resized": (is_resized, {"gone", "left"}),
-    "rebuilt": (is_rebuilt, {"left", "moved"}),
-    "suspended": (is_suspended, {"left"}),
-    "migrated": (is_migrated, {"gone", "left"}),
-}
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("status", ["ACTIVE", "SHUTOFF"])
-def test_what_users_do_as_the_request_is_sent_stays_theirs(
-    drained: Drained, wires: Wires, status: str
-) -> None:
-    """Each server changes right before the request to move it reaches Nova."""
-    chosen = {}
-    for name in MEANWHILE:
-        # Nova suspends no server that is shut off.
-        if status == "ACTIVE" or name != "suspended":
-            chosen[drained.boot(name, status)] = name
-    for server, name in chosen.items():
-        wires.nova.on(
-            "POST",
-            f"/servers/{server}/action$",
-            before=lambda server=server, name=name: MEANWHILE[name][0](drained.world, server),
-        )
-
-    # A rebuild may be over before the second attempt.
-    result = drained.run(cloud="minicloud", parallel=1)
-
-    for name, outcome in outcomes(result).items():
-        assert outcome in MEANWHILE[name][1], by_name(result)[name]
-    for server, name in chosen.items():
-        if name in ("resized", "migrated"):
-            assert servers.get(drained.world.cloud, server)["status"] == "VERIFY_RESIZE", name
-            # Neither a second request to move it, nor one to confirm it.
-            sent = f"POST /v2.1/servers/{server}/action"
-            assert wires.nova.requests.count(sent) == 1, name
-
-
-@pytest.mark.long
-@pytest.mark.parametrize(
-    "fault", [Fault.NO_ANSWER, Fault.BROKEN, Fault.BAD_GATEWAY, Fault.CONFLICT]
-)
-@pytest.mark.parametrize("status", ["ACTIVE", "SHUTOFF"])
-def test_an_answer_that_is_lost_is_no_lost_server(
-    drained: Drained, wires: Wires, fault: Fault, status: str
-) -> None:
-    """Nova accepts each first request, and its answer is lost or becomes an error.
-
-    It moves once, and for want of the id of the request, it is neither counted nor confirmed.
-    """
-    server = drained.boot("server", status)
-    wires.nova.on("POST", ACTION, after=lambda: fault)
-
-    result = drained.run(cloud="minicloud", retries=0)
-
-    assert outcomes(result)["server"] in ("gone", "left"), result["msg"]
-    settled = {"ACTIVE": "ACTIVE", "SHUTOFF": "VERIFY_RESIZE"}[status]
-    servers.settle(drained.world.cloud, server, None, settled)
-    assert drained.find_host(server) != drained.host
-    assert len(servers.migrations(drained.world.cloud, server)) == 1
-
-
-@pytest.mark.long
-def test_two_drains_at_once_move_each_server_once(drained: Drained, wires: Wires) -> None:
-    """The second run has a folder of its own, as on another machine."""
-    hosted = [drained.boot(f"server-{number}", status) for number, status in enumerate(STATES)]
-    second: list[subprocess.Popen[str]] = []
-
-    def start_other() -> None:
-        arguments = {**drained.arguments, "output_dir": str(drained.ansible.folder / "other")}
-        other = {**arguments, "lock_timeout": 1}
-        second.append(
-            drained.ansible.started(
-                "host_drain", wrapper=("env", f"HOME={drained.ansible.folder}"), **other
-            )
-        )
-
-    wires.nova.on("GET", "/servers/detail", before=start_other)
-    first = drained.run(cloud="minicloud")
-    told(second[0])
-    wires.nova.clear()
-
-    rest = drained.run(cloud="minicloud")
-    third = drained.ansible.module(
-        "host_drain", **{**drained.arguments, "output_dir": str(drained.ansible.folder / "other")}
-    )
-    assert rest["remaining"] == [] and third["empty"], (first["msg"], rest["msg"], third["msg"])
-    drained.have_moved(*hosted)
-    for server in hosted:
-        assert len(servers.migrations(drained.world.cloud, server)) == 1
-
-
-@pytest.mark.long
-def test_a_server_that_comes_to_the_host_meanwhile_moves_too(
-    drained: Drained, wires: Wires
-) -> None:
-    drained.boot("early")
-    cloud = drained.world.cloud
-    late: list[str] = []
-
-    def boot_late() -> None:
-        # The scheduler has selected the host before it was disabled.
-        servers.update_service(cloud, drained.host, {"status": "enabled"})
-        late.append(drained.boot("late"))
-        servers.update_service(cloud, drained.host, {"status": "disabled"})
-
-    wires.nova.on("POST", ACTION, before=boot_late)
-
-    result = drained.run(cloud="minicloud")
-
-    assert outcomes(result) == {"early": "moved", "late": "moved"}
-    assert result["empty"], result["msg"]
-    drained.have_moved(*late)
 
 
 @pytest.mark.long

@@ -150,6 +150,21 @@ def test_damage_is_found_and_undone_where_that_is_certain(
     assert unexpected == {}
 
 
+def test_default_run_finds_a_lost_child(ansible: Ansible, booted: Booted, world: World) -> None:
+    shape = next(shape for shape in SHAPES if shape.name == "vGPU with a trait")
+    server, held = booted.servers[shape.name], booted.held[shape.name]
+    lost = DAMAGES["child lost"](held.allocations, world.provider(shape.host), "")
+    assert lost
+    holdings.put(world.cloud, server, lost, held)
+    try:
+        run = ansible.playbook("detect_orphans", variables={"orphan_cleanup_min_age": 0})
+    finally:
+        world.hold(server, held.allocations)
+
+    entry = run.entry(server)
+    assert (entry["kind"], entry["change"] is None) == ("wrong_amount", False)
+
+
 def _describe_outcome(shape: str, entry: dict[str, t.Any], done: Damage, booted: Booted) -> str:
     after = done.after[shape]
     if entry["change"] is not None and _is_same(after, booted.held[shape]):

@@ -229,16 +229,10 @@ def test_info_shows_compute_services_as_nova_has_them(
 @pytest.mark.parametrize(
     ("given", "wish", "becomes"),
     [
-        long(UP, {"state": "disabled"}, {"status": "disabled", "disabled_reason": None}),
         (
             UP,
             {"state": "disabled", "disabled_reason": "rusty: 1"},
             {"status": "disabled", "disabled_reason": "rusty: 1"},
-        ),
-        long(
-            RUSTY,
-            {"state": "disabled", "disabled_reason": "gone"},
-            {"status": "disabled", "disabled_reason": "gone"},
         ),
         long(
             RUSTY,

@@ -18,8 +18,8 @@ from pathlib import Path
 import pytest
 
 from .automation import dump_extra_variables
-from .strays import CLAIM, OWNER, Strays
-from .support import ROOT, Ansible, Minicloud, Placement, Run, assert_nothing_changed, long
+from .strays import Strays
+from .support import ROOT, Ansible, Placement, Run, assert_nothing_changed, long
 
 # The environments with the newest and the oldest ansible-core that jobs run on.
 CORES = ("controller", "automation-2.18")
@@ -239,70 +239,3 @@ def test_check_mode_and_a_run_without_changes_do_not_say_it(
 
 
 # A large cloud
-
-
-@pytest.fixture
-def thousand(minicloud: Minicloud, placement: Placement) -> Iterator[list[str]]:
-    """A thousand orphans on one host."""
-    placement.needs("1.38", "unknown consumers can be proven")
-    # An unknown consumer is only proven if Nova shows a live server.
-    minicloud.scenario("healthy")
-    host = placement.providers()["compute-1"]
-    consumers = [str(uuid.uuid4()) for _number in range(1000)]
-    allocation = {host: {"resources": CLAIM}}
-    try:
-        for consumer in consumers:
-            placement.put(consumer, _document(allocation, None))
-        yield consumers
-    finally:
-        for consumer, claims in placement.everything().items():
-            if consumer in consumers:
-                generation = claims[host]["consumer_generation"]
-                placement.put(consumer, _document({}, generation))
-
-
-def _document(allocations: dict[str, t.Any], generation: int | None) -> dict[str, t.Any]:
-    return {"allocations": allocations, "consumer_generation": generation, **OWNER}
-
-
-def _list_amounts(placement: Placement) -> dict[str, t.Any]:
-    """Return the amounts of each consumer by provider, without generations."""
-    return {
-        consumer: {provider: claim["resources"] for provider, claim in claims.items()}
-        for consumer, claims in placement.everything().items()
-    }
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("core", CORES)
-def test_a_thousand_changes_are_restored_from_the_artifacts_alone(
-    ansible: Ansible, placement: Placement, thousand: list[str], tmp_path: Path, core: str
-) -> None:
-    before = _list_amounts(placement)
-    jobs = Jobs(ansible, tmp_path, core)
-    limits = {"orphan_cleanup_max_changes": 1000, "orphan_cleanup_consumers": thousand}
-
-    removed = jobs.run("cleanup_orphans", **limits)
-
-    assert removed.status == 0 and "Outcome: 1000 removed." in removed.told, removed.output
-    emptied = _list_amounts(placement)
-    assert not emptied.keys() & set(thousand)
-    (pack,) = removed.artifacts["orphan_cleanup_journal"]
-    print(f"{len(pack)} characters")
-    # AWX drops results with more than 700 000 characters from the log of a job.
-    assert len(pack) < 250_000 and len(json.dumps(removed.artifacts)) < 400_000
-
-    cut = {"orphan_cleanup_journal": [pack[:-1]]}
-    incomplete = jobs.run("restore_allocations", artifacts=cut)
-
-    assert incomplete.status != 0 and "cut short" in incomplete.told
-    assert _list_amounts(placement) == emptied
-
-    restored = jobs.run(
-        "restore_allocations",
-        artifacts={"orphan_cleanup_journal": [pack]},
-        orphan_cleanup_max_changes=1000,
-    )
-
-    assert restored.status == 0 and "Outcome: 1000 restored." in restored.told, restored.output
-    assert _list_amounts(placement) == before

@@ -205,24 +205,6 @@ def test_complaint_about_a_taken_name_has_the_refused_uuid(
     assert record["provider"]["uuid"] not in placement.providers().values()
 
 
-def test_times_come_from_the_lines_and_each_line_is_counted(stage: Stage) -> None:
-    record = stage.record("moved", "moved_away")
-    lines = [
-        line
-        for line in stage.world.log(stage.hosts["moved"]).splitlines()
-        if " has been moved to another host " in line
-    ]
-
-    assert record["count"] == len(lines) >= 1
-    assert STAMP.fullmatch(record["first_seen"]) and record["first_seen"] <= record["last_seen"]
-    utc = stage.ansible.module("nova_log_info", paths=[str(stage.log("moved"))], utc=True)[
-        "records"
-    ]
-    assert [known["first_seen"] for known in utc if known["kind"] == "moved_away"] == [
-        f"{lines[0][:10]}T{lines[0][11:19]}Z"
-    ]
-
-
 def test_complaint_logged_just_now_is_within_the_last_hour(stage: Stage) -> None:
     since = stage.records("purged", since="1h")
 
@@ -244,23 +226,6 @@ def test_findings_are_joined_with_complaints_of_the_hosts(
         known.partition("/")[0] for known in _explained(found, every, kind="provider_conflict")
     } == {"name_conflict"}
     assert found.entry(stage.consumers["moved"])["kind"] == "evacuated_source"
-
-
-def test_report_shows_complaints_with_findings_before_the_others(
-    stage: Stage, found: Run, every: list[dict[str, t.Any]]
-) -> None:
-    report = {
-        "findings": str(found.folder / "orphan-cleanup" / "findings.json"),
-        "complaints": every,
-    }
-    run = stage.ansible.play({"tasks": [{"osops.placement.orphan_report": report}]})
-
-    assert run.status == 0, run.output
-    with_findings, _title, without = run.told.partition("that no finding explains:")
-    assert f"log {stage.hosts['purged']} says: " in with_findings
-    assert f"log {stage.hosts['moved']} says: " in with_findings
-    assert "1 VCPU, 512 MEMORY_MB, 1 DISK_GB" in with_findings
-    assert f"log {stage.hosts['by SQL']} says: " in without
 
 
 def test_report_reads_complaints_from_a_file(stage: Stage, found: Run, tmp_path: Path) -> None:

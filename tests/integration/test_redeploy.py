@@ -293,31 +293,6 @@ def test_changed_uuid_is_recognised_and_its_allocations_move_when_chosen(
     assert {provider: after[provider] for provider in untouched} == untouched
 
 
-def test_changed_uuid_beside_another_region_is_left_alone(
-    redeploy: Redeployment, world: World, changed: Changed
-) -> None:
-    changed.rename()
-    before = world.picture()
-    redeploy(changed.host, host_decommission_restore=MOVING)
-
-    assert world.picture() == before
-
-
-@pytest.mark.usefixtures("_one_nova")
-def test_stranger_on_the_former_provider_keeps_everything(
-    redeploy: Redeployment, world: World, changed: Changed
-) -> None:
-    changed.rename()
-    stranger = str(uuid.uuid4())
-    world.hold(stranger, {changed.old: CLAIM})
-    before = world.picture()
-    redeploy(changed.host, host_decommission_restore=MOVING)
-    kept = world.picture()
-    world.hold(stranger, {})
-
-    assert kept == before
-
-
 @pytest.mark.usefixtures("_one_nova")
 def test_restoration_takes_nothing_from_the_servers_that_moved(
     ansible: Ansible, placement: Placement, changed: Changed

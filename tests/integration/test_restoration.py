@@ -16,8 +16,6 @@ import pytest
 from .strays import CLAIM, NO_AGE, OWNER, Strays
 from .support import Ansible, Placement
 
-ELSEWHERE = "http://elsewhere/placement/"
-
 
 @pytest.fixture
 def journal(ansible: Ansible, few: Strays, tmp_path: Path) -> Path:
