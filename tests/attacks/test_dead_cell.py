@@ -18,12 +18,19 @@ from pathlib import Path
 import pytest
 from minicloud_ctl import holdings
 
-from ...plugins.module_utils._core.models.kinds import CONDITION_KINDS, DRIFT_KINDS, ORPHAN_KINDS
 from ..integration import cells
 from ..integration.cells import DOOMED, FIRST, SECOND
 from ..integration.forks import Schedule, schedule
 from ..integration.interposer import Wires
-from ..integration.support import Ansible, Minicloud, Placement, Run, assert_nothing_changed, long
+from ..integration.support import (
+    EVERY_KIND,
+    Ansible,
+    Minicloud,
+    Placement,
+    Run,
+    assert_nothing_changed,
+    long,
+)
 from ..integration.world import World
 
 OWN_CLOUD = True
@@ -46,13 +53,6 @@ VARIANTS = frozenset(
 # What the consumers of those scenarios are found as, if they are found at all.
 KINDS_BY_ABSENCE = ("deleted_migration", "unknown_consumer")
 HOSTS = sorted([FIRST, SECOND, DOOMED])
-EVERY_KIND = {
-    "orphan_cleanup_remediate_kinds": [
-        kind.name
-        for kind in (*ORPHAN_KINDS, *DRIFT_KINDS, *CONDITION_KINDS)
-        if kind.by_default != "report"
-    ]
-}
 NEVER = {"orphan_cleanup_fail_on": "never"}
 NO_AGE = {"min_age": "0", "unknown_min_age": "0"}
 

@@ -15,12 +15,11 @@ from collections.abc import Iterator
 
 import pytest
 
-from ...plugins.module_utils._core.models.kinds import CONDITION_KINDS, DRIFT_KINDS, ORPHAN_KINDS
 from ..integration import cells
 from ..integration.cells import CELL, EMPTY, NEW, OLD, PRIMED, TWIN, Guests, Workers
 from ..integration.forks import Schedule, schedule
 from ..integration.interposer import Fault, Hook, Wires
-from ..integration.support import Ansible, Minicloud, Placement, assert_nothing_changed
+from ..integration.support import EVERY_KIND, Ansible, Minicloud, Placement, assert_nothing_changed
 from ..integration.world import World
 
 OWN_CLOUD = True
@@ -28,13 +27,6 @@ pytestmark = pytest.mark.long
 
 RUNS = 250
 TREES = {"orphan_cleanup_remediate_kinds": ["orphaned_provider", "name_conflict"]}
-EVERY_KIND = {
-    "orphan_cleanup_remediate_kinds": [
-        kind.name
-        for kind in (*ORPHAN_KINDS, *DRIFT_KINDS, *CONDITION_KINDS)
-        if kind.by_default != "report"
-    ]
-}
 # The real default ages, which `Ansible.playbook` would override.
 DEFAULT_AGES = {"orphan_cleanup_min_age": "1h", "orphan_cleanup_unknown_min_age": "24h"}
 FORGOTTEN = {"orphan_cleanup_remediate_kinds": ["unknown_consumer"], **DEFAULT_AGES}

@@ -20,11 +20,20 @@ from pathlib import Path
 import pytest
 from minicloud_ctl.releases import at_most
 
+from ...plugins.module_utils._core.models.kinds import CONDITION_KINDS, DRIFT_KINDS, ORPHAN_KINDS
 from ...plugins.module_utils._core.run.folder import STAGES
 from ..unit.plugins.modules.returned import find_undocumented
 from .forks import run_forked
 
 ROOT = Path(__file__).parents[2]
+# Each kind that a run can change.
+EVERY_KIND = {
+    "orphan_cleanup_remediate_kinds": [
+        kind.name
+        for kind in (*ORPHAN_KINDS, *DRIFT_KINDS, *CONDITION_KINDS)
+        if kind.by_default != "report"
+    ]
+}
 
 
 class Minicloud:
@@ -214,15 +223,15 @@ class Run:
     def records(self, journal: Path) -> list[dict[str, t.Any]]:
         return [json.loads(line) for line in journal.read_text().splitlines()]
 
+    @property
+    def entries(self) -> list[dict[str, t.Any]]:
+        """Everything that detection lists."""
+        found = self.read("findings.json")
+        return [entry for key in ("findings", "protected", "undecided") for entry in found[key]]
+
     def entry(self, consumer: str) -> dict[str, t.Any]:
         """Return the entry of detection about one consumer."""
-        found = self.read("findings.json")
-        return next(
-            entry
-            for key in ("findings", "protected", "undecided")
-            for entry in found[key]
-            if entry["consumer"] == consumer
-        )
+        return next(entry for entry in self.entries if entry["consumer"] == consumer)
 
     def outcome(self, consumer: str) -> dict[str, t.Any]:
         """Return the outcome of the change of one consumer."""

@@ -9,7 +9,7 @@ import json
 import re
 import typing as t
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -24,15 +24,6 @@ from .support import Ansible, Minicloud, Placement, has_detected, long
 
 YOUNG = {"orphan_cleanup_min_age": "0", "orphan_cleanup_unknown_min_age": "0"}
 FORGOTTEN = {**YOUNG, "orphan_cleanup_remediate_kinds": ["unknown_consumer"]}
-
-
-@pytest.fixture
-def strays(few: Strays) -> Iterator[Strays]:
-    """Three orphans, with their allocations restored before each test."""
-    few.release()
-    few.claim()
-    yield few
-    few.others_are_unchanged()
 
 
 @pytest.fixture(params=[long(OLDEST), NEWEST])
@@ -193,7 +184,7 @@ def test_plan_above_the_limit_is_exported_and_never_applied(
 
     assert planned.status != 0 and applied.status != 0
     assert len(unpacked(planned.artifacts["orphan_cleanup_plan"])["changes"]) == 3
-    assert "max_changes is 2" in " ".join(applied.output.split())
+    assert "max_changes is 2" in applied.told
     assert placement.everything() == before
 
 
@@ -207,21 +198,6 @@ def test_survey_hosts_are_split_and_only_they_are_read(
     assert elsewhere.artifacts["orphan_cleanup_run"]["changes"] == []
     plan = unpacked(there.artifacts["orphan_cleanup_plan"])
     assert sorted(change["consumer"] for change in plan["changes"]) == strays.consumers
-
-
-@pytest.mark.long
-def test_survey_age_is_read_as_seconds_and_an_empty_answer_as_all_hosts(
-    run: Callable[..., Job], strays: Strays
-) -> None:
-    found = run("find_orphans.yml", {**FORGOTTEN, "placement_hosts": "", **aged("3600")})
-
-    assert found.status == 0, found.output
-    told = found.artifacts["orphan_cleanup_run"]
-    assert (told["changes"], told["verdicts"]["protected"]) == ([], 3)
-
-
-def aged(age: str) -> dict[str, str]:
-    return {"orphan_cleanup_min_age": age, "orphan_cleanup_unknown_min_age": age}
 
 
 @pytest.mark.long
@@ -267,7 +243,7 @@ def test_plan_of_another_region_is_refused_by_the_name_of_the_region(
     refused = run("apply_approved.yml", {**FORGOTTEN, "orphan_cleanup_plan": forged})
 
     assert refused.status != 0
-    assert f"its region is {region}, and" in " ".join(refused.output.split())
+    assert f"its region is {region}, and" in refused.told
     assert placement.everything() == before
 
 
@@ -331,7 +307,7 @@ def test_job_without_a_plan_changes_nothing(
 
     alone = run("apply_approved.yml", FORGOTTEN)
 
-    assert alone.status != 0 and "there is none" in " ".join(alone.output.split())
+    assert alone.status != 0 and "there is none" in alone.told
     assert placement.everything() == before
 
 

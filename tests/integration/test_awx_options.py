@@ -44,13 +44,7 @@ NO_MODE = {"orphan_cleanup_mode": "none"}
 
 
 @pytest.fixture(params=[NEWEST, OLDEST])
-def core(request: pytest.FixtureRequest) -> str:
-    """The ansible-core that runs `apply.yml`."""
-    return str(request.param)
-
-
-@pytest.fixture
-def rich(tmp_path: Path, core: str) -> Iterator[Setup]:
+def rich(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Setup]:
     """An AWX with teams, credentials and instance groups, and variables that name all of them."""
     awx = Awx(PLAYBOOKS)
     for name in ("operators", "auditors", "approvers"):
@@ -77,7 +71,7 @@ def rich(tmp_path: Path, core: str) -> Iterator[Setup]:
     }
     with served(awx):
         ansible = Ansible(ROOT, tmp_path, {})
-        yield Setup(ansible, awx, core=core, awx_output_dir="/placement", **options)
+        yield Setup(ansible, awx, core=request.param, awx_output_dir="/placement", **options)
 
 
 def roles_of(awx: Awx, team: str) -> set[tuple[str, str]]:

@@ -9,7 +9,6 @@ import json
 import re
 import typing as t
 import uuid
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -40,12 +39,6 @@ ANSWERS = {
     "orphan_cleanup_min_age": "0",
     "orphan_cleanup_remediate_kinds": ["unknown_consumer"],
 }
-
-
-@pytest.fixture
-def webhook() -> Iterator[Webhook]:
-    with Webhook() as webhook:
-        yield webhook
 
 
 @pytest.fixture(params=[NEWEST, OLDEST])

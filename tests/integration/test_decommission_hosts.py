@@ -12,18 +12,15 @@ import pytest
 from minicloud_ctl import holdings, servers
 
 from .interposer import Fault, Wires
-from .support import Ansible, Minicloud, Placement, Run
+from .support import Ansible, Placement, Run
 from .world import CELL1, CLAIM, World
+
+pytestmark = pytest.mark.usefixtures("healthy")
 
 OWN_CLOUD = True
 YOUNG = {"host_decommission_min_age": 0, "host_decommission_unknown_min_age": 0}
 # The catalogue of the minicloud always has a second region.
 KNOWN = {**YOUNG, "host_decommission_ignore_other_regions": True}
-
-
-@pytest.fixture(scope="module", autouse=True)
-def _living(minicloud: Minicloud) -> None:
-    minicloud.scenario("healthy")
 
 
 class Decommissioning:

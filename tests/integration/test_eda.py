@@ -217,25 +217,6 @@ def test_alert_starts_one_detection_and_nothing_else(
     assert placement.everything() == before
 
 
-@pytest.mark.parametrize("name", ["orphan_alert", "orphan_alert_awx"])
-def test_ansible_rulebook_accepts_the_rulebooks(name: str) -> None:
-    """Checked with its own schema; AWX's schema would need a running AWX."""
-    python = program("python")
-    check = (
-        "import sys, yaml; from ansible_rulebook.validators import Validate; "
-        "Validate.rulebook(yaml.safe_load(open(sys.argv[1])))"
-    )
-
-    done = subprocess.run(
-        [python, "-c", check, str(RULEBOOKS / f"{name}.yml")],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-
-    assert done.returncode == 0, done.stderr
-
-
 def test_rulebooks_only_run_detection() -> None:
     ours, awx = (
         yaml.safe_load((RULEBOOKS / f"{name}.yml").read_text())[0]["rules"]

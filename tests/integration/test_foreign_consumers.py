@@ -9,16 +9,13 @@ from collections.abc import Iterator
 
 import pytest
 
-from .support import Ansible, Minicloud, Placement, assert_nothing_changed
+from .support import Ansible, Placement, assert_nothing_changed
 from .world import World
+
+pytestmark = pytest.mark.usefixtures("healthy")
 
 HOST = "compute-4"
 CHOSEN = {"orphan_cleanup_remediate_kinds": ["unknown_consumer"]}
-
-
-@pytest.fixture(scope="module", autouse=True)
-def healthy(minicloud: Minicloud) -> None:
-    minicloud.scenario("healthy")
 
 
 @pytest.fixture

@@ -19,6 +19,8 @@ from minicloud_ctl import servers
 from .support import Ansible, Minicloud, Placement, Run
 from .world import CELL1, CLAIM, World
 
+pytestmark = pytest.mark.usefixtures("healthy")
+
 # The words between the command of a controller and nova-manage, which no shell may interpret.
 CONTAINER = ["exec", "nova api", "$HOME;reboot"]
 CALL = [*CONTAINER, "placement", "heal_allocations", "--verbose", "--instance"]
@@ -65,11 +67,6 @@ class Controller:
     def calls(self) -> list[list[str]]:
         """Return the arguments of each call."""
         return [line.split("|")[:-1] for line in self._log.read_text().splitlines()]
-
-
-@pytest.fixture(scope="module", autouse=True)
-def _living(minicloud: Minicloud) -> None:
-    minicloud.scenario("healthy")
 
 
 @pytest.fixture

@@ -13,20 +13,14 @@ from collections.abc import Iterator
 import pytest
 from minicloud_ctl import cells
 
-from ...plugins.module_utils._core.models.kinds import CONDITION_KINDS, DRIFT_KINDS, ORPHAN_KINDS
 from .cells import CELL, SECOND
-from .support import Ansible, Minicloud, Placement
+from .support import EVERY_KIND, Ansible, Minicloud, Placement
 from .world import World
 
 pytestmark = pytest.mark.long
 
 OWN_CLOUD = True
 NO_AGE = {"min_age": "0", "unknown_min_age": "0"}
-EVERY_KIND = [
-    kind.name
-    for kind in (*ORPHAN_KINDS, *DRIFT_KINDS, *CONDITION_KINDS)
-    if kind.by_default != "report"
-]
 HOME, NEAR, FAR = "compute-1", "compute-2", "compute-3"
 
 
@@ -96,36 +90,12 @@ def test_aggregate_named_like_a_host_is_not_that_host(ansible: Ansible, cast: Ca
     assert result["summary"]["coverage"]["hypervisors"] == 1
 
 
-def test_several_aggregates_add_up_and_find_what_a_whole_reading_finds(
-    ansible: Ansible, cast: Cast, placement: Placement
-) -> None:
-    names = {NEAR, FAR}
-    whole = [
-        entry["id"]
-        for entry in _detect(ansible)["findings"]
-        if entry["consumer"] and names & {provider["name"] for provider in entry["providers"]}
-    ]
-
-    result = _detect(ansible, aggregates=["rack-7", "rack-8"])
-
-    assert {cast.near, cast.far} <= _consumers(result)
-    assert sorted(entry["id"] for entry in result["findings"] if entry["consumer"]) == sorted(whole)
-
-
 def test_default_zone_has_all_hosts(ansible: Ansible) -> None:
     whole, zone = _detect(ansible), _detect(ansible, availability_zones=["nova"])
 
     assert _consumers(zone) == _consumers(whole)
     for key in ("hypervisors", "servers"):
         assert zone["summary"]["coverage"][key] == whole["summary"]["coverage"][key]
-
-
-def test_options_narrow_each_other(ansible: Ansible, cast: Cast) -> None:
-    result = _detect(
-        ansible, aggregates=["rack-7", "rack-8"], hosts=[NEAR], availability_zones=["nova"]
-    )
-
-    assert cast.near in _consumers(result) and cast.far not in _consumers(result)
 
 
 @pytest.mark.parametrize(
@@ -212,7 +182,7 @@ def test_live_server_elsewhere_that_nova_does_not_find_keeps_its_allocation(
             "cleanup_orphans",
             variables={
                 "orphan_cleanup_aggregates": ["rack-7"],
-                "orphan_cleanup_remediate_kinds": EVERY_KIND,
+                **EVERY_KIND,
                 "orphan_cleanup_fail_on": "never",
             },
         )

@@ -5,7 +5,6 @@ What the job exports is enough to restore everything, and the job says that the 
 
 from __future__ import annotations
 
-import dataclasses as d
 import json
 import os
 import shutil
@@ -17,12 +16,9 @@ from pathlib import Path
 
 import pytest
 
-from .automation import dump_extra_variables
+from .automation import NEWEST, OLDEST, Job, dump_extra_variables, find_ansible_playbook
 from .strays import Strays
-from .support import ROOT, Ansible, Placement, Run, assert_nothing_changed, long
-
-# The environments with the newest and the oldest ansible-core that jobs run on.
-CORES = ("controller", "automation-2.18")
+from .support import Ansible, Placement, Run, assert_nothing_changed, long
 
 LOST = "[WARNING]: The journal in "
 CLEANUP = {
@@ -33,28 +29,13 @@ CLEANUP = {
 }
 
 
-@d.dataclass(frozen=True)
-class Job:
-    """A finished job, of which only this is left."""
-
-    status: int
-    output: str
-    artifacts: dict[str, t.Any]
-
-    @property
-    def told(self) -> str:
-        return " ".join(self.output.split())
-
-
 class Jobs:
     """Runs playbooks, each in a folder of its own that is deleted when the playbook has ended."""
 
     def __init__(self, ansible: Ansible, folder: Path, core: str) -> None:
         self._ansible = ansible
         self._folder = folder
-        self._program = ROOT / ".venv" / core / "bin" / "ansible-playbook"
-        if not self._program.exists():
-            pytest.skip(f"{self._program} is not there: run make venv-{core}")
+        self._program = find_ansible_playbook(ansible, core)
 
     def run(
         self, name: str, *arguments: str, artifacts: dict[str, t.Any] | None = None, **more: t.Any
@@ -65,7 +46,7 @@ class Jobs:
         variables = {"orphan_cleanup_output_dir": str(folder / "out"), **CLEANUP, **more}
         (folder / "variables.yml").write_text(dump_extra_variables(artifacts or {}, variables))
         done = self._ansible.command(
-            str(self._program),
+            self._program,
             f"osops.placement.{name}",
             "-e",
             "@variables.yml",
@@ -84,23 +65,14 @@ def _find_artifacts(output: str) -> dict[str, t.Any]:
     return {}
 
 
-@pytest.fixture(params=[CORES[0], long(CORES[1])])
+@pytest.fixture(params=[NEWEST, long(OLDEST)])
 def jobs(ansible: Ansible, tmp_path: Path, request: pytest.FixtureRequest) -> Jobs:
     return Jobs(ansible, tmp_path, request.param)
 
 
 @pytest.fixture
 def newest(ansible: Ansible, tmp_path: Path) -> Jobs:
-    return Jobs(ansible, tmp_path, CORES[0])
-
-
-@pytest.fixture
-def strays(few: Strays) -> Iterator[Strays]:
-    """Three orphans, with their allocations restored before each test."""
-    few.release()
-    few.claim()
-    yield few
-    few.others_are_unchanged()
+    return Jobs(ansible, tmp_path, NEWEST)
 
 
 @pytest.mark.long

@@ -14,7 +14,7 @@ from minicloud_ctl import state as states
 from .support import Aggregate, Ansible, Minicloud, Placement, Run
 from .world import API, CELL1, CLAIM, World
 
-pytestmark = pytest.mark.long
+pytestmark = [pytest.mark.long, pytest.mark.usefixtures("healthy")]
 
 OWN_CLOUD = True
 MOVING = ["aggregates", "traits", "allocations"]
@@ -54,11 +54,6 @@ class Redeployment:
 @pytest.fixture
 def redeploy(ansible: Ansible) -> Redeployment:
     return Redeployment(ansible)
-
-
-@pytest.fixture(scope="module", autouse=True)
-def _living(minicloud: Minicloud) -> None:
-    minicloud.scenario("healthy")
 
 
 @pytest.fixture

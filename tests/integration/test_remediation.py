@@ -15,16 +15,12 @@ from ...plugins.module_utils._core.run.pack import pack_files
 from ..unit.plugins.module_utils._core.plan.signed import sign
 from .support import Ansible, Minicloud, Placement, has_detected, long
 
+pytestmark = pytest.mark.usefixtures("healthy")
+
 CLAIM = {"VCPU": 1, "MEMORY_MB": 512, "DISK_GB": 1}
 NO_AGE = {"min_age": "0", "unknown_min_age": "0"}
 KINDS = ["unknown_consumer"]
 FORGOTTEN = {"orphan_cleanup_remediate_kinds": KINDS}
-
-
-@pytest.fixture(scope="module", autouse=True)
-def live_server(minicloud: Minicloud) -> None:
-    """An unknown consumer is only proven if Nova shows a live server."""
-    minicloud.scenario("healthy")
 
 
 @pytest.fixture

@@ -14,7 +14,6 @@ import subprocess
 import sys
 import termios
 import typing as t
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -28,12 +27,6 @@ ALL = ["json", "markdown", "csv", "prometheus"]
 FILES = {"findings.json", "report.md", "findings.csv", "placement_orphans.prom"}
 NO_AGE = {"min_age": "0", "unknown_min_age": "0"}
 FORGOTTEN = {"orphan_cleanup_remediate_kinds": ["unknown_consumer"]}
-
-
-@pytest.fixture
-def webhook() -> Iterator[Webhook]:
-    with Webhook() as webhook:
-        yield webhook
 
 
 @pytest.fixture
@@ -59,22 +52,11 @@ def _metric(text: str, name: str, **labels: str) -> float | None:
 
 
 def _new(run: Run) -> set[str]:
-    found = run.read("findings.json")
-    return {
-        entry["id"]
-        for key in ("findings", "protected", "undecided")
-        for entry in found[key]
-        if entry["new"]
-    }
+    return {entry["id"] for entry in run.entries if entry["new"]}
 
 
 def _seen(run: Run) -> dict[str, str]:
-    found = run.read("findings.json")
-    return {
-        entry["id"]: entry["first_seen"]
-        for key in ("findings", "protected", "undecided")
-        for entry in found[key]
-    }
+    return {entry["id"]: entry["first_seen"] for entry in run.entries}
 
 
 def test_check_mode_writes_only_reports_and_the_next_run_finds_nothing_new(
@@ -98,10 +80,9 @@ def test_check_mode_writes_only_reports_and_the_next_run_finds_nothing_new(
     assert {path.stat().st_mode & 0o777 for path in folder.iterdir()} == {0o600}
     assert folder.stat().st_mode & 0o777 == 0o700
     found = run.read("findings.json")
-    entries = [entry for key in ("findings", "undecided", "protected") for entry in found[key]]
     rows = list(csv.DictReader(_text(run, "findings.csv").splitlines(), strict=True))
     assert sorted(row["subject"] for row in rows) == sorted(
-        entry["consumer"] or entry["id"].partition("/")[2] for entry in entries
+        entry["consumer"] or entry["id"].partition("/")[2] for entry in run.entries
     )
     assert {row["outcome"] for row in rows if row["subject"] == orphan} == {"would be removed"}
     assert "Without check mode:" in _text(run, "report.md")
@@ -128,27 +109,6 @@ def test_check_mode_writes_only_reports_and_the_next_run_finds_nothing_new(
         == 1
     )
     assert f"known since {known[f'unknown_consumer/{orphan}']}" in again.told
-
-
-@pytest.mark.long
-def test_report_lists_actual_removals_with_the_journal(
-    ansible: Ansible, placement: Placement, orphan: str
-) -> None:
-    variables = {
-        **FORGOTTEN,
-        "orphan_cleanup_report_formats": ALL,
-        "orphan_cleanup_consumers": [orphan],
-    }
-
-    run = ansible.playbook("cleanup_orphans", variables=variables)
-
-    assert run.status == 0, run.output
-    assert placement.held(orphan) == {}
-    (journal,) = (run.folder / "orphan-cleanup").glob("journal-*.jsonl")
-    assert f"Journal: `{journal}`" in _text(run, "report.md")
-    metrics = _text(run, "placement_orphans.prom")
-    assert _metric(metrics, "changes", outcome="removed") == 1
-    assert _metric(metrics, "findings_left", kind="unknown_consumer") == 0
 
 
 @pytest.mark.long
