@@ -18,12 +18,19 @@ from pathlib import Path
 import pytest
 from minicloud_ctl import holdings
 
-from ...plugins.module_utils._core.models.kinds import CONDITION_KINDS, DRIFT_KINDS, ORPHAN_KINDS
 from ..integration import cells
 from ..integration.cells import DOOMED, FIRST, SECOND
 from ..integration.forks import Schedule, schedule
 from ..integration.interposer import Wires
-from ..integration.support import Ansible, Minicloud, Placement, Run, assert_nothing_changed, long
+from ..integration.support import (
+    EVERY_KIND,
+    Ansible,
+    Minicloud,
+    Placement,
+    Run,
+    assert_nothing_changed,
+    long,
+)
 from ..integration.world import World
 
 OWN_CLOUD = True
@@ -46,13 +53,6 @@ VARIANTS = frozenset(
 # What the consumers of those scenarios are found as, if they are found at all.
 KINDS_BY_ABSENCE = ("deleted_migration", "unknown_consumer")
 HOSTS = sorted([FIRST, SECOND, DOOMED])
-EVERY_KIND = {
-    "orphan_cleanup_remediate_kinds": [
-        kind.name
-        for kind in (*ORPHAN_KINDS, *DRIFT_KINDS, *CONDITION_KINDS)
-        if kind.by_default != "report"
-    ]
-}
 NEVER = {"orphan_cleanup_fail_on": "never"}
 NO_AGE = {"min_age": "0", "unknown_min_age": "0"}
 
@@ -355,21 +355,6 @@ def test_cell_dies_during_detection(
     assert died.ran
     assert _went(planted, before, placement) <= set(planted.provable), scheduled.told
     assert not summary or summary["coverage"]["complete"] is False
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("path", ["/os-hypervisors/detail", "/os-migrations", "/servers/[^/?]*$"])
-def test_cell_is_dead_for_one_answer(
-    planted: Cast, placement: Placement, scheduled: Schedule, wires: Wires, world: World, path: str
-) -> None:
-    before = placement.everything()
-    died = wires.nova.on("GET", path, before=world.close_cell, after=world.open_cell)
-
-    scheduled.run()
-
-    assert died.ran
-    # What a run proves about the cell's own orphans once it is back is right as well.
-    _went(planted, before, placement)
 
 
 @pytest.mark.long

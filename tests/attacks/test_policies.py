@@ -48,8 +48,6 @@ NARROWED: dict[str, Middlebox] = {
     "deleted servers": edit("deleted=True", empty("servers")),
     "aggregates": edit("/os-aggregates", empty("aggregates")),
 }
-# Which orphans a rule keeps in place: what rests on the answer that it denies.
-ALL = {"ended migration", "deleted server", "unhosted server", "unknown consumer"}
 
 
 def test_run_without_an_attack_removes_every_orphan_and_nothing_else(siege: Siege) -> None:

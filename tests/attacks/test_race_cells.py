@@ -10,13 +10,11 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
 from ...plugins.module_utils._core.models.kinds import ORPHAN_KINDS
 from ..integration.interposer import Wires
-from ..integration.strays import Strays
 from ..integration.support import Ansible, Minicloud, Placement, assert_nothing_changed
 from ..integration.world import CELL2, CELLS_ASKED, World
 
@@ -86,33 +84,6 @@ def moving(world: World, victim: str) -> Iterator[str]:
     world.sql(CELL2, "DELETE FROM migrations WHERE uuid = ?", migration)
 
 
-@pytest.mark.usefixtures("victim", "stray")
-@pytest.mark.parametrize(
-    ("service", "path"),
-    [
-        ("placement", r"^/resource_providers$"),
-        ("nova", "/os-hypervisors/detail"),
-        ("nova", "/os-hypervisors/detail.*marker="),
-        ("nova", "/os-migrations"),
-        ("nova", "/servers/detail.*all_tenants"),
-        ("nova", "/servers/[^/?]*$"),
-    ],
-)
-def test_cell_dies_during_the_listings(
-    ansible: Ansible, placement: Placement, wires: Wires, world: World, service: str, path: str
-) -> None:
-    before = placement.everything()
-    died = getattr(wires, service).on("GET", path, before=world.close_cell)
-
-    run = ansible.playbook(
-        "cleanup_orphans", variables={**EVERY_KIND, "orphan_cleanup_fail_on": "partial"}
-    )
-
-    assert died.ran and run.status != 0
-    assert run.read("findings.json")["summary"]["coverage"]["unjudged_hosts"] == [HOST]
-    assert_nothing_changed(run, before, placement)
-
-
 @pytest.mark.parametrize("queued_for_delete", [0, 1])
 def test_cell_is_dead_for_one_lookup(
     ansible: Ansible,
@@ -145,7 +116,7 @@ def test_cell_is_dead_for_one_lookup(
         victim,
     )
     assert look_up.ran and run.status == 0
-    assert f"Nova answered 500 when asked for {victim}" in run.entry(victim)["reason"]
+    assert run.entry(victim)["reason_id"] == "server_lookup_failed"
     assert_nothing_changed(run, before, placement)
 
 
@@ -184,10 +155,7 @@ def test_cell_is_dead_while_migrations_are_listed(
     run = ansible.playbook("cleanup_orphans", variables=FORGOTTEN)
 
     assert listing.ran
-    assert (
-        "Nova lists a migration with this UUID in one answer and not in another"
-        in run.entry(moving)["reason"]
-    )
+    assert run.entry(moving)["reason_id"] == "migration_listed_once"
     assert_nothing_changed(run, before, placement)
 
 
@@ -240,29 +208,7 @@ def test_cell_dies_between_detection_and_remediation(
 
     assert died.ran
     outcomes = run.read("remediation.json")["outcomes"]
-    assert {outcome["outcome"] for outcome in outcomes} == {"skipped"}
-    assert all(
-        f"this rests on absence, and the cell of {HOST} does not answer" in outcome["reason"]
-        for outcome in outcomes
-    )
+    assert {(outcome["outcome"], outcome["reason_id"]) for outcome in outcomes} == {
+        ("skipped", "every_cell_needed")
+    }
     assert_nothing_changed(run, before, placement)
-
-
-def test_cell_dies_between_two_writes(
-    ansible: Ansible, wires: Wires, world: World, many: Strays, tmp_path: Path
-) -> None:
-    many.claim()
-    # Just before the proof of the ninth consumer, the first of the second request.
-    died = wires.placement.on("GET", f"^/allocations/{many.consumers[8]}$", before=world.close_cell)
-
-    told = ansible.direct("orphan_remediate", output_dir=str(tmp_path), **many.arguments(wires))
-
-    assert died.ran and not told["failed"]
-    assert list(many.truth(told).values()) == ["removed"] * 8 + ["skipped"] * 12
-    assert all(
-        f"the cell of {HOST} does not answer" in outcome["reason"]
-        for outcome in told["outcomes"][8:]
-    )
-    assert wires.placement.requests.count("POST /allocations") == 1
-    assert many.recorded(tmp_path) == many.consumers[:8]
-    many.others_are_unchanged()

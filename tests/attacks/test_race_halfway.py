@@ -216,17 +216,10 @@ def test_interrupted_move_is_reported_as_an_unreverted_allocation(
     assert set(stages[1].after[migration]) == {world.provider(source)}
     assert world.provider(source) not in stages[1].after[server]
     entry = stages[1].run.entry(server)
-    assert (
-        entry["kind"] == "unreverted_allocation"
-        and f"but migration {migration}, which has ended, still has the allocation"
-        in entry["reason"]
-    )
+    assert entry["kind"] == "unreverted_allocation" and migration in entry["reason"]
     # Where the guest of an interrupted live migration is, only the hypervisors know.
     assert (entry["change"] is None) is (name == "live-migrates")
-    assert (
-        f"does not itself have an allocation on its own host {source}"
-        in stages[1].run.entry(migration)["reason"]
-    )
+    assert stages[1].run.entry(migration)["reason_id"] == "server_has_less_than_migration"
 
 
 def test_revert_to_a_larger_flavor_on_the_same_host_keeps_both_allocations(
@@ -243,19 +236,14 @@ def test_revert_to_a_larger_flavor_on_the_same_host_keeps_both_allocations(
         == set(stages[1].after[cast.servers["reverts in place"]])
         == {world.provider(HELD)}
     )
-    assert (
-        "but a revert was requested: its disk may be on the source"
-        in stages[1].run.entry(migration)["reason"]
-    )
+    assert stages[1].run.entry(migration)["reason_id"] == "revert_was_requested"
 
 
 def test_reset_unshelve_that_may_still_continue_keeps_its_allocation(
     stages: tuple[Stage, Stage], cast: Cast
 ) -> None:
-    assert (
-        "its last actions may not have finished"
-        in stages[1].run.entry(cast.servers["unshelves"])["reason"]
-    )
+    entry = stages[1].run.entry(cast.servers["unshelves"])
+    assert entry["reason_id"] == "last_actions_unfinished"
 
 
 def test_run_changes_nothing(stages: tuple[Stage, Stage]) -> None:

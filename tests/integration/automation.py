@@ -114,6 +114,11 @@ class Job:
     output: str
     artifacts: dict[str, t.Any]
 
+    @property
+    def told(self) -> str:
+        """The output in one line, without the line breaks of wrapping."""
+        return " ".join(self.output.split())
+
 
 def job(
     ansible: Ansible,

@@ -21,6 +21,7 @@ from . import libvirt as real
 from .hypervisor import Host
 from .interposer import Wires, interposed
 from .libvirt import Libvirt
+from .local_server import Webhook
 from .strays import Strays
 from .support import ROOT, Ansible, Minicloud, Placement
 from .world import World
@@ -123,6 +124,26 @@ def few(
 ) -> Iterator[Strays]:
     """Three orphans and the plan to remove them: one request writes them all."""
     yield from _strays(minicloud, placement, tmp_path_factory, 3)
+
+
+@pytest.fixture
+def strays(few: Strays) -> Iterator[Strays]:
+    """Three orphans, with their allocations restored before each test."""
+    few.release()
+    few.claim()
+    yield few
+    few.others_are_unchanged()
+
+
+@pytest.fixture(scope="module")
+def healthy(minicloud: Minicloud) -> None:
+    minicloud.scenario("healthy")
+
+
+@pytest.fixture
+def webhook() -> Iterator[Webhook]:
+    with Webhook() as webhook:
+        yield webhook
 
 
 @pytest.fixture(scope="module")

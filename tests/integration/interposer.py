@@ -342,6 +342,7 @@ class Wires:
 
     nova: Interposer
     placement: Interposer
+    neutron: Interposer
 
 
 @contextlib.contextmanager
@@ -351,20 +352,25 @@ def interposed(ansible: Ansible, minicloud: Minicloud) -> t.Iterator[Wires]:
     Exceptions of hooks are raised at the end.
     """
     ports = minicloud.ports
+    # A cloud without a real Neutron has none.
     with (
         Interposer(f"http://127.0.0.1:{ports['nova-api']}/v2.1") as nova,
         Interposer(f"http://127.0.0.1:{ports['placement']}") as placement,
+        Interposer(f"http://127.0.0.1:{ports.get('neutron', 0)}") as neutron,
     ):
+        ways = {"compute": nova, "placement": placement}
+        if "neutron" in ports:
+            ways["network"] = neutron
+        lines = [f"{name}_endpoint_override: {wire.url}" for name, wire in ways.items()]
         region = "region_name: RegionOne"
-        ways = (
-            f"{region}\n    compute_endpoint_override: {nova.url}\n"
-            f"    placement_endpoint_override: {placement.url}"
-        )
         config = ansible.folder / "interposed.yaml"
-        config.write_text(minicloud.clouds_yaml.read_text().replace(region, ways))
+        text = minicloud.clouds_yaml.read_text()
+        config.write_text(text.replace(region, "\n    ".join([region, *lines])))
+        before = dict(ansible.environment)
         ansible.environment.update(OS_CLIENT_CONFIG_FILE=str(config))
         try:
-            yield Wires(nova, placement)
+            yield Wires(nova, placement, neutron)
         finally:
-            for error in nova.errors + placement.errors:
+            ansible.environment.update(before)
+            for error in nova.errors + placement.errors + neutron.errors:
                 raise error

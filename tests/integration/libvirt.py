@@ -139,24 +139,24 @@ class Inside(Ansible):
     ) -> None:
         super().__init__(ROOT, folder, environment or {})
         (child,) = Path(f"/proc/{keeper.pid}/task/{keeper.pid}/children").read_text().split()
-        self._within = ["nsenter", "--target", child, "--pid", "--mount", f"--wd={folder}", "--"]
+        self.within = ["nsenter", "--target", child, "--pid", "--mount", f"--wd={folder}", "--"]
 
     def started(
         self, name: str, *, wrapper: t.Sequence[str] = (), **arguments: t.Any
     ) -> subprocess.Popen[str]:
-        return super().started(name, wrapper=[*self._within, *wrapper], **arguments)
+        return super().started(name, wrapper=[*self.within, *wrapper], **arguments)
 
     def run(self, *command: str, **more: t.Any) -> subprocess.CompletedProcess[str]:
         """Run a command in the namespace, and return it however it ended."""
         return subprocess.run(
-            [*self._within, *command], capture_output=True, text=True, check=False, **more
+            [*self.within, *command], capture_output=True, text=True, check=False, **more
         )
 
     @contextlib.contextmanager
     def opening(self, path: Path) -> Iterator[None]:
         """Start a process that keeps a file open."""
         command = [
-            *self._within,
+            *self.within,
             "sh",
             "-c",
             'exec 3<"$1"; echo open; read nothing',
@@ -174,9 +174,6 @@ class Inside(Ansible):
     def _run_module(self, name: str, arguments: dict[str, t.Any]) -> dict[str, t.Any]:
         # A fork of a process outside would not see the processes of the namespace.
         return told(self.started(name, **arguments))
-
-    def _run(self, program: str, *arguments: str) -> subprocess.CompletedProcess[str]:
-        return self.run(self.program(program), *arguments, cwd=self.folder, env=self.environment)
 
 
 def namespace() -> Iterator[subprocess.Popen[t.Any]]:

@@ -20,10 +20,20 @@ from pathlib import Path
 import pytest
 from minicloud_ctl.releases import at_most
 
+from ...plugins.module_utils._core.models.kinds import CONDITION_KINDS, DRIFT_KINDS, ORPHAN_KINDS
+from ...plugins.module_utils._core.run.folder import STAGES
 from ..unit.plugins.modules.returned import find_undocumented
 from .forks import run_forked
 
 ROOT = Path(__file__).parents[2]
+# Each kind that a run can change.
+EVERY_KIND = {
+    "orphan_cleanup_remediate_kinds": [
+        kind.name
+        for kind in (*ORPHAN_KINDS, *DRIFT_KINDS, *CONDITION_KINDS)
+        if kind.by_default != "report"
+    ]
+}
 
 
 class Minicloud:
@@ -204,18 +214,24 @@ class Run:
         """Return the contents of one of the JSON files in its output folder."""
         return json.loads((self.folder / "orphan-cleanup" / name).read_text())
 
+    @property
+    def failed_stages(self) -> set[str]:
+        """The stages that `run.json` calls failed."""
+        state = self.read("run.json")
+        return {name for name in STAGES if state.get(name, {}).get("failed")}
+
     def records(self, journal: Path) -> list[dict[str, t.Any]]:
         return [json.loads(line) for line in journal.read_text().splitlines()]
 
+    @property
+    def entries(self) -> list[dict[str, t.Any]]:
+        """Everything that detection lists."""
+        found = self.read("findings.json")
+        return [entry for key in ("findings", "protected", "undecided") for entry in found[key]]
+
     def entry(self, consumer: str) -> dict[str, t.Any]:
         """Return the entry of detection about one consumer."""
-        found = self.read("findings.json")
-        return next(
-            entry
-            for key in ("findings", "protected", "undecided")
-            for entry in found[key]
-            if entry["consumer"] == consumer
-        )
+        return next(entry for entry in self.entries if entry["consumer"] == consumer)
 
     def outcome(self, consumer: str) -> dict[str, t.Any]:
         """Return the outcome of the change of one consumer."""
@@ -240,6 +256,43 @@ class Run:
         return int(recap.partition("changed=")[2].split()[0])
 
 
+class Aggregate:
+    """A host aggregate, deleted at the end of a `with` block."""
+
+    def __init__(self, cloud: t.Any, name: str, *hosts: str, zone: str | None = None) -> None:
+        self._cloud = cloud
+        body = {"aggregate": {"name": name, "availability_zone": zone}}
+        made = cloud.nova("POST", "/os-aggregates", body)["aggregate"]
+        self.id, self.uuid, self.name = made["id"], made["uuid"], name
+        self.path = f"/os-aggregates/{self.id}"
+        self.add(*hosts)
+
+    def do(self, action: str, content: t.Any) -> None:
+        self._cloud.nova("POST", f"{self.path}/action", {action: content})
+
+    def add(self, *hosts: str) -> None:
+        for host in hosts:
+            self.do("add_host", {"host": host})
+
+    def remove(self, *hosts: str) -> None:
+        for host in hosts:
+            self.do("remove_host", {"host": host})
+
+    @property
+    def hosts(self) -> list[str]:
+        return self._cloud.nova("GET", self.path)["aggregate"]["hosts"]
+
+    def delete(self) -> None:
+        self.remove(*self.hosts)
+        self._cloud.nova("DELETE", self.path)
+
+    def __enter__(self) -> t.Self:
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        self.delete()
+
+
 def long(*values: t.Any) -> t.Any:
     """Return parameters that only `make test-all` runs."""
     return pytest.param(*values, marks=pytest.mark.long)
@@ -247,6 +300,9 @@ def long(*values: t.Any) -> t.Any:
 
 class Ansible:
     """`ansible-playbook` and `ansible`, with an environment for the collection and the cloud."""
+
+    # A command that gets others, and runs them.
+    within: t.Sequence[str] = ()
 
     def __init__(self, root: Path, folder: Path, environment: dict[str, str]) -> None:
         self._bin = Path(sys.executable).parent
@@ -278,10 +334,9 @@ class Ansible:
         if not name.endswith(("_host", "_hypervisor")):
             for age in ("orphan_cleanup_min_age", "orphan_cleanup_unknown_min_age"):
                 young.setdefault(age, 0)
-        done = self._run(
+        return self.command(
             "ansible-playbook", f"osops.placement.{name}", "-e", json.dumps(young), *arguments
         )
-        return Run(done.returncode, done.stdout + done.stderr, self.folder)
 
     def play(self, *plays: dict[str, t.Any], arguments: t.Sequence[str] = ()) -> Run:
         """Run a user's own plays, all of them on this machine."""
@@ -301,8 +356,7 @@ class Ansible:
                 ]
             )
         )
-        done = self._run("ansible-playbook", str(path), *arguments)
-        return Run(done.returncode, done.stdout + done.stderr, self.folder)
+        return self.command("ansible-playbook", str(path), *arguments)
 
     def module(self, name: str, /, *flags: str, **arguments: t.Any) -> dict[str, t.Any]:
         """Run one module on localhost and return its result.
@@ -316,7 +370,7 @@ class Ansible:
             return self.direct(name, **arguments, _ansible_check_mode="--check" in flags)
         given = ("-a", json.dumps(arguments)) if arguments else ()
         interpreter = f"ansible_python_interpreter={sys.executable}"
-        done = self._run(
+        done = self.command(
             "ansible",
             "localhost",
             "-e",
@@ -326,8 +380,8 @@ class Ansible:
             f"osops.placement.{name}",
             *given,
         )
-        diff, found, rest = done.stdout.partition("localhost | ")
-        assert found, done.stdout + done.stderr
+        diff, found, rest = done.output.partition("localhost | ")
+        assert found, done.output
         outcome, _arrow, result = rest.partition(" => ")
         return {
             **json.JSONDecoder().raw_decode(result)[0],
@@ -382,20 +436,34 @@ class Ansible:
     def program(self, name: str) -> str:
         return str(self._bin / name)
 
-    def command(self, program: str, *arguments: str) -> Run:
-        """Run a program of the environment, such as one that a run has printed."""
-        done = self._run(program, *arguments)
-        return Run(done.returncode, done.stdout + done.stderr, self.folder)
-
-    def _run(self, program: str, *arguments: str) -> subprocess.CompletedProcess[str]:
-        command = [self.program(program), *arguments]
-        return subprocess.run(
-            command,
+    def command(
+        self, program: str, *arguments: str, folder: Path | None = None, **environment: str
+    ) -> Run:
+        """Run a program of the environment, or that with another path, as a run has printed it."""
+        done = subprocess.run(
+            [*self.within, self.program(program), *arguments],
             capture_output=True,
             text=True,
             check=False,
+            cwd=folder or self.folder,
+            env={**self.environment, **environment},
+        )
+        return Run(done.returncode, done.stdout + done.stderr, self.folder)
+
+    def launch(
+        self, name: str, variables: t.Mapping[str, t.Any], **environment: str
+    ) -> subprocess.Popen[str]:
+        """Start `osops.placement.NAME` in a group of processes, to be killed with all of them."""
+        # The tests themselves may run under nohup.
+        command = ("env", "--default-signal=HUP", self.program("ansible-playbook"))
+        return subprocess.Popen(
+            [*command, f"osops.placement.{name}", "-e", json.dumps(variables)],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
             cwd=self.folder,
-            env=self.environment,
+            env={**self.environment, **environment},
+            start_new_session=True,
         )
 
 

@@ -7,7 +7,7 @@ import uuid
 
 import pytest
 
-from .support import Ansible, Placement, long
+from .support import Ansible, Placement
 
 CLAIM = {"VCPU": 1, "MEMORY_MB": 512, "DISK_GB": 1}
 OWNER = {"project": "0f2a6c31d0c24f6a9c61b3c2e8a4d7b1", "user": "5b7d9f1e3a5c4e7d8b6a4c2e0f1d3b5a"}
@@ -58,18 +58,6 @@ def test_module_creates_an_allocation(
     ]
 
 
-def test_check_mode_predicts_without_writing(
-    ansible: Ansible, placement: Placement, held: str
-) -> None:
-    before = placement.everything()
-
-    result = ansible.module("placement_allocation", "--check", consumer=held, state="absent")
-
-    assert result["changed"]
-    assert result["allocations"][0]["providers"] == []
-    assert placement.everything() == before
-
-
 @pytest.mark.acceptance
 def test_module_is_idempotent(ansible: Ansible, placement: Placement, held: str) -> None:
     before = placement.everything()
@@ -115,29 +103,16 @@ def test_module_removes_one_provider_and_keeps_the_rest(
     )["changed"]
 
 
-def test_module_removes_resource_classes(ansible: Ansible, placement: Placement, held: str) -> None:
-    result = ansible.module(
-        "placement_allocation",
-        consumer=held,
-        state="absent",
-        resource_classes=["DISK_GB"],
-        resource_provider="compute-1",
-    )
-
-    providers = placement.providers()
-    assert result["changed"]
-    assert placement.held(held) == {
-        providers["compute-1"]: {"VCPU": 1, "MEMORY_MB": 512},
-        providers["compute-2"]: CLAIM,
-    }
-
-
 def test_removing_every_class_removes_the_consumer(
     ansible: Ansible, placement: Placement, held: str
 ) -> None:
-    assert ansible.module(
-        "placement_allocation", consumer=held, state="absent", resource_classes=list(CLAIM)
-    )["changed"]
+    before = placement.everything()
+    wish = {"consumer": held, "state": "absent", "resource_classes": list(CLAIM)}
+
+    predicted = ansible.module("placement_allocation", "--check", **wish)
+    assert predicted["changed"] and predicted["allocations"][0]["providers"] == []
+    assert placement.everything() == before
+    assert ansible.module("placement_allocation", **wish)["changed"]
     assert placement.held(held) == {}
 
 
@@ -187,46 +162,13 @@ def test_module_refuses_a_consumer_in_two_entries_before_any_write(
     assert placement.everything() == before
 
 
-def test_module_does_nothing_without_entries(ansible: Ansible) -> None:
-    result = ansible.module("placement_allocation", allocations=[])
-
-    assert (result["failed"], result["changed"], result["allocations"]) == (False, False, [])
-
-
-def test_module_refuses_a_stale_generation_by_name(
-    ansible: Ansible, placement: Placement, held: str
-) -> None:
-    before = placement.everything()
-
-    result = ansible.module(
-        "placement_allocation", consumer=held, state="absent", consumer_generation=17
-    )
-
-    assert result["failed"]
-    assert "generation 17" in result["msg"]
-    assert (
-        str(before[held][placement.providers()["compute-1"]]["consumer_generation"])
-        in result["msg"]
-    )
-    assert placement.everything() == before
-
-
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        ({"resources": {"compute-1": {"VCPU": 0}}}, "has 0 VCPU: an amount must be 1 or more"),
-        long(
-            {"resources": {"compute-1": {"VCPU": -1}}}, "has -1 VCPU: an amount must be 1 or more"
-        ),
+        ({"resources": {"compute-1": {"VCPU": 0}}}, "has 0 VCPU"),
         ({"resources": {"compute-1": {"VCPU": 10**6}}}, "Unable to allocate inventory"),
         ({"resources": {"compute-1": {"CUSTOM_NONESUCH": 1}}}, "CUSTOM_NONESUCH"),
-        ({"resources": {"nonesuch": CLAIM}}, "no resource provider with the name 'nonesuch'"),
-        long(
-            {"resources": {"11111111-2222-4333-8444-555555555555": CLAIM}},
-            "11111111-2222-4333-8444-555555555555",
-        ),
-        ({"resources": {"compute-1": "all"}}, "whole numbers by resource class"),
-        ({}, "requires resources"),
+        ({"resources": {"nonesuch": CLAIM}}, "'nonesuch'"),
     ],
 )
 def test_module_fails_with_the_reason_for_invalid_parameters(
@@ -242,15 +184,6 @@ def test_module_fails_with_the_reason_for_invalid_parameters(
     assert ansible.module(
         "placement_allocation", consumer=consumer, resources={"compute-1": CLAIM}, **OWNER
     )["changed"]
-
-
-def test_module_requires_an_owner_for_a_new_consumer(ansible: Ansible, consumer: str) -> None:
-    assert (
-        "project and user"
-        in ansible.module(
-            "placement_allocation", consumer=consumer, resources={"compute-1": CLAIM}
-        )["msg"]
-    )
 
 
 def test_info_finds_allocations_by_consumer(
@@ -293,31 +226,3 @@ def test_info_lists_all_allocations(ansible: Ansible, placement: Placement, held
     assert {allocation["consumer"] for allocation in result["allocations"]} == set(
         placement.everything()
     )
-
-
-def test_info_of_an_unknown_consumer_is_empty(ansible: Ansible) -> None:
-    result = ansible.module("placement_allocation_info", consumer=[str(uuid.uuid4())])
-
-    assert (result["changed"], result["allocations"]) == (False, [])
-
-
-@pytest.mark.parametrize(
-    ("arguments", "sentence"),
-    [
-        ({"consumer": ["web"]}, "consumer 'web' is not a valid UUID."),
-        ({"resource_provider": ["nonesuch"]}, "Placement has no resource provider nonesuch."),
-        ({"resource_provider": ["compute-11"]}, "Did you mean compute-1 or"),
-        ({"resource_provider": [""]}, "Placement has no resource provider"),
-        (
-            {"resource_provider": ["11111111-2222-4333-8444-555555555555"]},
-            "Placement has no resource provider",
-        ),
-    ],
-    ids=str,
-)
-def test_info_refuses_what_can_only_be_misspelt(
-    ansible: Ansible, arguments: dict[str, t.Any], sentence: str
-) -> None:
-    result = ansible.direct("placement_allocation_info", **arguments)
-
-    assert result["failed"] and sentence in result["msg"]

@@ -6,7 +6,6 @@ They have the same options, and only write down what they get.
 from __future__ import annotations
 
 import json
-import subprocess
 import typing as t
 from pathlib import Path
 
@@ -52,16 +51,14 @@ def run(
 ) -> list[tuple[str, t.Any]]:
     """Return the modules that the playbook ran, with the options that it gave them."""
     ansible = Ansible(ROOT, folder, {})
-    playbook = str(PATTERN / "awx_modules.yml")
-    done = subprocess.run(
-        [find_ansible_playbook(ansible, core), playbook, "-e", json.dumps(variables)],
-        capture_output=True,
-        text=True,
-        check=False,
-        cwd=folder,
-        env={**ansible.environment, "ANSIBLE_COLLECTIONS_PATH": str(collections)},
+    done = ansible.command(
+        find_ansible_playbook(ansible, core),
+        str(PATTERN / "awx_modules.yml"),
+        "-e",
+        json.dumps(variables),
+        ANSIBLE_COLLECTIONS_PATH=str(collections),
     )
-    assert done.returncode == 0, done.stdout + done.stderr
+    assert done.status == 0, done.output
     lines = (folder / "record").read_text(encoding="utf-8").splitlines()
     return [tuple(json.loads(line)) for line in lines]
 

@@ -15,7 +15,6 @@ import pytest
 
 from .automation import NEWEST, OLDEST, ROOT
 from .awx.api import Awx
-from .awx.kinds import Entry
 from .awx.rights import User
 from .awx.server import served
 from .awx.setup import (
@@ -33,6 +32,7 @@ from .awx.setup import (
     WORKFLOW,
     Setup,
 )
+from .awx.store import Entry
 from .support import Ansible
 
 RRULE = "DTSTART;TZID=UTC:20260101T030000 RRULE:FREQ=DAILY;INTERVAL=1"
@@ -44,21 +44,14 @@ NO_MODE = {"orphan_cleanup_mode": "none"}
 
 
 @pytest.fixture(params=[NEWEST, OLDEST])
-def core(request: pytest.FixtureRequest) -> str:
-    """The ansible-core that runs `apply.yml`."""
-    return str(request.param)
-
-
-@pytest.fixture
-def rich(tmp_path: Path, core: str) -> Iterator[Setup]:
+def rich(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Setup]:
     """An AWX with teams, credentials and instance groups, and variables that name all of them."""
     awx = Awx(PLAYBOOKS)
     for name in ("operators", "auditors", "approvers"):
         awx.store.add("teams", {"name": name, "organization": awx.default["id"]})
     groups = [awx.store.add("instance_groups", {"name": name}) for name in ("near", "far", "mine")]
-    uses = frozenset((group["id"], "use") for group in groups[:2])
-    administers = frozenset({awx.default["id"]})
-    awx.users[ADMINISTRATOR] = User(administers=administers, roles=uses)
+    uses = frozenset(group["id"] for group in groups[:2])
+    awx.users[ADMINISTRATOR] = User(administers=frozenset({awx.default["id"]}), uses=uses)
     # Names are unique for each type only.
     awx.add_credential("robot", awx.default, awx.source_control)
     awx.add_credential("robot", awx.default, awx.registry)
@@ -78,7 +71,7 @@ def rich(tmp_path: Path, core: str) -> Iterator[Setup]:
     }
     with served(awx):
         ansible = Ansible(ROOT, tmp_path, {})
-        yield Setup(ansible, awx, core=core, awx_output_dir="/placement", **options)
+        yield Setup(ansible, awx, core=request.param, awx_output_dir="/placement", **options)
 
 
 def roles_of(awx: Awx, team: str) -> set[tuple[str, str]]:

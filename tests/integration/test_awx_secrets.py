@@ -53,7 +53,7 @@ def test_inventory_that_awx_is_still_removing_is_waited_for_and_not_used(setup: 
     absent = setup.apply(awx_state="absent")
 
     assert present.status != 0
-    assert "AWX is still removing inventories/osops.placement" in present.said
+    assert "still removing inventories/osops.placement" in present.said
     assert absent.status == 0 and not awx.objects["inventories"], absent.output
     assert f"DELETE /api/v2/inventories/{key}/" not in absent.written
 
@@ -73,8 +73,8 @@ def test_failed_lookup_is_shown_with_the_answer_of_awx(
     failed = setup.apply()
 
     assert failed.status != 0
-    assert "AWX answered 503 to GET /execution_environments/" in failed.said
-    assert "The database is away." in failed.said
+    assert "503 to GET /execution_environments/" in failed.said
+    assert "database is away." in failed.said
 
 
 @pytest.mark.long
@@ -102,5 +102,5 @@ def test_refusal_that_repeats_an_address_is_shown_without_it(
     failed = setup.apply("-v")
 
     assert failed.status != 0
-    assert f"AWX answered 400 to POST /{where}/" in failed.said and "Not valid" in failed.said
+    assert f"400 to POST /{where}/" in failed.said and "Not valid" in failed.said
     assert "secret" not in failed.output

@@ -9,7 +9,6 @@ import json
 import re
 import typing as t
 import uuid
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -17,9 +16,9 @@ from minicloud_ctl import servers
 
 from .automation import NEWEST, OLDEST, ROOT, Job, job
 from .awx.api import Awx
-from .awx.kinds import Entry
 from .awx.server import served
 from .awx.setup import NIGHTLY, PLAYBOOKS, RESTORE, RETIRE, WORKFLOW, Setup
+from .awx.store import Entry
 from .local_server import Webhook
 from .strays import CLAIM, Strays
 from .support import Ansible, Placement
@@ -40,12 +39,6 @@ ANSWERS = {
     "orphan_cleanup_min_age": "0",
     "orphan_cleanup_remediate_kinds": ["unknown_consumer"],
 }
-
-
-@pytest.fixture
-def webhook() -> Iterator[Webhook]:
-    with Webhook() as webhook:
-        yield webhook
 
 
 @pytest.fixture(params=[NEWEST, OLDEST])
@@ -134,7 +127,7 @@ def test_workflow_removes_what_was_approved_and_nothing_when_it_was_denied(
 
         jobs = awx.engine.jobs_of(approved)
         assert approved["status"] == "successful", jobs["apply"]["stdout"]
-        assert "has made 3 of 3 changes" in " ".join(jobs["applied"]["stdout"].split())
+        assert "3 of 3 changes" in " ".join(jobs["applied"]["stdout"].split())
         assert set(SCREENS) == {"plan", "apply", "applied"}
         for name in SCREENS:
             check_screen(name, jobs[name]["stdout"])
@@ -207,7 +200,6 @@ def test_host_is_drained_and_deleted_only_after_the_approval(awx: Awx, world: Wo
 
     jobs = awx.engine.jobs_of(left)
     assert left["status"] == "failed" and set(jobs) == {"drain"}
-    assert "1 server is still on it" in " ".join(jobs["drain"]["stdout"].split())
     assert servers.get(world.cloud, server)["OS-EXT-SRV-ATTR:host"] != host
 
     servers.delete(world.cloud, stuck)

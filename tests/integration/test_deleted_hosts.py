@@ -104,9 +104,9 @@ def test_deleted_host_shows_all_its_consumers_and_loses_the_proven_ones(
         gone.purged: ("unknown_consumer", "undecided"),
     }
     some = ", ".join(sorted(gone.holders)[:3])
-    assert (
-        f"4 consumers still have allocations on this tree ({some} and 1 more)"
-    ) in _orphaned_provider(whole, gone)["reason"]
+    provider = _orphaned_provider(whole, gone)
+    assert provider["reason_id"] == "tree_has_allocations"
+    assert f"({some} and 1 more)" in provider["reason"]
     assert (
         gone.host in whole.entry(gone.doubtful)["reason"]
         and gone.host in whole.entry(gone.purged)["reason"]
@@ -124,10 +124,7 @@ def test_deleted_host_shows_all_its_consumers_and_loses_the_proven_ones(
     assert placement.held(gone.settled) == {world.provider("compute-1"): CLAIM}
     assert set(placement.held(gone.doubtful)) == {world.provider("compute-2"), gone.root}
     again = ansible.playbook("detect_orphans", variables=named)
-    assert (
-        f"Consumer {gone.doubtful} still has an allocation on this tree"
-        in _orphaned_provider(again, gone)["reason"]
-    )
+    assert gone.doubtful in _orphaned_provider(again, gone)["reason"]
 
 
 @pytest.mark.parametrize("why", ["not discovered", "no trait"])

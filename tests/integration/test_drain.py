@@ -12,12 +12,10 @@ import signal
 import subprocess
 import typing as t
 import uuid
-from collections.abc import Callable, Iterator, Sequence
-from pathlib import Path
+from collections.abc import Iterator, Sequence
 
 import pytest
 from minicloud_ctl import servers
-from minicloud_ctl.waiting import wait_for
 
 from .interposer import Fault, Wires
 from .support import Ansible, Placement, told
@@ -103,138 +101,12 @@ def drained(world: World, ansible: Ansible, own_host: str) -> Iterator[Drained]:
     drained.reopen()
 
 
-@pytest.fixture
-def doomed(world: World, ansible: Ansible) -> Drained:
-    """A host to be killed."""
-    world.own_host("drain-2")
-    return Drained(world, ansible, "drain-2")
-
-
 def by_name(result: dict[str, t.Any]) -> dict[str, dict[str, t.Any]]:
     return {entry["name"]: entry for entry in result["outcomes"]}
 
 
 def outcomes(result: dict[str, t.Any]) -> dict[str, str]:
     return {entry["name"]: entry["outcome"] for entry in result["outcomes"]}
-
-
-@pytest.mark.long
-def test_a_host_is_drained_as_predicted_and_returned(drained: Drained) -> None:
-    hosted = [drained.boot(f"server-{status}", status) for status in STATES]
-    predicted = drained.check()
-    assert {name: entry["how"] for name, entry in predicted.items()} == {
-        "server-ACTIVE": "live",
-        "server-PAUSED": "live",
-        "server-SHUTOFF": "cold",
-    }
-    assert drained.world.cloud.compute_services()[drained.host]["status"] == "enabled"
-    assert not list(drained.ansible.folder.glob("drain/*"))
-
-    result = drained.run()
-
-    assert not result["failed"] and result["changed"] and result["empty"], result["msg"]
-    drained.have_moved(*hosted)
-    for name, outcome in by_name(result).items():
-        assert outcome["outcome"] == "moved" and outcome["how"] == predicted[name]["how"]
-        assert outcome["to"] in predicted[name]["hosts"]
-    service = drained.world.cloud.compute_services()[drained.host]
-    assert service["status"] == "disabled"
-    assert service["disabled_reason"] == "drained with osops.placement"
-    assert Path(result["journal"]).stat().st_mode & 0o777 == 0o600
-    again = drained.run()
-    assert not again["changed"] and again["empty"] and again["journal"] is None
-
-    back = drained.run(state="returned", move_back=True)
-
-    assert not back["failed"], back["msg"]
-    assert {drained.find_host(server) for server in hosted} == {drained.host}
-    assert drained.world.cloud.compute_services()[drained.host]["status"] == "enabled"
-
-
-@pytest.mark.long
-def test_a_dead_host_is_evacuated_only_with_the_word_that_it_is_fenced(
-    doomed: Drained,
-) -> None:
-    hosted = [doomed.boot("server-1"), doomed.boot("server-2", "SHUTOFF")]
-    paused = doomed.boot("server-3", "PAUSED")
-    early = doomed.run(fenced=True)
-    assert early["failed"] and "compute service is up" in early["msg"]
-    doomed.world.crash(doomed.host)
-    wait_for(
-        "the service to be down",
-        lambda: doomed.world.cloud.compute_services()[doomed.host]["state"] == "down",
-    )
-
-    refused = doomed.run()
-
-    assert refused["failed"] and "set fenced (host_decommission_fenced) to true" in refused["msg"]
-    service = doomed.world.cloud.compute_services()[doomed.host]
-    assert service["status"] == "enabled" and not service["forced_down"]
-    assert {entry["how"] for entry in doomed.check().values()} == {"stays"}
-    predicted = doomed.check(fenced=True)
-    assert [predicted[f"server-{number}"]["how"] for number in (1, 2, 3)] == [
-        "evacuation",
-        "evacuation",
-        "stays",
-    ]
-
-    result = doomed.run(fenced=True)
-
-    assert outcomes(result) == {"server-1": "moved", "server-2": "moved", "server-3": "left"}
-    doomed.have_moved(*hosted)
-    assert doomed.find_host(paused) == doomed.host and not result["empty"]
-    assert doomed.world.cloud.compute_services()[doomed.host]["forced_down"]
-
-
-@pytest.mark.long
-def test_a_host_with_servers_of_every_sort(drained: Drained, placement: Placement) -> None:
-    """Thirteen servers: all move but three.
-
-    One waits for its resize to be confirmed, one is too large, and one needs a trait of this host.
-    """
-    world, cloud = drained.world, drained.world.cloud
-    moving = [drained.boot(f"active-{number}") for number in (1, 2, 3)]
-    moving += [drained.boot(f"paused-{number}", "PAUSED") for number in (1, 2)]
-    moving += [drained.boot(f"off-{number}", "SHUTOFF") for number in (1, 2, 3)]
-    locked = drained.boot("locked")
-    servers.act(cloud, locked, "lock", {})
-    grouped = boot_in_group(drained)
-    resized = world.boot("compute-3", name="resized")
-    servers.migrate(cloud, resized, drained.host)
-    special = drained.boot("special", flavor=require_trait(drained))
-    large = boot_too_large(drained, placement)
-    moving += [locked, grouped]
-
-    predicted = drained.check()
-    assert "compute-2" not in predicted["in-group"]["hosts"]
-    assert [text for text in predicted["locked"]["warnings"] if "locked" in text]
-    stays = {name: entry["reason"] for name, entry in predicted.items() if entry["how"] == "stays"}
-    assert set(stays) == {"resized", "large", "special"}
-    assert TRAIT in stays["special"]
-    assert "no other host has that free" in stays["large"] and "memory" in stays["large"]
-
-    result = drained.run(parallel=3)
-
-    assert not result["failed"], result["msg"]
-    drained.have_moved(*moving)
-    assert {name for name, outcome in outcomes(result).items() if outcome == "left"} == set(stays)
-    assert set(result["remaining"]) == {resized, large, special}
-    assert [text for text in result["plan"]["warnings"] if TRAIT in text]
-    assert servers.get(cloud, resized)["status"] == "VERIFY_RESIZE"
-    for name, outcome in by_name(result).items():
-        if outcome["outcome"] == "moved":
-            assert outcome["to"] in predicted[name]["hosts"]
-    assert drained.find_host(grouped) != "compute-2"
-    assert servers.get(cloud, locked)["locked"]
-
-    # The rest goes once its owners have done their part.
-    servers.confirm(cloud, resized)
-    drained.statuses[resized] = "ACTIVE"
-    servers.delete(cloud, large)
-    servers.delete(cloud, special)
-    rest = drained.run()
-    assert outcomes(rest) == {"resized": "moved"} and rest["empty"], rest["msg"]
-    drained.have_moved(*moving, resized)
 
 
 def require_trait(drained: Drained) -> str:
@@ -324,19 +196,14 @@ def test_a_drain_that_is_killed_at_any_request_is_continued(drained: Drained, wi
         assert [entry["status"] for entry in found] in (["completed"], ["confirmed"])
 
 
-def confirm_by_hand(drained: Drained, hosted: Sequence[str]) -> list[str]:
-    """Confirm the migration whose request may be that of somebody else: its id was lost.
-
-    Returns the servers with such a migration.
-    """
-    waiting = []
-    for server in hosted:
-        if servers.get(drained.world.cloud, server)["status"] == "VERIFY_RESIZE":
-            servers.act(drained.world.cloud, server, "confirmResize")
-            servers.settle(drained.world.cloud, server, None, "SHUTOFF")
-            waiting.append(server)
+def confirm_by_hand(drained: Drained, hosted: Sequence[str]) -> None:
+    """Confirm the migration whose request may be that of somebody else: its id was lost."""
+    cloud = drained.world.cloud
+    waiting = [one for one in hosted if servers.get(cloud, one)["status"] == "VERIFY_RESIZE"]
     assert len(waiting) <= 1
-    return waiting
+    for server in waiting:
+        servers.act(cloud, server, "confirmResize")
+        servers.settle(cloud, server, None, "SHUTOFF")
 
 
 @pytest.mark.long
@@ -358,144 +225,9 @@ def test_a_drain_that_is_asked_to_stop_says_what_is_under_way(
     drained.have_moved(*hosted)
 
 
-def is_deleted(world: World, server: str) -> None:
-    servers.delete(world.cloud, server)
-
-
-def is_resized(world: World, server: str) -> None:
-    servers.act(world.cloud, server, "resize", {"flavorRef": world.cloud.flavor("m1.small")})
-    servers.settle(world.cloud, server, None, "VERIFY_RESIZE")
-
-
-def is_rebuilt(world: World, server: str) -> None:
-    servers.act(world.cloud, server, "rebuild", {"imageRef": world.cloud.image()})
-
-
-def is_suspended(world: World, server: str) -> None:
-    servers.act(world.cloud, server, "suspend")
-    servers.settle(world.cloud, server, None, "SUSPENDED")
-
-
 def is_migrated(world: World, server: str) -> None:
     servers.act(world.cloud, server, "migrate")
     servers.settle(world.cloud, server, None, "VERIFY_RESIZE")
-
-
-MEANWHILE: dict[str, tuple[Callable[[World, str], None], set[str]]] = {
-    "deleted": (is_deleted, {"gone"}),
-    "resized": (is_resized, {"gone", "left"}),
-    "rebuilt": (is_rebuilt, {"left", "moved"}),
-    "suspended": (is_suspended, {"left"}),
-    "migrated": (is_migrated, {"gone", "left"}),
-}
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("status", ["ACTIVE", "SHUTOFF"])
-def test_what_users_do_as_the_request_is_sent_stays_theirs(
-    drained: Drained, wires: Wires, status: str
-) -> None:
-    """Each server changes right before the request to move it reaches Nova."""
-    chosen = {}
-    for name in MEANWHILE:
-        # Nova suspends no server that is shut off.
-        if status == "ACTIVE" or name != "suspended":
-            chosen[drained.boot(name, status)] = name
-    for server, name in chosen.items():
-        wires.nova.on(
-            "POST",
-            f"/servers/{server}/action$",
-            before=lambda server=server, name=name: MEANWHILE[name][0](drained.world, server),
-        )
-
-    # A rebuild may be over before the second attempt.
-    result = drained.run(cloud="minicloud", parallel=1)
-
-    for name, outcome in outcomes(result).items():
-        assert outcome in MEANWHILE[name][1], by_name(result)[name]
-    for server, name in chosen.items():
-        if name in ("resized", "migrated"):
-            assert servers.get(drained.world.cloud, server)["status"] == "VERIFY_RESIZE", name
-            # Neither a second request to move it, nor one to confirm it.
-            sent = f"POST /v2.1/servers/{server}/action"
-            assert wires.nova.requests.count(sent) == 1, name
-
-
-@pytest.mark.long
-@pytest.mark.parametrize(
-    "fault", [Fault.NO_ANSWER, Fault.BROKEN, Fault.BAD_GATEWAY, Fault.CONFLICT]
-)
-@pytest.mark.parametrize("status", ["ACTIVE", "SHUTOFF"])
-def test_an_answer_that_is_lost_is_no_lost_server(
-    drained: Drained, wires: Wires, fault: Fault, status: str
-) -> None:
-    """Nova accepts each first request, and its answer is lost or becomes an error.
-
-    It moves once, and for want of the id of the request, it is neither counted nor confirmed.
-    """
-    server = drained.boot("server", status)
-    wires.nova.on("POST", ACTION, after=lambda: fault)
-
-    result = drained.run(cloud="minicloud", retries=0)
-
-    assert outcomes(result)["server"] in ("gone", "left"), result["msg"]
-    settled = {"ACTIVE": "ACTIVE", "SHUTOFF": "VERIFY_RESIZE"}[status]
-    servers.settle(drained.world.cloud, server, None, settled)
-    assert drained.find_host(server) != drained.host
-    assert len(servers.migrations(drained.world.cloud, server)) == 1
-
-
-@pytest.mark.long
-def test_two_drains_at_once_move_each_server_once(drained: Drained, wires: Wires) -> None:
-    """The second run has a folder of its own, as on another machine."""
-    hosted = [drained.boot(f"server-{number}", status) for number, status in enumerate(STATES)]
-    second: list[subprocess.Popen[str]] = []
-
-    def start_other() -> None:
-        arguments = {**drained.arguments, "output_dir": str(drained.ansible.folder / "other")}
-        other = {**arguments, "lock_timeout": 1}
-        second.append(
-            drained.ansible.started(
-                "host_drain", wrapper=("env", f"HOME={drained.ansible.folder}"), **other
-            )
-        )
-
-    wires.nova.on("GET", "/servers/detail", before=start_other)
-    first = drained.run(cloud="minicloud")
-    told(second[0])
-    wires.nova.clear()
-
-    rest = drained.run(cloud="minicloud")
-    third = drained.ansible.module(
-        "host_drain", **{**drained.arguments, "output_dir": str(drained.ansible.folder / "other")}
-    )
-    assert rest["remaining"] == [] and third["empty"], (first["msg"], rest["msg"], third["msg"])
-    drained.have_moved(*hosted)
-    for server in hosted:
-        assert len(servers.migrations(drained.world.cloud, server)) == 1
-
-
-@pytest.mark.long
-def test_a_server_that_comes_to_the_host_meanwhile_moves_too(
-    drained: Drained, wires: Wires
-) -> None:
-    drained.boot("early")
-    cloud = drained.world.cloud
-    late: list[str] = []
-
-    def boot_late() -> None:
-        # The scheduler has selected the host before it was disabled.
-        servers.update_service(cloud, drained.host, {"status": "enabled"})
-        late.append(drained.boot("late"))
-        servers.update_service(cloud, drained.host, {"status": "disabled"})
-
-    wires.nova.on("POST", ACTION, before=boot_late)
-
-    result = drained.run(cloud="minicloud")
-
-    assert outcomes(result) == {"early": "moved", "late": "moved"}
-    assert result["empty"], result["msg"]
-    drained.have_moved(*late)
 
 
 @pytest.mark.long

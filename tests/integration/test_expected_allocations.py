@@ -121,13 +121,8 @@ def _is_same(one: holdings.Holding, other: holdings.Holding) -> bool:
 
 def test_nothing_is_found_of_servers_as_nova_booted_them(checked: Run, booted: Booted) -> None:
     assert checked.status == 0, checked.output
-    found = checked.read("findings.json")
     shapes = {server: shape for shape, server in booted.servers.items()}
-    assert {
-        shapes.get(entry["consumer"]): entry["reason"]
-        for key in ("findings", "undecided", "protected")
-        for entry in found[key]
-    } == {}
+    assert {shapes.get(one["consumer"]): one["reason"] for one in checked.entries} == {}
     assert f"Amounts checked for {len(SHAPES)} of {len(SHAPES)} servers." in checked.told
 
 
@@ -148,6 +143,21 @@ def test_damage_is_found_and_undone_where_that_is_certain(
         if outcome != (RESTORED if is_certain else LEFT):
             unexpected[shape.name] = (outcome, entry["reason"])
     assert unexpected == {}
+
+
+def test_default_run_finds_a_lost_child(ansible: Ansible, booted: Booted, world: World) -> None:
+    shape = next(shape for shape in SHAPES if shape.name == "vGPU with a trait")
+    server, held = booted.servers[shape.name], booted.held[shape.name]
+    lost = DAMAGES["child lost"](held.allocations, world.provider(shape.host), "")
+    assert lost
+    holdings.put(world.cloud, server, lost, held)
+    try:
+        run = ansible.playbook("detect_orphans", variables={"orphan_cleanup_min_age": 0})
+    finally:
+        world.hold(server, held.allocations)
+
+    entry = run.entry(server)
+    assert (entry["kind"], entry["change"] is None) == ("wrong_amount", False)
 
 
 def _describe_outcome(shape: str, entry: dict[str, t.Any], done: Damage, booted: Booted) -> str:

@@ -174,7 +174,7 @@ def test_directory_with_a_mount_inside_is_in_use(host: Host) -> None:
             "hypervisor_guest", wrapper=within, **options, uuid=guest, directory="quarantined"
         )
     )
-    assert refused["failed"] and "something is mounted there" in refused["msg"]
+    assert refused["failed"] and "is mounted there" in refused["msg"]
     assert inside.exists()
 
 
@@ -190,7 +190,7 @@ def test_module_quarantines_nothing_without_permission_to_see_other_processes(ho
             "hypervisor_guest", wrapper=less, **host.where, uuid=guest, directory="quarantined"
         )
     )
-    assert refused["failed"] and "run the task as root" in refused["msg"]
+    assert refused["failed"] and "as root" in refused["msg"]
     assert host.shown(guest)["open"] is False
 
 
@@ -219,8 +219,8 @@ def test_module_ignores_a_symbolic_link_in_place_of_a_directory(host: Host) -> N
     shown = host.shown(guest)
     assert (shown["link"], shown["open"], shown["size_bytes"]) == (True, None, None)
     for more in ({}, {"allow_shared": True}, {"domain": "undefined"}):
-        assert "is a symbolic link" in host.refused(guest, directory="quarantined", **more)
-    assert "is a symbolic link" in host.refused(guest, directory="present")
+        assert "symbolic link" in host.refused(guest, directory="quarantined", **more)
+    assert "symbolic link" in host.refused(guest, directory="present")
 
 
 def test_module_refuses_a_quarantine_that_is_a_symbolic_link(host: Host) -> None:
@@ -232,8 +232,8 @@ def test_module_refuses_a_quarantine_that_is_a_symbolic_link(host: Host) -> None
         {"directory": "quarantined"},
         {"directory": "purged", "older_than": "0s", "now": "2026-01-01T00:00:00Z"},
     ):
-        assert "it is a symbolic link" in host.refused(name, **arguments)
-    assert "it is a symbolic link" in host.info()["msg"]
+        assert "symbolic link" in host.refused(name, **arguments)
+    assert "symbolic link" in host.info()["msg"]
 
 
 def test_module_refuses_a_quarantine_that_others_can_change(host: Host) -> None:
@@ -243,7 +243,7 @@ def test_module_refuses_a_quarantine_that_others_can_change(host: Host) -> None:
     for mode, owner, group in ((0o770, 0, 65534), (0o702, 0, 0), (0o700, 65534, 65534)):
         host.store.chmod(mode)
         os.chown(host.store, owner, group)
-        assert "can be changed by other users" in host.refused(name, directory="quarantined")
+        assert "by other users" in host.refused(name, directory="quarantined")
 
 
 def test_module_refuses_a_quarantine_on_another_file_system(host: Host) -> None:
@@ -253,13 +253,11 @@ def test_module_refuses_a_quarantine_on_another_file_system(host: Host) -> None:
         if os.stat(other).st_dev == host.instances.stat().st_dev:
             pytest.skip("/dev/shm is on the same file system.")
         for path in (other, f"{other}/new"):
-            assert "is on another file system" in host.refused(
-                name, directory="quarantined", quarantine_path=path
-            )
+            said = host.refused(name, directory="quarantined", quarantine_path=path)
+            assert "another file system" in said
         assert os.listdir(other) == []
-    assert "its parent directory does not exist" in host.refused(
-        name, directory="quarantined", quarantine_path=f"{other}/new"
-    )
+    said = host.refused(name, directory="quarantined", quarantine_path=f"{other}/new")
+    assert "parent directory" in said
 
 
 def test_module_accepts_a_quarantine_elsewhere_on_the_same_file_system(host: Host) -> None:

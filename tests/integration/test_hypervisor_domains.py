@@ -71,9 +71,7 @@ def test_module_refuses_the_xml_of_another_domain(host: Host) -> None:
     one, other = host.guest(), host.guest()
     saved = host.do(one, domain="undefined")["xml_path"]
     host.do(other, domain="undefined")
-    assert f"but not a domain of Nova with the UUID {other}" in host.refused(
-        other, domain="defined", xml_path=saved
-    )
+    assert f"UUID {other}" in host.refused(other, domain="defined", xml_path=saved)
     broken = host.folder / "broken.xml"
     for text in (
         "",
@@ -87,7 +85,7 @@ def test_module_refuses_the_xml_of_another_domain(host: Host) -> None:
     assert "cannot be read" in host.refused(
         other, domain="defined", xml_path=str(host.folder / "nowhere.xml")
     )
-    assert "has no XML of" in host.refused(str(uuid.uuid4()), domain="defined")
+    assert "no XML of" in host.refused(str(uuid.uuid4()), domain="defined")
 
 
 @pytest.mark.parametrize("state", ["running", "paused"])
@@ -99,11 +97,9 @@ def test_module_keeps_a_domain_that_is_not_shut_off_unless_destroy_allows_it(
     if state == "paused":
         host.libvirt("suspend", guest)
     assert host.seen(guest)["state"] == state
-    assert f"is {state}, and only a domain that is shut off is undefined" in host.refused(
-        guest, domain="undefined"
-    )
+    for wanted in ({"domain": "undefined"}, {"directory": "quarantined"}):
+        assert f"is {state}" in host.refused(guest, **wanted)
     assert f"is {state}" in host.refused(guest, domain="undefined", directory="quarantined")
-    assert f"is {state}" in host.refused(guest, directory="quarantined")
     result = host.twins(guest, domain="undefined", directory="quarantined", destroy=True)
     assert result["actions"] == ["destroy", "undefine", "quarantine"]
     assert host.twins(guest, domain="defined", directory="present")["actions"] == [
@@ -128,12 +124,10 @@ def test_domain_that_disappears_when_stopped_can_be_defined_again(host: Host) ->
 def test_module_keeps_a_domain_that_nova_did_not_create(host: Host) -> None:
     guest = host.guest(nova="")
     assert host.seen(guest)["nova"] is None
-    assert "Nova did not define it" in host.refused(guest, domain="undefined")
-    assert "Nova did not define it" in host.refused(
-        guest, domain="undefined", destroy=True, directory="quarantined"
-    )
     other = host.guest(nova="http://example.org/nova/1.1")
-    assert "Nova did not define it" in host.refused(other, domain="undefined")
+    more = {"destroy": True, "directory": "quarantined"}
+    for one, options in ((guest, {}), (guest, more), (other, {})):
+        assert "no metadata of Nova" in host.refused(one, domain="undefined", **options)
 
 
 def test_module_deletes_a_managed_save_only_when_allowed(host: Host) -> None:
@@ -142,9 +136,7 @@ def test_module_deletes_a_managed_save_only_when_allowed(host: Host) -> None:
     host.libvirt("managedsave", guest)
     assert host.seen(guest)["managed_save"] is True
     for remove in ([], ["snapshots", "nvram", "tpm"]):
-        assert "has a managed save, which would be lost" in host.refused(
-            guest, domain="undefined", remove=remove
-        )
+        assert "managed save" in host.refused(guest, domain="undefined", remove=remove)
     assert host.twins(guest, domain="undefined", remove=["managed_save"])["actions"] == ["undefine"]
 
 
@@ -156,9 +148,7 @@ def test_module_deletes_snapshots_only_when_allowed(host: Host) -> None:
         host.libvirt("snapshot-create-as", guest, f"--name={name}")
     assert host.seen(guest)["snapshots"] == 3
     for remove in ([], ["managed_save", "nvram", "tpm"]):
-        assert "has snapshots, which would be lost" in host.refused(
-            guest, domain="undefined", remove=remove
-        )
+        assert "snapshots" in host.refused(guest, domain="undefined", remove=remove)
     assert host.twins(guest, domain="undefined", remove=["snapshots"])["actions"] == ["undefine"]
 
 
@@ -199,7 +189,7 @@ def test_module_deletes_tpm_state_only_when_libvirt_cannot_keep_it_and_it_is_all
         'case " $* " in *" --daemon "*) exec echo "Running against daemon: 8.8.0";; esac; exec '
         'virsh "$@"'
     )
-    assert "cannot keep before version 8.9" in host.refused(guest, domain="undefined", virsh=old)
+    assert "before version 8.9" in host.refused(guest, domain="undefined", virsh=old)
     assert host.twins(guest, domain="undefined", virsh=old, remove=["tpm"])["actions"] == [
         "undefine"
     ]
@@ -213,7 +203,7 @@ def test_domain_that_starts_during_undefine_stays_defined(host: Host) -> None:
         'exec virsh "$@"'
     )
     result = host.do(guest, domain="undefined", directory="quarantined", virsh=virsh)
-    assert result["failed"] and "was started while it was undefined" in result["msg"]
+    assert result["failed"] and "was started while" in result["msg"]
     assert (result["changed"], result["actions"], result["domain"]["state"]) == (
         False,
         [],
@@ -231,10 +221,7 @@ def test_module_keeps_a_domain_that_starts_after_the_first_check(host: Host) -> 
         'esac; exec virsh "$@"'
     )
     result = host.do(guest, domain="undefined", directory="quarantined", virsh=virsh)
-    assert (
-        result["failed"]
-        and "is running, and only a domain that is shut off is undefined" in result["msg"]
-    )
+    assert result["failed"] and "is running," in result["msg"]
     assert (result["changed"], host.seen(guest)["persistent"]) == (False, True)
     assert host.shown(guest)["kind"] == "instance"
 
@@ -242,14 +229,12 @@ def test_module_keeps_a_domain_that_starts_after_the_first_check(host: Host) -> 
 def test_module_keeps_a_domain_that_changed_since_it_was_listed(host: Host) -> None:
     guest = host.guest()
     changed_at = host.shown(guest)["changed_at"]
-    assert "is shut off, but was running when it was read" in host.refused(
-        guest, domain="undefined", expect_state="running"
-    )
+    assert "was running" in host.refused(guest, domain="undefined", expect_state="running")
     created_at = host.seen(guest)["nova"]["created_at"]
     sentence = host.refused(
         guest, domain="undefined", expect_state="shut off", expect_created_at="2026-10-20T07:59:00Z"
     )
-    assert f"at {created_at}, and not at 2026-10-20T07:59:00Z" in sentence
+    assert f"at {created_at}," in sentence
     (host.instances / guest / "disk").write_bytes(b"y")
     sentence = host.refused(
         guest,
@@ -258,7 +243,7 @@ def test_module_keeps_a_domain_that_changed_since_it_was_listed(host: Host) -> N
         expect_state="shut off",
         expect_changed_at=changed_at,
     )
-    assert f"was read last changed at {changed_at}" in sentence
+    assert f"changed at {changed_at}" in sentence
     now = {
         "expect_state": "shut off",
         "expect_created_at": created_at,

@@ -108,7 +108,7 @@ def test_info_shows_only_requested_instances(host: Host) -> None:
         for part in ("domains", "directories", "quarantined")
     }
     assert shown == {"domains": guests[:1], "directories": guests[:1], "quarantined": []}
-    assert "is not a UUID" in host.info(uuids=["../x"])["msg"]
+    assert "not a UUID" in host.info(uuids=["../x"])["msg"]
 
 
 @pytest.mark.parametrize(
@@ -170,7 +170,7 @@ def test_module_refuses_an_id_that_is_not_a_nova_uuid(host: Host, spelling: str)
         {"directory": "purged", "older_than": "0s", "now": "2026-01-01T00:00:00Z"},
     ]
     for action in actions:
-        assert "is not a UUID" in host.do(given, **action)["msg"]
+        assert "not a UUID" in host.do(given, **action)["msg"]
     assert host.everything() == before
 
 
@@ -247,18 +247,10 @@ def test_ansible_runs_the_hypervisor_modules(host: Host) -> None:
 def _python39() -> str | None:
     """Return a working Python 3.9, which hypervisors have."""
     pyenv = Path(os.environ.get("PYENV_ROOT") or Path.home() / ".pyenv")
-    for candidate in (
-        shutil.which("python3.9"),
-        *sorted(map(str, pyenv.glob("versions/3.9.*/bin/python3.9"))),
-    ):
-        if (
-            candidate
-            and subprocess.run(
-                [candidate, "--version"], capture_output=True, check=False
-            ).returncode
-            == 0
-        ):
-            return candidate
+    found = (shutil.which("python3.9"), *sorted(pyenv.glob("versions/3.9.*/bin/python3.9")))
+    for python in map(str, filter(None, found)):
+        if not subprocess.run([python, "--version"], capture_output=True, check=False).returncode:
+            return python
     return None
 
 
@@ -294,12 +286,6 @@ def test_hypervisor_modules_run_on_python_of_hypervisors(host: Host) -> None:
     assert run("hypervisor_guest", domain="undefined", directory="quarantined", **mine)[
         "actions"
     ] == ["undefine", "quarantine"]
-    assert len(run("hypervisor_guest_info", uuids=[guest])["quarantined"]) == 1
-    assert run("hypervisor_guest", domain="defined", directory="present", **mine)["actions"] == [
-        "restore",
-        "define",
-    ]
-    run("hypervisor_guest", directory="quarantined", **mine)
     assert run(
         "hypervisor_guest", directory="purged", older_than="0s", now="2026-01-01T00:00:00Z", **mine
     )["actions"] == ["purge"]

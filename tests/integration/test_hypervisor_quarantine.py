@@ -99,10 +99,8 @@ def test_deletion_from_quarantine_requires_a_minimum_age(host: Host) -> None:
     entry = _quarantined(host, "20200101T000000Z")
     assert "older_than" in host.refused(directory="purged")
     assert "now" in host.refused(directory="purged", older_than="7d")
-    assert "is not a time" in host.refused(directory="purged", older_than="7d", now="noon")
-    assert "is not a valid duration" in host.refused(
-        directory="purged", older_than="soon", now=_now()
-    )
+    assert "noon" in host.refused(directory="purged", older_than="7d", now="noon")
+    assert "soon" in host.refused(directory="purged", older_than="soon", now=_now())
     assert entry.exists()
 
 

@@ -99,9 +99,10 @@ def _leaks(
     return Leaks(host, world, placement, ansible, child, own)
 
 
-def reasons(run: Run) -> dict[str, str]:
+def reasons(run: Run) -> dict[str, tuple[str, str]]:
+    """Return the ID and the words of the reason for each consumer."""
     findings = run.read("findings.json")["findings"]
-    return {entry["consumer"]: entry["reason"] for entry in findings}
+    return {entry["consumer"]: (entry["reason_id"], entry["reason"]) for entry in findings}
 
 
 def test_device_that_the_guest_does_not_use_is_removed_and_no_other(leaks: Leaks) -> None:
@@ -121,17 +122,17 @@ def test_device_that_the_guest_does_not_use_is_removed_and_no_other(leaks: Leaks
         json.dumps({**stale, "read_at": "2026-01-01T00:00:00Z"})
     )
     run = leaks.clean(unused, guests="stale.json")
-    assert "more than 1h ago" in reasons(run)[unused]
+    assert "1h" in reasons(run)[unused][1]
     (leaks.ansible.folder / "other.json").write_text(
         json.dumps({**stale, "host": "compute-1", "compute_id": None, "domains": []})
     )
     run = leaks.clean(unused, guests="other.json")
-    assert "none of the results in guests is of its host" in reasons(run)[unused]
+    assert reasons(run)[unused][0] == "host_not_in_guests"
     assert leaks.has_device(unused)
 
     run = leaks.clean(unused, used, guests=path)
     assert not leaks.has_device(unused) and leaks.has_device(used)
-    assert "0000:84:00.0" in reasons(run)[used]
+    assert "0000:84:00.0" in reasons(run)[used][1]
     journal = run.read("remediation.json")["journal"]
     assert reasons(leaks.clean(unused, guests=path)) == {}
     restored = leaks.ansible.playbook(

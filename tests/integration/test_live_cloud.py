@@ -16,7 +16,6 @@ import dataclasses as d
 import itertools
 import json
 import os
-import pprint
 import time
 import typing as t
 from pathlib import Path
@@ -105,17 +104,14 @@ class Story:
 
     def figures(self) -> str:
         outcomes = [outcome for played in self.rounds for outcome in played.outcomes]
-        counts = {
-            "done": sum((life.done for life in self.lives), collections.Counter[str]()),
-            "changes": collections.Counter(
-                f"{made.outcome['kind']} {made.outcome['outcome']}" for made in self.made
-            ),
-            "skipped": collections.Counter(
-                outcome["reason_id"] for outcome in outcomes if outcome["outcome"] == "skipped"
-            ),
-            "protected": self.protected,
-        }
-        return f"{len(self.rounds)} rounds: {pprint.pformat(counts)}"
+        counters = (
+            sum((life.done for life in self.lives), collections.Counter[str]()),
+            collections.Counter(f"{one['kind']} {one['outcome']}" for one in outcomes),
+            collections.Counter(one["reason_id"] for one in outcomes),
+            self.protected,
+        )
+        lines = [f"  {count:4} {what}" for each in counters for what, count in each.most_common()]
+        return "\n".join([f"{len(self.rounds)} rounds", *lines])
 
 
 @pytest.fixture(scope="module")

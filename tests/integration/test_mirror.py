@@ -21,7 +21,7 @@ from minicloud_ctl import servers
 
 from . import openstack_client
 from .interposer import Wires
-from .support import Ansible, Minicloud, Placement
+from .support import Aggregate, Ansible, Minicloud, Placement
 from .world import World
 
 pytestmark = pytest.mark.long
@@ -33,39 +33,10 @@ LICENSED = "CUSTOM_LICENSED"
 HOSTS = ("compute-1", "compute-2")
 
 
-class Aggregate:
-    """A host aggregate of the tests, as Nova's API shows it."""
-
-    def __init__(self, world: World, name: str, zone: str | None = None) -> None:
-        self._world = world
-        made = self._act("POST", "/os-aggregates", {"name": name, "availability_zone": zone})
-        self.id, self.uuid, self.name = made["id"], made["uuid"], name
-
-    def _act(self, method: str, path: str, body: t.Any) -> t.Any:
-        key = "aggregate"
-        return self._world.cloud.nova(method, path, {key: body})["aggregate"]
-
-    def do(self, action: str, content: t.Any) -> None:
-        path = f"/os-aggregates/{self.id}/action"
-        self._world.cloud.nova("POST", path, {action: content})
-
-    def add(self, *hosts: str) -> None:
-        for host in hosts:
-            self.do("add_host", {"host": host})
-
-    def delete(self) -> None:
-        path = f"/os-aggregates/{self.id}"
-        for host in self._world.cloud.nova("GET", path)["aggregate"]["hosts"]:
-            self.do("remove_host", {"host": host})
-        self._world.cloud.nova("DELETE", path)
-
-
 @pytest.fixture(name="rack")
 def _rack(world: World) -> Iterator[Aggregate]:
-    rack = Aggregate(world, "rack'; touch pwned #")
-    rack.add(*HOSTS)
-    yield rack
-    rack.delete()
+    with Aggregate(world.cloud, "rack'; touch pwned #", *HOSTS) as rack:
+        yield rack
 
 
 class Fixer:
@@ -150,7 +121,7 @@ def test_host_that_placement_lacks_in_an_aggregate_is_added_by_novas_command(
 
     assert entry["id"] == f"aggregate_mismatch/{rack.uuid}"
     assert [provider["uuid"] for provider in entry["providers"]] == [node]
-    assert "Host compute-2 is in host aggregate rack" in entry["reason"]
+    assert entry["reason_id"] == "hosts_missing_in_placement"
     assert entry["commands"] == ["nova-manage placement sync_aggregates"]
     fixer.fix(entry)
     assert _get_part(placement, node, "aggregates") == {OTHER, rack.uuid}
@@ -167,7 +138,7 @@ def test_host_that_nova_lacks_in_an_aggregate_is_taken_out(
     entry = _find(ansible)
 
     assert entry["id"] == f"aggregate_mismatch/{rack.uuid}"
-    assert "Host compute-3 is in host aggregate rack" in entry["reason"]
+    assert entry["reason_id"] == "hosts_missing_in_nova"
     (command,) = entry["commands"]
     _set_part(placement, node, "aggregates", {OTHER, rack.uuid})
     # Something else has changed the provider meanwhile: Placement refuses the command.
@@ -175,51 +146,6 @@ def test_host_that_nova_lacks_in_an_aggregate_is_taken_out(
     fixer.fix(_find(ansible))
     assert _get_part(placement, node, "aggregates") == {OTHER}
     assert _detect(ansible) == []
-
-
-def test_both_differences_of_an_aggregate_are_one_finding(
-    ansible: Ansible, world: World, placement: Placement, rack: Aggregate, fixer: Fixer
-) -> None:
-    _set_part(placement, world.provider("compute-2"), "aggregates", set())
-    _set_part(placement, world.provider("compute-3"), "aggregates", {rack.uuid})
-
-    entry = _find(ansible)
-    fixer.fix(entry)
-
-    assert len(entry["commands"]) == 2
-    assert _get_part(placement, world.provider("compute-3"), "aggregates") == set()
-    assert _detect(ansible) == []
-
-
-def test_aggregate_that_shares_storage_may_have_more_hosts_in_placement(
-    ansible: Ansible, world: World, placement: Placement, rack: Aggregate
-) -> None:
-    """The other hosts use what the sharing provider has: removing them would take it away."""
-    node = world.provider("compute-3")
-    pool = placement.create_provider(
-        "pool-of-rack",
-        {"DISK_GB": {"total": 1000}},
-        traits=["MISC_SHARES_VIA_AGGREGATE"],
-        aggregate=rack.uuid,
-    )
-    _set_part(placement, node, "aggregates", {rack.uuid})
-
-    found = _detect(ansible)
-
-    placement.change("DELETE", f"/resource_providers/{pool}")
-    _set_part(placement, node, "aggregates", set())
-    assert found == []
-
-
-def test_named_hosts_show_only_their_own_differences(
-    ansible: Ansible, world: World, placement: Placement, rack: Aggregate, fixer: Fixer
-) -> None:
-    _set_part(placement, world.provider("compute-2"), "aggregates", set())
-    named = {"hosts": ["compute-1"]}
-
-    assert _detect(ansible, **named) == []
-    entry = _find(ansible, hosts=["compute-2"])
-    fixer.fix(entry)
 
 
 def test_host_without_the_trait_of_its_aggregate_gets_it(
@@ -252,7 +178,7 @@ def test_enabled_host_that_placement_shows_as_disabled_is_enabled(
     entry = _find(ansible)
 
     assert entry["id"] == f"trait_mismatch/{node}"
-    assert "is enabled, but its provider still has the trait" in entry["reason"]
+    assert entry["reason_id"] == "disabled_trait_left"
     fixer.fix(entry)
     assert _get_part(placement, node, "traits") == before
     assert _detect(ansible) == []
@@ -273,7 +199,7 @@ def test_disabled_host_that_placement_shows_as_enabled_gets_the_trait(
 
     entry = _find(ansible)
 
-    assert "is disabled, but its provider does not have the trait" in entry["reason"]
+    assert entry["reason_id"] == "disabled_trait_missing"
     fixer.fix(entry)
     assert _get_part(placement, node, "traits") == disabled
     assert _detect(ansible) == []
@@ -286,10 +212,11 @@ def test_disabled_host_that_placement_shows_as_enabled_gets_the_trait(
 
 @pytest.fixture(name="zones")
 def _zones(world: World) -> Iterator[tuple[Aggregate, Aggregate]]:
-    zones = Aggregate(world, "a", "zone-a"), Aggregate(world, "b", "zone-b")
-    yield zones
-    for zone in zones:
-        zone.delete()
+    with (
+        Aggregate(world.cloud, "a", zone="zone-a") as one,
+        Aggregate(world.cloud, "b", zone="zone-b") as other,
+    ):
+        yield one, other
 
 
 @contextlib.contextmanager
@@ -314,7 +241,7 @@ def test_host_in_two_zones_is_reported(
         entry = _find(ansible, "zone_mismatch")
 
     assert entry["id"] == "zone_mismatch/compute-1"
-    assert f"zone zone-a by aggregate a ({first.id}), zone zone-b" in entry["reason"]
+    assert f"aggregate a ({first.id})" in entry["reason"] and "zone-b" in entry["reason"]
     assert _detect(ansible) == []
 
 
@@ -336,8 +263,7 @@ def test_allocation_ratio_unlike_that_of_all_neighbors_is_set(
     entry = _find(ansible, "uneven_capacity")
 
     assert entry["id"] == f"uneven_capacity/{world.provider('compute-4')}"
-    usual = stock["allocation_ratio"]
-    assert f"the allocation_ratio of VCPU is 1.5, but {usual} on the 3 other" in entry["reason"]
+    assert "VCPU is 1.5" in entry["reason"] and str(stock["allocation_ratio"]) in entry["reason"]
     fixer.fix(entry)
     assert placement.get(path)["allocation_ratio"] == stock["allocation_ratio"]
     assert _detect(ansible, "uneven_capacity") == []

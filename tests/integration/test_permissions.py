@@ -228,9 +228,8 @@ def test_hidden_hosts_of_migrations_forbid_every_change(
     _hidden, closed = _detected(ansible, auditor)
 
     assert found[server] == ("extra_host", None)
-    assert sound["coverage"]["failed_checks"] == []
-    (gate,) = closed["coverage"]["failed_checks"]
-    assert gate.startswith("Nova lists migrations without their hosts")
+    assert sound["coverage"]["failed_check_ids"] == []
+    assert closed["coverage"]["failed_check_ids"] == ["migration_hosts_not_shown"]
 
 
 def test_hosts_of_events_are_governed_by_their_own_rule(office: Office, world: World) -> None:
@@ -260,13 +259,9 @@ def test_removal_by_the_auditor_is_refused_with_the_name_of_the_rule(
     )
 
     assert run.status != 0
-    assert (
-        f"Policy does not allow {WRITING} to be performed. Use credentials with a role that may "
-        "do this (admin by default)." in run.told
-    )
-    assert {outcome["outcome"] for outcome in run.read("remediation.json")["outcomes"]} == {
-        "failed"
-    }
+    assert WRITING in run.told and "admin by default" in run.told
+    outcomes = run.read("remediation.json")["outcomes"]
+    assert {outcome["outcome"] for outcome in outcomes} == {"failed"}
     assert_nothing_changed(run, before, placement)
 
 

@@ -7,7 +7,6 @@ cloud; `tests/unit/docs/test_porting.py` has the rows that need no Ansible.
 from __future__ import annotations
 
 import json
-import subprocess
 import typing as t
 from pathlib import Path
 
@@ -41,18 +40,9 @@ def ansible(tmp_path: Path) -> Ansible:
 
 def run(ansible: Ansible, program: str, *arguments: str) -> str:
     """Return what Ansible prints. Fails unless Ansible does."""
-    done = subprocess.run(
-        [ansible.program(program), *arguments],
-        capture_output=True,
-        text=True,
-        check=False,
-        cwd=ansible.folder,
-        env=ansible.environment,
-    )
-    output = done.stdout + done.stderr
-    assert done.returncode == 2, output
-    assert "Traceback" not in output
-    return output
+    done = ansible.command(program, *arguments)
+    assert done.status == 2 and "Traceback" not in done.output, done.output
+    return done.output
 
 
 def run_module(ansible: Ansible, name: str, arguments: t.Mapping[str, t.Any]) -> str:
@@ -91,18 +81,6 @@ def test_entry_point_is_gone(ansible: Ansible, entry_point: str) -> None:
     )
 
     assert message in run(ansible, "ansible-playbook", "play.json")
-
-
-@pytest.mark.long
-def test_stage_is_no_tag(ansible: Ansible) -> None:
-    (message,) = (
-        find_message(row[2])
-        for row in read_rows("Entry points, tags and tasks")
-        if "--tags" in find_names(row[0])
-    )
-    playbook = ["osops.placement.decommission_host", "-e", "host_decommission_target=compute-1"]
-
-    assert message in run(ansible, "ansible-playbook", *playbook, "--tags", "check")
 
 
 @pytest.mark.long

@@ -101,8 +101,7 @@ def test_region_with_a_dead_cell_does_not_block_other_regions(
 
     assert not north.held(orphan) and not south.held(other)
     assert south.held(resident) == held
-    assert run.status != 0
-    assert "1 of 3 runs failed" in run.told
+    assert run.status != 0 and "1 of 3" in run.told
     summary = run.read("summary.json")
     rows = {row["name"]: row for row in summary["runs"]}
     assert {name: bool(row["error"]) for name, row in rows.items()} == {
@@ -163,4 +162,4 @@ def test_fail_on_never_accepts_incomplete_readings(
     assert run.status == 0, run.output
     summary = run.read("summary.json")
     assert not summary["complete"] and summary["runs"][0]["partial"]
-    assert "1 host was not judged" in run.told
+    assert len(summary["runs"][0]["unjudged_hosts"]) == 1

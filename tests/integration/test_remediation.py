@@ -15,17 +15,12 @@ from ...plugins.module_utils._core.run.pack import pack_files
 from ..unit.plugins.module_utils._core.plan.signed import sign
 from .support import Ansible, Minicloud, Placement, has_detected, long
 
+pytestmark = pytest.mark.usefixtures("healthy")
+
 CLAIM = {"VCPU": 1, "MEMORY_MB": 512, "DISK_GB": 1}
 NO_AGE = {"min_age": "0", "unknown_min_age": "0"}
 KINDS = ["unknown_consumer"]
 FORGOTTEN = {"orphan_cleanup_remediate_kinds": KINDS}
-NOBODY = "11111111-2222-4333-8444-555555555555"
-
-
-@pytest.fixture(scope="module", autouse=True)
-def live_server(minicloud: Minicloud) -> None:
-    """An unknown consumer is only proven if Nova shows a live server."""
-    minicloud.scenario("healthy")
 
 
 @pytest.fixture
@@ -108,9 +103,7 @@ def test_remediation_plans_removes_reads_back_and_journals(
         3,
         None,
     )
-    assert {outcome["reason"] for outcome in again["outcomes"]} == {
-        "It no longer has any allocations."
-    }
+    assert {outcome["reason_id"] for outcome in again["outcomes"]} == {"allocations_gone"}
 
     restored = ansible.module("orphan_restore", journal=planned["packed"], output_dir=str(tmp_path))
 
@@ -152,8 +145,7 @@ def test_changed_consumer_is_skipped_and_named(
     result = ansible.direct("orphan_remediate", plan=str(plan), output_dir=str(tmp_path), **NO_AGE)
 
     skipped = next(outcome for outcome in result["outcomes"] if outcome["consumer"] == moved)
-    assert skipped["outcome"] == "skipped"
-    assert "its generation was 1 then and is 2 now" in skipped["reason"]
+    assert (skipped["outcome"], skipped["reason_id"]) == ("skipped", "generation_changed")
     assert list(placement.held(moved).values()) == [more]
     assert [placement.held(consumer) for consumer in others] == [{}, {}]
 
@@ -190,12 +182,8 @@ def test_too_many_changes_stop_the_run_before_the_first(
 
     result = ansible.direct(module, plan=str(plan), max_changes=2, **given)
 
-    assert result["failed"]
-    assert "3 changes are planned and max_changes is 2: nothing was changed." in result["msg"]
-    assert (
-        "set max_changes (orphan_cleanup_max_changes, or" in result["msg"]
-        and "to 3 or more." in result["msg"]
-    )
+    assert result["failed"] and "max_changes is 2" in result["msg"]
+    assert "3 or more" in result["msg"]
     assert placement.everything() == before
 
 
@@ -229,12 +217,8 @@ def test_too_large_a_fraction_stops_the_run_before_the_first_change(
     narrow = ansible.direct("orphan_plan", findings=detect(consumers=crowd), **limits)
 
     for result in (whole, reviewed):
-        assert result["failed"]
-        assert (
-            f"of {len(before)} consumers would be changed and max_share is 0.01: nothing was "
-            "changed."
-        ) in result["msg"]
-        assert "set max_share (orphan_cleanup_max_share) to " in result["msg"]
+        assert result["failed"] and "max_share" in result["msg"]
+        assert f"of {len(before)} consumers" in result["msg"]
     assert (narrow.get("failed", False), narrow["changes"]) == (False, 21)
     assert placement.everything() == before
     for consumer in crowd:
@@ -256,128 +240,15 @@ def test_run_writes_nothing_without_a_place_for_the_journal(
 
 
 @pytest.mark.parametrize(
-    ("contents", "said"),
+    "how",
     [
-        (None, "cannot be read"),
-        ("", "is not JSON"),
-        ('{"format": 1', "is not JSON"),
-        ("{}", "does not have the form that orphan_detect writes: it has no format"),
-        ("[]", "not have the form that orphan_detect writes"),
-        ('{"format": 1}', "not have the form that orphan_detect writes"),
-        ('{"format": 99}', "has format 99, and this version of the collection reads format 1"),
+        long("empty"),
+        long("nothing"),
+        long("missing"),
+        "cut_short",
+        long("of_another_cloud"),
+        long("edited"),
     ],
-)
-def test_invalid_findings_are_refused(
-    ansible: Ansible, tmp_path: Path, contents: str | None, said: str
-) -> None:
-    path = tmp_path / "findings.json"
-    if contents is not None:
-        path.write_text(contents)
-
-    result = ansible.direct(
-        "orphan_plan", findings=str(path), kinds=KINDS, dest=str(tmp_path / "plan.json")
-    )
-
-    assert result["failed"] and said in result["msg"]
-    assert not (tmp_path / "plan.json").exists()
-
-
-def edited(plan: dict[str, t.Any]) -> dict[str, t.Any]:
-    """The first change removes less than the plan says that it frees."""
-    del plan["changes"][0]["before"]["allocations"]
-    return plan
-
-
-def redirected(plan: dict[str, t.Any]) -> dict[str, t.Any]:
-    """The first change is that of another consumer, with the finding of the old one."""
-    plan["changes"][0]["consumer"] = NOBODY
-    return plan
-
-
-def enlarged(plan: dict[str, t.Any]) -> dict[str, t.Any]:
-    """The first change starts from more than the current allocation."""
-    for share in plan["changes"][0]["before"]["allocations"].values():
-        share["resources"]["VCPU"] += 1
-    return plan
-
-
-def doubled(plan: dict[str, t.Any]) -> dict[str, t.Any]:
-    return {**plan, "changes": plan["changes"] * 2}
-
-
-def of_another_cloud(plan: dict[str, t.Any]) -> dict[str, t.Any]:
-    return {**plan, "placement_endpoint": "http://elsewhere/placement"}
-
-
-def of_another_region(plan: dict[str, t.Any]) -> dict[str, t.Any]:
-    return {**plan, "region": "RegionTwo"}
-
-
-def newer(plan: dict[str, t.Any]) -> dict[str, t.Any]:
-    return {**plan, "format": 2}
-
-
-def empty(_plan: dict[str, t.Any]) -> str:
-    return ""
-
-
-def cut_short(plan: dict[str, t.Any]) -> str:
-    return json.dumps(plan)[:-10]
-
-
-def gone(_plan: dict[str, t.Any]) -> None:
-    return None
-
-
-def unsigned(plan: dict[str, t.Any]) -> str:
-    return json.dumps({**plan, "consumers": 10**9})
-
-
-WRONG_PLANS = [
-    (unsigned, "The plan was edited after orphan_plan wrote it"),
-    (edited, "The plan does not have the form that orphan_plan writes"),
-    (redirected, f"The change of {NOBODY} is for the finding"),
-    (enlarged, "contradicts itself: frees must match its documents"),
-    (doubled, "The plan changes consumer"),
-    (
-        of_another_cloud,
-        "The plan is for another cloud: its placement_endpoint is http://elsewhere/placement",
-    ),
-    (of_another_region, "The plan is for another cloud: its region is RegionTwo"),
-    (newer, "has format 2, and this version of the collection reads format 1"),
-    (empty, "is not JSON"),
-    (cut_short, "is not JSON"),
-    (gone, "cannot be read"),
-]
-
-
-@pytest.mark.long
-def test_invalid_plan_is_refused_as_a_whole(
-    ansible: Ansible, placement: Placement, tmp_path: Path, plan: Path
-) -> None:
-    """One of its changes is wrong, and the others are not made either."""
-    before, right = placement.everything(), plan.read_text()
-    for wrong, said in WRONG_PLANS:
-        spoilt = wrong(json.loads(right))
-        if spoilt is None:
-            plan.unlink()
-        else:
-            # Whoever edits a plan can compute its digest again.
-            plan.write_text(spoilt if isinstance(spoilt, str) else json.dumps(sign(spoilt)))
-
-        result = ansible.direct(
-            "orphan_remediate", plan=str(plan), output_dir=str(tmp_path), **NO_AGE
-        )
-
-        assert result["failed"] and said in result["msg"], (wrong.__name__, result)
-    nothing = ansible.direct("orphan_remediate", plan="", output_dir=str(tmp_path), **NO_AGE)
-    assert nothing["failed"] and "plan is empty" in nothing["msg"]
-    assert placement.everything() == before
-    assert not list(tmp_path.glob("journal-*"))
-
-
-@pytest.mark.parametrize(
-    "how", [long("empty"), long("nothing"), long("missing"), "cut_short", long("of_another_cloud")]
 )
 def test_playbook_with_an_invalid_plan_does_not_detect_instead(
     ansible: Ansible, placement: Placement, orphans: list[str], plan: Path, how: str
@@ -389,10 +260,14 @@ def test_playbook_with_an_invalid_plan_does_not_detect_instead(
         "missing": str(plan.parent / "nonesuch.json"),
         "cut_short": str(plan),
     }.get(how)
+    document = json.loads(plan.read_text())
     if how == "cut_short":
         plan.write_text(plan.read_text()[:-10])
     elif how == "of_another_cloud":
-        given = of_another_cloud(json.loads(plan.read_text()))
+        # Whoever edits a plan can compute its digest again.
+        given = sign({**document, "placement_endpoint": "http://elsewhere/placement"})
+    elif how == "edited":
+        given = {**document, "consumers": 10**9}
 
     run = ansible.playbook("cleanup_orphans", variables={**FORGOTTEN, "orphan_cleanup_plan": given})
 
@@ -433,41 +308,22 @@ def _forge_plan(plan: Path, orphan: str, held: dict[str, t.Any], server: str) ->
     return sign(forged)
 
 
-def test_forged_plan_fails_its_renewed_proof(
-    ansible: Ansible,
-    placement: Placement,
-    minicloud: Minicloud,
-    tmp_path: Path,
-    orphans: list[str],
-    plan: Path,
-) -> None:
-    """A consistent plan says that a live server is an orphan.
-
-    It has the server's real allocation; the renewed proof refuses it.
-    """
-    server = minicloud.truth("healthy")["server"]
-    held = placement.allocation(server)
-    forged = _forge_plan(plan, orphans[0], held, server)
-
-    result = ansible.direct("orphan_remediate", plan=forged, output_dir=str(tmp_path), **NO_AGE)
-
-    skipped = next(outcome for outcome in result["outcomes"] if outcome["consumer"] == server)
-    assert skipped["outcome"] == "skipped" and skipped["reason"] == "It is healthy now."
-    assert placement.allocation(server) == held
-    assert result["tally"]["removed"] == 2
-
-
 def test_forged_plan_from_another_job_fails_its_renewed_proof(
     ansible: Ansible, placement: Placement, minicloud: Minicloud, orphans: list[str], plan: Path
 ) -> None:
-    """The same plan in a pack, whose digests all fit."""
+    """A consistent plan says that a live server is an orphan, in a pack whose digests all fit.
+
+    It has the server's real allocation; the renewed proof refuses it.
+    """
     server = minicloud.truth("healthy")["server"]
     held = placement.allocation(server)
     text = pack_files({"plan": _forge_plan(plan, orphans[0], held, server)})
 
     run = ansible.playbook("cleanup_orphans", variables={**FORGOTTEN, "orphan_cleanup_plan": text})
 
-    assert "Outcome: 2 removed, 1 skipped." in run.told, run.output
+    skipped = run.outcome(server)
+    assert (skipped["outcome"], skipped["reason_id"]) == ("skipped", "healthy_now"), run.output
+    assert run.read("remediation.json")["tally"]["removed"] == 2
     assert placement.allocation(server) == held
 
 
@@ -526,19 +382,6 @@ def test_minimum_age_protects(ansible: Ansible, orphans: list[str]) -> None:
 
 
 @pytest.mark.long
-def test_exclusions_protect(ansible: Ansible, orphans: list[str]) -> None:
-    by_consumer = ansible.module("orphan_detect", exclude_consumers=orphans[:1], **NO_AGE)
-    by_provider = ansible.module("orphan_detect", exclude_providers=["compute-1"], **NO_AGE)
-
-    assert [
-        entry["consumer"] for entry in by_consumer["protected"] if entry["kind"] == "excluded"
-    ] == orphans[:1]
-    assert {
-        entry["consumer"] for entry in by_provider["protected"] if entry["kind"] == "excluded"
-    } >= set(orphans)
-
-
-@pytest.mark.long
 def test_exclusion_with_an_end_protects_until_then_and_is_reported_once(
     ansible: Ansible, tmp_path: Path, orphans: list[str]
 ) -> None:
@@ -557,29 +400,9 @@ orphan_cleanup_exclude_consumers:
     as_text = ansible.playbook("detect_orphans", "-e", f"orphan_cleanup_exclude_consumers='{told}'")
 
     assert run.status == 0, run.output
-    assert (run.entry(orphans[1])["verdict"], run.told.count("is no longer excluded")) == (
-        "orphaned",
-        1,
-    )
-    assert as_text.entry(orphans[2])["reason"].endswith(
-        "is excluded by name until 2999-12-31T18:00:00Z."
-    )
-
-
-def test_exclusion_end_is_shown_and_an_invalid_date_is_refused(
-    ansible: Ansible, tmp_path: Path, orphans: list[str]
-) -> None:
-    entry = {"name": orphans[0], "until": "2999-12-31", "reason": "under repair"}
-    spared = ansible.direct("orphan_detect", exclude_consumers=[entry], **NO_AGE)
-    refused = ansible.direct(
-        "orphan_detect", exclude_consumers=[{**entry, "until": "tomorrow"}], **NO_AGE
-    )
-
-    (reason,) = (entry["reason"] for entry in spared["protected"] if entry["kind"] == "excluded")
-    assert reason.endswith("is excluded by name until 2999-12-31: under repair.")
-    assert (
-        refused["failed"] and "is 'tomorrow', which is neither a date nor a time" in refused["msg"]
-    )
+    assert run.entry(orphans[1])["verdict"] == "orphaned"
+    assert run.told.count("no longer excluded") == 1
+    assert "2999-12-31T18:00:00Z." in as_text.entry(orphans[2])["reason"]
 
 
 @pytest.mark.long
@@ -603,7 +426,7 @@ def test_orphan_is_removed_at_the_second_sighting(
     )
 
     assert first.status == elsewhere.status == 0, first.output + elsewhere.output
-    assert "it was seen 1 of 2 times" in first.told and "it is not in the plan" not in first.told
+    assert "1 of 2 times" in first.told and "in the plan" not in first.told
     assert placement.everything() == before
 
     held = placement.allocation(orphans[0])
@@ -615,7 +438,7 @@ def test_orphan_is_removed_at_the_second_sighting(
     placement.put(orphans[0], {**owner, "allocations": shares})
     second = ansible.playbook("cleanup_orphans", variables=chosen)
 
-    assert second.entry(orphans[0])["waiting"] == "it was seen 1 of 2 times"
+    assert "1 of 2" in second.entry(orphans[0])["waiting"]
     assert {
         outcome["consumer"]: outcome["outcome"]
         for outcome in second.read("remediation.json")["outcomes"]
@@ -623,24 +446,6 @@ def test_orphan_is_removed_at_the_second_sighting(
 
     third = ansible.playbook("cleanup_orphans", variables=chosen)
     assert third.outcome(orphans[0])["outcome"] == "removed"
-
-
-@pytest.mark.long
-def test_second_sighting_requires_a_memory(
-    ansible: Ansible, tmp_path: Path, orphans: list[str]
-) -> None:
-    without = ansible.direct("orphan_detect", min_sightings=2, **NO_AGE)
-    (tmp_path / "occupied").write_text("")
-    unkept = ansible.direct(
-        "orphan_detect", min_sightings=2, state=str(tmp_path / "occupied" / "state.json"), **NO_AGE
-    )
-
-    assert (
-        without["failed"]
-        and "needs a file that keeps findings from run to run, and no such file is configured"
-        in without["msg"]
-    )
-    assert unkept["failed"] and "state.json cannot be written" in unkept["msg"]
 
 
 def _claim(

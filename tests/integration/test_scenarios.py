@@ -200,13 +200,7 @@ def test_scenario_is_found_and_explained(
     truth = minicloud.truth(scenario)
     allocations = truth["allocations"]
     consumers = {allocation["consumer"] for allocation in allocations} or set(truth["servers"])
-    found = story.detected.read("findings.json")
-    entries = [
-        entry
-        for key in ("findings", "protected", "undecided")
-        for entry in found[key]
-        if entry["consumer"] in consumers
-    ]
+    entries = [entry for entry in story.detected.entries if entry["consumer"] in consumers]
 
     if scenario in NEED_IMAGE_PROPERTIES:
         minicloud.needs_compute("2.98", "Nova shows the properties of images")

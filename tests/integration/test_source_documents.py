@@ -257,7 +257,7 @@ def test_002_1fe01b3cec3724ea_server_deleted_by_sql_still_occupies_its_host(
     # The steps: find the provider, its allocations, and that of the server.
     found = operator.playbook("detect_orphans", host).entry(server)
     assert (found["kind"], found["verdict"]) == ("deleted_server", "orphaned")
-    assert "marked as deleted in the database by hand" in found["reason"]
+    assert "by hand" in found["reason"]
     assert operator.holders(host) == {consumer: {host: share} for consumer, share in shares.items()}
     owner = {key: placement.allocation(server)[f"{key}_id"] for key in ("project", "user")}
     if solution == "cleanup_orphans":
@@ -272,7 +272,7 @@ def test_002_1fe01b3cec3724ea_server_deleted_by_sql_still_occupies_its_host(
     zero = operator.refused(
         "placement_allocation", consumer=server, resources={host: dict.fromkeys(one, 0)}
     )
-    assert "has 0 VCPU: an amount must be 1 or more" in zero["msg"]
+    assert zero["reason_id"] == "invalid_input" and "has 0 VCPU" in zero["msg"]
     operator.module("placement_allocation", consumer=server, resources={provider: one}, **owner)
     assert placement.held(server) == {provider: one}
     assert operator.is_offered(host, all_but_its_neighbours)

@@ -29,8 +29,8 @@ def _host(world: World) -> str:
     return name
 
 
-def find_stuck(ansible: Ansible, **options: t.Any) -> dict[str, str]:
-    """Return the reasons of the findings of this kind, by server."""
+def find_stuck(ansible: Ansible, **options: t.Any) -> dict[str, tuple[str, str]]:
+    """Return the ID and the words of the reasons of the findings of this kind, by server."""
     dest = ansible.folder / "findings.json"
     result = ansible.direct(
         "orphan_detect", dest=str(dest), **{"min_age": "0", "stuck_min_age": "0", **options}
@@ -38,7 +38,7 @@ def find_stuck(ansible: Ansible, **options: t.Any) -> dict[str, str]:
     assert result["summary"]["coverage"]["unread"] == []
     found = json.loads(dest.read_text(encoding="utf-8"))["findings"]
     return {
-        entry["id"].partition("/")[2]: entry["reason"]
+        entry["id"].partition("/")[2]: (entry["reason_id"], entry["reason"])
         for entry in found
         if entry["kind"] == "stuck_deletion"
     }
@@ -62,15 +62,14 @@ def test_deletion_that_waits_for_its_host_ends_when_nova_compute_starts(
     # It has only begun.
     assert find_stuck(ansible, stuck_min_age="1h") == {}
 
-    (reason,) = find_stuck(ansible).values()
-    assert f"The deletion of server {server} on {host} began" in reason
-    assert "is up, and Nova ignores another delete. Restart nova-compute there" in reason
+    ((reason, words),) = find_stuck(ansible).values()
+    assert reason == "deletion_to_begin_again" and f"server {server} on {host}" in words
     delete(world, server)
     assert not is_gone(world, server)
 
     world.kill(host)
-    (reason,) = find_stuck(ansible).values()
-    assert "is forced down. If the host can come back, start nova-compute there. It ends" in reason
+    ((reason, _words),) = find_stuck(ansible).values()
+    assert reason == "deletion_on_down_host"
     steering.release(world.paths, host, "destroy")
     lifecycle.start_computes(world.paths, [host])
     world.wait("the deletion to end", lambda: is_gone(world, server))
@@ -86,8 +85,8 @@ def test_deletion_of_a_server_on_a_dead_host_ends_in_the_databases(
     servers.await_task(world.cloud, server, "deleting")
     world.kill(host)
 
-    (reason,) = find_stuck(ansible).values()
-    assert "make sure that the machine is off, because the guest may still run" in reason
+    ((reason, _words),) = find_stuck(ansible).values()
+    assert reason == "deletion_on_down_host"
     delete(world, server)
     world.wait("the deletion to end", lambda: is_gone(world, server))
     steering.release(world.paths, host, "destroy")
@@ -109,8 +108,8 @@ def test_failed_deletion_is_found_when_it_is_asked_for(
     for scope in ({"kinds": ["stuck_deletion"]}, {"hosts": [host]}, {"consumers": [server]}):
         found = find_stuck(ansible, **scope)
         assert list(found) == [server]
-        assert "destroy fails on purpose" in found[server]
-        assert "Mend the cause first: openstack server event list" in found[server]
+        reason, words = found[server]
+        assert reason == "deletion_cause_to_mend" and "on purpose" in words
     assert find_stuck(ansible, hosts=["compute-1"]) == {}
     assert find_stuck(ansible, kinds=["stale_service"]) == {}
 
@@ -127,8 +126,8 @@ def test_server_without_a_host_is_deleted_from_the_databases(
     world.sql(CELL1, "UPDATE instances SET task_state = 'deleting' WHERE uuid = ?", server)
     world.sql(CELL1, "UPDATE instances SET host = NULL, node = NULL WHERE uuid = ?", server)
 
-    (reason,) = find_stuck(ansible).values()
-    assert "It has no host, so that Nova deletes it from its databases alone" in reason
+    ((reason, _words),) = find_stuck(ansible).values()
+    assert reason == "deletion_without_host"
     delete(world, server)
     world.wait("the deletion to end", lambda: is_gone(world, server))
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import typing as t
-from collections.abc import Iterator
 
 import pytest
 
@@ -18,15 +17,6 @@ CLEANUP = {
 }
 # A template that only fails when the task of a module needs it.
 BROKEN = {"_orphan_cleanup_policy": "{{ defined_nowhere }}"}
-
-
-@pytest.fixture
-def strays(few: Strays) -> Iterator[Strays]:
-    """Three orphans, with their allocations restored before each test."""
-    few.release()
-    few.claim()
-    yield few
-    few.others_are_unchanged()
 
 
 def _run(entry_point: str = "main", **variables: t.Any) -> dict[str, t.Any]:

@@ -110,7 +110,7 @@ def test_nothing_moves_to_a_host_that_would_destroy_it(
 
     # Not by a scheduler that may choose it, and not by a check that says so.
     drained = Drained(world, risen.ansible, risen.elsewhere).refused()
-    assert f"it was evacuated from {risen.host}" in drained.told
+    assert f"evacuated from {risen.host}" in drained.told
     assert {risen.find_host(server) for server in risen.servers} == {risen.elsewhere}
     servers.update_service(world.cloud, risen.elsewhere, {"status": "enabled"})
     assert risen.advice in risen.refused("--check", **{"return": True}).told
@@ -120,7 +120,7 @@ def test_nothing_moves_to_a_host_that_would_destroy_it(
     found = risen.ansible.module("orphan_detect", min_age="0", kinds=["unfinished_evacuation"])
     named = {entry["server"]["uuid"] for entry in found["findings"]}
     assert named & set(risen.servers) == {first}
-    assert "Do not restart it" in risen.redeploy(succeeds=False, **restart)
+    assert "not restart it" in risen.redeploy(succeeds=False, **restart)
     assert not log.exists()
 
     # Once that server is away again, a check says that the run would restart it, and does not.

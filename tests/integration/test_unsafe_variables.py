@@ -6,7 +6,6 @@ had no quotes. The matrix runs these tests with each of them, so they import few
 
 from __future__ import annotations
 
-import subprocess
 import typing as t
 from collections.abc import Callable
 
@@ -29,20 +28,9 @@ def run(ansible: Ansible) -> Callable[..., Run]:
     def one(playbook: str, answers: dict[str, t.Any]) -> Run:
         variables = ansible.folder / "extravars.yml"
         variables.write_text(dump_extra_variables(answers, {}), encoding="utf-8")
-        done = subprocess.run(
-            [
-                ansible.program("ansible-playbook"),
-                str(ROOT / PLAYBOOKS / playbook),
-                "-e",
-                f"@{variables}",
-            ],
-            capture_output=True,
-            text=True,
-            check=False,
-            cwd=ansible.folder,
-            env=ansible.environment,
+        return ansible.command(
+            "ansible-playbook", str(ROOT / PLAYBOOKS / playbook), "-e", f"@{variables}"
         )
-        return Run(done.returncode, done.stdout + done.stderr, ansible.folder)
 
     return one
 

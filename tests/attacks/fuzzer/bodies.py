@@ -168,6 +168,10 @@ def _choose(
     return chance.choice(places)
 
 
+def _ends(*endings: str) -> Callable[[Place], bool]:
+    return lambda place: isinstance(place.key, str) and place.key.endswith(endings)
+
+
 @mutation(2)
 @_change_json
 def key_missing(document: t.Any, chance: random.Random, _past: Past) -> None:
@@ -345,11 +349,7 @@ def host(document: t.Any, chance: random.Random, _past: Past) -> None:
 @_change_json
 def time(document: t.Any, chance: random.Random, _past: Past) -> None:
     """A time is missing, long ago, in the future, or not one."""
-    place = _choose(
-        document,
-        chance,
-        lambda place: isinstance(place.key, str) and place.key.endswith(("_at", "_time", "ed")),
-    )
+    place = _choose(document, chance, _ends("_at", "_time", "ed"))
     if place:
         place.parent[place.key] = chance.choice(
             (None, "", "1970-01-01T00:00:00Z", "9999-12-31T00:00:00.000000", "x", 0, -1)
@@ -360,11 +360,7 @@ def time(document: t.Any, chance: random.Random, _past: Past) -> None:
 @_change_json
 def generation(document: t.Any, chance: random.Random, _past: Past) -> None:
     """The generation of a consumer or a provider is another one, or none."""
-    place = _choose(
-        document,
-        chance,
-        lambda place: isinstance(place.key, str) and place.key.endswith("generation"),
-    )
+    place = _choose(document, chance, _ends("generation"))
     if place:
         place.parent[place.key] = chance.choice((None, 0, 1, 2, -1, "1", 10**20, 1.5))
 
@@ -373,11 +369,7 @@ def generation(document: t.Any, chance: random.Random, _past: Past) -> None:
 @_change_json
 def links(document: t.Any, chance: random.Random, _past: Past) -> None:
     """The link to the next page is missing, its own, or points elsewhere."""
-    place = _choose(
-        document,
-        chance,
-        lambda place: isinstance(place.key, str) and place.key.endswith("links"),
-    )
+    place = _choose(document, chance, _ends("links"))
     href = chance.choice(("http://127.0.0.1:1/", "", "/v2.1/servers/detail?marker=x", None, 7))
     forged = [{"rel": "next", "href": href}]
     if place and chance.random() < 0.6:

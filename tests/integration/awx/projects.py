@@ -7,14 +7,12 @@ import dataclasses as d
 import yaml
 
 from ..automation import ROOT
-from .kinds import Entry
-from .store import Store
+from .store import Entry, Store
 
 VERSION = str(yaml.safe_load((ROOT / "galaxy.yml").read_text())["version"])
 # A change of one of these fields syncs the project at once. No other request does.
-SYNCING = ("scm_type", "scm_url", "scm_branch", "scm_refspec")
+SYNCING = ("scm_type", "scm_url", "scm_branch")
 FINISHED = ("successful", "failed", "error", "canceled")
-_NEXT = {"pending": "running", "running": "finished"}
 
 
 @d.dataclass
@@ -32,7 +30,7 @@ class Repository:
 
 
 class Projects:
-    """Syncs projects. Each look at a project or at an update takes the update one step on."""
+    """Syncs projects. Each look at a project takes its update one step on."""
 
     def __init__(self, store: Store, repository: Repository) -> None:
         self._store, self.repository = store, repository
@@ -41,54 +39,31 @@ class Projects:
 
     def sync(self, project: Entry) -> Entry:
         """Start an update of a project, and return it."""
-        update = self._store.add(
-            "project_updates",
-            {
-                "name": project["name"],
-                "project": project["id"],
-                "unified_job_template": project["id"],
-                "organization": project["organization"],
-                "status": "pending",
-                "failed": False,
-                "scm_branch": project["scm_branch"],
-                "result_traceback": "",
-                "job_explanation": "",
-                "stdout": "",
-            },
-        )
+        fields = {"name": project["name"], "organization": project["organization"], "stdout": ""}
+        update = self._store.add("project_updates", {**fields, "status": "pending"})
         project |= {"status": "pending", "current_job": update["id"]}
         return update
 
-    def look_at(self, kind: str, entry: Entry) -> None:
+    def look_at(self, project: Entry) -> None:
         """Take an unfinished update one step on."""
-        update = entry
-        if kind == "projects":
-            if not entry.get("current_job"):
-                return
-            update = self._store.get(entry["current_job"])
-        if update["status"] in FINISHED:
+        if not project.get("current_job"):
             return
-        update["status"] = _NEXT[update["status"]]
-        project = self._store.get(update["project"])
-        if update["status"] == "finished":
-            self._finish(project, update)
+        update = self._store.get(project["current_job"])
+        if update["status"] == "pending":
+            update["status"] = "running"
+        else:
+            update |= self._finish(project)
+            project |= {"last_job": update["id"], "current_job": None}
         project["status"] = update["status"]
 
-    def _finish(self, project: Entry, update: Entry) -> None:
-        branch = update["scm_branch"] or "main"
+    def _finish(self, project: Entry) -> Entry:
+        """Return what becomes of the update."""
+        branch = project["scm_branch"] or "main"
         if self.repository.failures:
-            update |= {"status": "failed", **self.repository.failures.pop(0)}
-        elif branch not in self.repository.branches:
+            return {"status": "failed", **self.repository.failures.pop(0)}
+        if branch not in self.repository.branches:
             said = f"error: pathspec '{branch}' did not match any file(s) known to git\n"
-            update |= {"status": "failed", "stdout": said}
-        else:
-            update["status"] = "successful"
-            update["scm_revision"] = self.repository.branches[branch]
-            project["scm_revision"] = update["scm_revision"]
-            self.playbooks[project["id"]] = set(self.repository.playbooks)
-        update["failed"] = update["status"] != "successful"
-        project |= {
-            "last_job": update["id"],
-            "current_job": None,
-            "last_job_failed": update["failed"],
-        }
+            return {"status": "failed", "stdout": said}
+        project["scm_revision"] = self.repository.branches[branch]
+        self.playbooks[project["id"]] = set(self.repository.playbooks)
+        return {"status": "successful"}

@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses as d
 import json
 import re
-import subprocess
 import typing as t
 
 from ..automation import NEWEST, PATTERN, ROOT, find_ansible_playbook
@@ -60,19 +59,12 @@ class Setup:
 
     def apply(self, *arguments: str, token: str = TOKEN, **variables: t.Any) -> Applied:
         done_before = len(self.awx.written)
-        done = subprocess.run(
-            [
-                find_ansible_playbook(self._ansible, self._core),
-                str(PATTERN / "apply.yml"),
-                "-e",
-                json.dumps({**self.variables, **variables}),
-                *arguments,
-            ],
-            capture_output=True,
-            text=True,
-            check=False,
-            cwd=self._ansible.folder,
-            env={**self._ansible.environment, "AWX_TOKEN": token},
+        done = self._ansible.command(
+            find_ansible_playbook(self._ansible, self._core),
+            str(PATTERN / "apply.yml"),
+            "-e",
+            json.dumps({**self.variables, **variables}),
+            *arguments,
+            AWX_TOKEN=token,
         )
-        output = done.stdout + done.stderr
-        return Applied(done.returncode, output, self.awx.written[done_before:])
+        return Applied(done.status, done.output, self.awx.written[done_before:])

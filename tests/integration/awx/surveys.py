@@ -7,91 +7,68 @@ import typing as t
 
 import yaml
 
-from .kinds import Entry
-from .store import Refused
+from .store import Entry, Refused
 
+_TEXTS = ("text", "textarea", "password")
+_CHOICES = ("multiplechoice", "multiselect")
 # The type of the default, which is text for a multiselect: one choice in each line.
-_DEFAULTS: dict[str, tuple[type, ...]] = {
-    "text": (str,),
-    "textarea": (str,),
-    "password": (str,),
-    "integer": (int,),
-    "float": (float, int),
-    "multiplechoice": (str,),
-    "multiselect": (str,),
-}
+_DEFAULTS: dict[str, type] = {"integer": int, **dict.fromkeys((*_TEXTS, *_CHOICES), str)}
+_SURVEY = {"name": str, "description": str, "spec": list}
 _QUESTION = {"type": str, "question_name": str, "variable": str, "required": bool}
 
 
 def check_survey(spec: Entry) -> None:
     """Refuse a survey that AWX refuses; an empty name is none of its reasons."""
-    for field, wanted in (("name", str), ("description", str), ("spec", list)):
-        if field not in spec:
-            raise Refused(400, {"error": f"Field '{field}' is missing from survey spec."})
-        if not isinstance(spec[field], wanted):
-            raise Refused(400, {"error": f"Expected {wanted.__name__} for field '{field}'."})
-    if not spec["spec"]:
-        raise Refused(400, {"error": "'spec' doesn't contain any items."})
-    variables = set()
-    for number, question in enumerate(spec["spec"]):
-        if error := _mistake(question, number):
-            raise Refused(400, {"error": error})
-        if question["variable"] in variables:
-            error = f"'variable' '{question['variable']}' duplicated in survey question {number}."
-            raise Refused(400, {"error": error})
-        variables.add(question["variable"])
+    mistakes = _wrong_types(spec, _SURVEY)
+    if not mistakes:
+        variables = [question.get("variable") for question in spec["spec"]]
+        if not variables or len(set(variables)) < len(variables):
+            mistakes.append("spec")
+        mistakes += [name for question in spec["spec"] for name in _find_mistakes(question)]
+    if mistakes:
+        raise Refused(400, {"error": f"These parts of the survey are wrong: {mistakes}."})
 
 
-def _mistake(question: Entry, number: int) -> str:
-    for field, wanted in _QUESTION.items():
-        if field not in question:
-            return f"'{field}' missing from survey question {number}"
-        if not isinstance(question[field], wanted):
-            return f"'{field}' in survey question {number} expected to be {wanted.__name__}."
-    kind, default = question["type"], question.get("default", "")
+def _wrong_types(given: Entry, wanted: t.Mapping[str, type]) -> list[str]:
+    return [name for name, of_type in wanted.items() if not isinstance(given.get(name), of_type)]
+
+
+def _find_mistakes(question: Entry) -> list[str]:
+    """Return the fields of a question that are wrong."""
+    mistakes = _wrong_types(question, _QUESTION)
+    kind, default = question.get("type"), question.get("default", "")
     if kind not in _DEFAULTS:
-        return f"'{kind}' in survey question {number} is not one of the allowed question types."
+        return [*mistakes, "type"]
     if default != "" and not isinstance(default, _DEFAULTS[kind]):
-        return f"Default value {default} in survey question {number} expected to be {kind}."
+        return [*mistakes, "default"]
     for limit in ("min", "max"):
         if question.get(limit) is not None and not isinstance(question[limit], int):
-            return f"The {limit} limit in survey question {number} expected to be integer."
-    if kind in ("multiplechoice", "multiselect"):
-        return _mistaken_choices(question, number)
-    return ""
+            mistakes.append(limit)
+    if kind in _CHOICES:
+        defaults = default.splitlines()
+        if kind == "multiplechoice" and len(defaults) > 1:
+            mistakes.append("default")
+        if "choices" not in question or not set(defaults) <= set(question["choices"]):
+            mistakes.append("choices")
+    return mistakes
 
 
-def _mistaken_choices(question: Entry, number: int) -> str:
-    if "choices" not in question:
-        return f"Survey question {number} of type {question['type']} must specify choices."
-    defaults = str(question.get("default", "")).splitlines()
-    if question["type"] == "multiplechoice" and len(defaults) > 1:
-        return "Multiple Choice (Single Select) can only have one default value."
-    if any(default not in question["choices"] for default in defaults):
-        return "Default choice must be answered from the choices listed."
-    return ""
-
-
-def questions_of(template: Entry, survey: Entry | None) -> list[Entry]:
+def questions_of(template: Entry, surveys: t.Mapping[int, Entry]) -> list[Entry]:
     """Return the questions that a template asks. A disabled survey asks nothing."""
-    if not template.get("survey_enabled") or not survey:
+    if not template.get("survey_enabled"):
         return []
-    return list(survey["spec"])
+    return list(surveys.get(template["id"], {}).get("spec", []))
 
 
-def _wrong_answer(question: Entry, answers: Entry, required: bool) -> str:
+def _wrong_answer(question: Entry, answers: Entry, required: bool = True) -> str:
     """Return what is wrong with the answer to one question. A default is no answer."""
     variable, kind = question["variable"], question["type"]
     if variable not in answers:
         return f"'{variable}' value missing" if question["required"] and required else ""
     answer = answers[variable]
-    if kind in ("text", "textarea", "password"):
-        return _wrong_size(question, answer, str, "a string")
-    if kind == "integer":
-        return _wrong_size(question, answer, int, "an integer")
+    if kind not in _CHOICES:
+        return _wrong_size(question, answer, str if kind in _TEXTS else int)
     choices = question["choices"]
-    if isinstance(choices, str):
-        choices = choices.splitlines()
     if kind == "multiselect" and not isinstance(answer, list):
         return f"'{variable}' value is expected to be a list."
     for one in answer if kind == "multiselect" else [answer]:
@@ -100,34 +77,29 @@ def _wrong_answer(question: Entry, answers: Entry, required: bool) -> str:
     return ""
 
 
-def _wrong_size(question: Entry, answer: t.Any, wanted: type[str] | type[int], name: str) -> str:
+def _wrong_size(question: Entry, answer: t.Any, wanted: type) -> str:
     variable, least, most = question["variable"], question.get("min"), question.get("max")
     # True is an int to Python, and not to AWX.
     if not isinstance(answer, wanted) or isinstance(answer, bool):
-        return f"Value {answer} for '{variable}' expected to be {name}."
-    size: int = len(answer) if isinstance(answer, str) else answer
-    if least not in ("", None) and size < int(least):
-        return f"'{variable}' value {answer} is too small (must be at least {least})."
-    if most not in ("", None) and size > int(most):
-        return f"'{variable}' value {answer} is too large (must be no more than {most})."
+        return f"Value {answer} for '{variable}' expected to be {wanted.__name__}."
+    size = len(answer) if isinstance(answer, str) else answer
+    if (least is not None and size < least) or (most is not None and size > most):
+        return f"'{variable}' value {answer} is too small or too large."
     return ""
 
 
 def read_variables(given: t.Any) -> Entry:
     """Return variables that are given as a mapping, as JSON or as YAML."""
     variables = yaml.safe_load(given) if isinstance(given, str) else given
-    if variables in (None, ""):
-        return {}
-    if not isinstance(variables, dict):
+    if not isinstance(variables or {}, dict):
         raise Refused(400, {"extra_vars": ["Must be valid JSON or YAML."]})
-    return dict(variables)
+    return dict(variables or {})
 
 
 class Accepted(t.NamedTuple):
-    """The variables that a template takes, those that it does not take, and the errors."""
+    """The variables that a template takes, and what is wrong with the others."""
 
     variables: Entry
-    ignored: Entry
     errors: Entry
 
 
@@ -139,29 +111,18 @@ def accept(
     A variable that is neither asked for nor the template's own is an error for schedules and
     nodes; a launch only ignores it.
     """
-    accepted, rest, ignored, wrong = {}, dict(given), {}, []
-    for question in questions:
-        variable = question["variable"]
-        if error := _wrong_answer(question, given, required):
-            wrong.append(error)
-            if variable in rest:
-                ignored[variable] = rest.pop(variable)
-        elif variable in rest:
-            accepted[variable] = rest.pop(variable)
+    asked = {one["variable"]: _wrong_answer(one, given, required) for one in questions}
+    wrong = [error for error in asked.values() if error]
+    accepted = {name: value for name, value in given.items() if asked.get(name) == ""}
+    rest = {name: value for name, value in given.items() if name not in asked}
     errors: Entry = {"variables_needed_to_start": wrong} if wrong else {}
+    own = read_variables(template.get("extra_vars"))
     if template.get("ask_variables_on_launch"):
         accepted |= rest
-        rest = {}
-    own = read_variables(template.get("extra_vars"))
-    rest = {name: value for name, value in rest.items() if (name, value) not in own.items()}
-    if rest:
-        ignored |= rest
-        names = ", ".join(rest)
-        errors["extra_vars"] = [
-            f"Variables {names} are not allowed on launch. Check the Prompt on Launch setting on "
-            "the Job Template to include Extra Variables."
-        ]
-    return Accepted(accepted, ignored, errors)
+    elif others := [name for name in rest if (name, rest[name]) not in own.items()]:
+        said = f"Variables {', '.join(others)} are not allowed on launch."
+        errors["extra_vars"] = [said]
+    return Accepted(accepted, errors)
 
 
 def variables_of_job(template: Entry, questions: list[Entry], given: Entry) -> str:
@@ -170,10 +131,10 @@ def variables_of_job(template: Entry, questions: list[Entry], given: Entry) -> s
     A default that is not a valid answer is left out, and that of a multiselect never is one: it
     is text and not a list.
     """
-    defaults = {}
-    for question in questions:
-        variable, default = question["variable"], question.get("default")
-        if default is not None and not _wrong_answer(question, {variable: default}, True):
-            defaults[variable] = default
-    own = read_variables(template.get("extra_vars"))
-    return json.dumps({**own, **defaults, **given})
+    defaults = {
+        question["variable"]: question["default"]
+        for question in questions
+        if question.get("default") is not None
+        and not _wrong_answer(question, {question["variable"]: question["default"]})
+    }
+    return json.dumps({**read_variables(template.get("extra_vars")), **defaults, **given})

@@ -2,31 +2,39 @@
 
 from __future__ import annotations
 
+import dataclasses as d
 import json
 import typing as t
 from pathlib import Path
 
-from .kinds import EDGES, Entry
 from .projects import FINISHED
-from .store import Store
+from .store import EDGES, Entry, Store
 from .surveys import accept, questions_of, variables_of_job
 
+# Takes the name of the playbook, the extra variables, and whether the job is a check. Returns its
+# status, its output and its artifacts.
+Runner = t.Callable[[str, dict[str, t.Any], bool], t.Any]
 
-class Finished(t.Protocol):
-    """A job that has run: `Job` of `automation.py` is one."""
+
+@d.dataclass(eq=False)
+class _Node:
+    """A node of a workflow that runs, and what became of it."""
+
+    entry: Entry
+    parents: list[_Node] = d.field(default_factory=list)
+    job: Entry = d.field(default_factory=dict)
+    left_out: bool = False
+    artifacts: Entry = d.field(default_factory=dict)
 
     @property
-    def status(self) -> int: ...
+    def is_over(self) -> bool:
+        return self.left_out or self.job.get("status") in FINISHED
 
     @property
-    def output(self) -> str: ...
-
-    @property
-    def artifacts(self) -> dict[str, t.Any]: ...
-
-
-# Takes the name of the playbook, the extra variables, and whether the job is a check.
-Runner = t.Callable[[str, dict[str, t.Any], bool], Finished]
+    def edges(self) -> tuple[str, str]:
+        """The edges that the end of the node follows."""
+        succeeded = self.job.get("status") == "successful"
+        return ("always_nodes", "success_nodes" if succeeded else "failure_nodes")
 
 
 class Engine:
@@ -34,214 +42,116 @@ class Engine:
 
     def __init__(self, store: Store, runner: Runner | None) -> None:
         self._store, self.runner = store, runner
-        # The nodes of each workflow job, by id, and what became of them.
-        self._nodes: dict[int, dict[int, Entry]] = {}
+        self._nodes: dict[int, list[_Node]] = {}
 
-    def run_job(self, template: Entry, given: Entry, job_type: str | None = None) -> Entry:
+    def run_job(self, template: Entry, given: Entry) -> Entry:
         """Start a job template with these variables, and return the finished job."""
-        job = self._store.add(
-            "jobs",
-            {
-                **self._begin(template, given),
-                "job_template": template["id"],
-                "job_type": job_type or template["job_type"],
-                "playbook": template["playbook"],
-                "limit": template["limit"],
-                "verbosity": template["verbosity"],
-                "artifacts": {},
-                "stdout": "",
-            },
-        )
+        fields = {"artifacts": {}, "stdout": "", "status": "running"}
+        job = self._begin("jobs", template, given, fields)
         if self.runner is None:
             job["status"] = "successful"
             return job
-        playbook = Path(job["playbook"]).name
-        done = self.runner(playbook, json.loads(job["extra_vars"]), job["job_type"] == "check")
-        job |= {"artifacts": done.artifacts, "stdout": done.output, "failed": done.status != 0}
-        job["status"] = "failed" if job["failed"] else "successful"
+        is_check = template["job_type"] == "check"
+        done = self.runner(Path(template["playbook"]).name, json.loads(job["extra_vars"]), is_check)
+        job |= {"artifacts": done.artifacts, "stdout": done.output}
+        job["status"] = "failed" if done.status else "successful"
         return job
 
     def start_workflow(self, template: Entry, given: Entry) -> Entry:
         """Start a workflow, and run it until it is finished or waits for an approval."""
-        workflow = self._store.add(
-            "workflow_jobs",
-            {**self._begin(template, given), "workflow_job_template": template["id"]},
-        )
-        nodes = self._store.objects["workflow_job_template_nodes"].values()
-        self._nodes[workflow["id"]] = {
-            node["id"]: {"node": node, "job": None, "left_out": False, "artifacts": {}}
-            for node in nodes
-            if node["workflow_job_template"] == template["id"]
+        workflow = self._begin("workflow_jobs", template, given, {"status": "running"})
+        nodes = {
+            entry["id"]: _Node(entry)
+            for entry in self._store.objects["workflow_job_template_nodes"].values()
+            if entry["workflow_job_template"] == template["id"]
         }
+        for node in nodes.values():
+            for child in self._children(node, EDGES):
+                nodes[child].parents.append(node)
+        self._nodes[workflow["id"]] = list(nodes.values())
         self._advance(workflow)
         return workflow
 
-    def _begin(self, template: Entry, given: Entry) -> Entry:
-        """Return what jobs and workflow jobs have in common when they start."""
-        questions = questions_of(template, self._store.surveys.get(template["id"]))
-        return {
-            "name": template["name"],
-            "status": "running",
-            "unified_job_template": template["id"],
-            "organization": template["organization"],
-            "extra_vars": variables_of_job(template, questions, given),
-            "failed": False,
-        }
+    def _begin(self, kind: str, template: Entry, given: Entry, fields: Entry) -> Entry:
+        questions = questions_of(template, self._store.surveys)
+        return self._store.add(
+            kind,
+            {
+                **fields,
+                "name": template["name"],
+                "organization": template["organization"],
+                "extra_vars": variables_of_job(template, questions, given),
+            },
+        )
 
-    def decide(self, approval: Entry, status: str, *, timed_out: bool = False) -> None:
+    def decide(self, approval: Entry, status: str) -> None:
         """Approve (successful), deny (failed) or cancel (canceled), and run what follows."""
-        failed = status != "successful"
-        approval |= {"status": status, "failed": failed, "timed_out": timed_out}
+        approval["status"] = status
         self._advance(self._store.get(approval["workflow_job"]))
 
     def jobs_of(self, workflow: Entry) -> dict[str, Entry]:
         """Return the jobs that a workflow has started, by the identifier of the node."""
         return {
-            state["node"]["identifier"]: state["job"]
-            for state in self._nodes[workflow["id"]].values()
-            if state["job"]
+            node.entry["identifier"]: node.job for node in self._nodes[workflow["id"]] if node.job
         }
 
     def _advance(self, workflow: Entry) -> None:
-        states = self._nodes[workflow["id"]]
-        self._leave_out(states)
-        while ready := self._find_ready(states):
-            for state in ready:
-                self._start(workflow, states, state)
-            self._leave_out(states)
-        if all(_is_over(state) for state in states.values()):
-            workflow["failed"] = any(self._fails_the_workflow(state) for state in states.values())
-            workflow["status"] = "failed" if workflow["failed"] else "successful"
+        nodes = self._nodes[workflow["id"]]
+        while any(self._decide_on(workflow, node) for node in nodes):
+            pass
+        if all(node.is_over for node in nodes):
+            failed = any(self._fails_the_workflow(node) for node in nodes)
+            workflow["status"] = "failed" if failed else "successful"
 
-    def _leave_out(self, states: dict[int, Entry]) -> None:
-        """Mark the nodes that will never start."""
-        again = True
-        while again:
-            again = False
-            for state in states.values():
-                if state["left_out"] or state["job"] or not self._parents(states, state):
-                    continue
-                if self._is_to_be_left_out(states, state):
-                    state["left_out"] = again = True
-
-    def _is_to_be_left_out(self, states: dict[int, Entry], state: Entry) -> bool:
-        parents = self._parents(states, state)
-        if state["node"]["all_parents_must_converge"]:
-            if any(parent["left_out"] for parent in parents):
-                return True
-            return not self._all_agree(parents, state)
-        if not all(_is_decided(parent) for parent in parents):
+    def _decide_on(self, workflow: Entry, node: _Node) -> bool:
+        """Start a node, or leave it out for good. Return whether there was anything to decide."""
+        if node.left_out or node.job:
             return False
-        return not any(self._leads_to(parent, state) for parent in parents)
-
-    def _leads_to(self, parent: Entry, state: Entry) -> bool:
-        """Return whether a node leads to a child, or still may."""
-        if parent["left_out"]:
-            return False
-        job = parent["job"]
-        if job is not None and job["status"] not in FINISHED:
+        leading = [parent for parent in node.parents if self._leads_to(parent, node)]
+        are_over = all(parent.is_over for parent in node.parents)
+        if node.entry["all_parents_must_converge"]:
+            node.left_out = any(self._forbids(parent, node) for parent in node.parents)
+        else:
+            node.left_out = bool(node.parents) and are_over and not leading
+        if node.left_out:
             return True
-        return state["node"]["id"] in self._children(parent, ("always_nodes", _edge_of(job)))
+        if not are_over or (node.parents and not leading):
+            return False
+        self._start(workflow, node)
+        return True
 
-    def _all_agree(self, parents: list[Entry], state: Entry) -> bool:
-        """Return whether all parents lead to a child that needs all of them.
+    def _leads_to(self, parent: _Node, node: _Node) -> bool:
+        finished = parent.job.get("status") in FINISHED
+        return finished and node.entry["id"] in self._children(parent, parent.edges)
+
+    def _forbids(self, parent: _Node, node: _Node) -> bool:
+        """Return whether a parent keeps a node from starting that needs all of them.
 
         AWX does not look at those that were canceled or ended with an error.
         """
-        ended = ("successful", "failed")
-        relevant = [one for one in parents if one["job"] and one["job"]["status"] in ended]
-        return all(self._leads_to(parent, state) for parent in relevant)
+        ended = parent.job.get("status") in ("successful", "failed")
+        return parent.left_out or (ended and not self._leads_to(parent, node))
 
-    def _find_ready(self, states: dict[int, Entry]) -> list[Entry]:
-        """Return the nodes to start now: those that a path of finished nodes leads to."""
-        ready: list[Entry] = []
-        todo = [state for state in states.values() if not self._parents(states, state)]
-        seen: set[int] = set()
-        for state in todo:
-            key = state["node"]["id"]
-            if key in seen or state["left_out"]:
-                continue
-            seen.add(key)
-            if state["job"] is None and state["node"]["unified_job_template"] is not None:
-                if self._is_ready(states, state):
-                    ready.append(state)
-            elif _is_over(state):
-                edges = ("always_nodes", _edge_of(state["job"]))
-                todo += [states[child] for child in sorted(self._children(state, edges))]
-        return ready
+    def _children(self, node: _Node, edges: t.Iterable[str]) -> set[int]:
+        return {child for edge in edges for child in self._store.linked(node.entry["id"], edge)}
 
-    def _is_ready(self, states: dict[int, Entry], state: Entry) -> bool:
-        parents = self._parents(states, state)
-        if not all(_is_over(parent) for parent in parents):
-            return False
-        converges = state["node"]["all_parents_must_converge"]
-        return not converges or self._all_agree(parents, state)
-
-    def _parents(self, states: dict[int, Entry], state: Entry) -> list[Entry]:
-        key = state["node"]["id"]
-        return [parent for parent in states.values() if key in self._children(parent, EDGES)]
-
-    def _children(self, state: Entry, edges: t.Iterable[str]) -> set[int]:
-        key = state["node"]["id"]
-        return {child for edge in edges for child in self._store.linked(key, edge)}
-
-    def _start(self, workflow: Entry, states: dict[int, Entry], state: Entry) -> None:
-        node = state["node"]
-        for parent in self._parents(states, state):
-            state["artifacts"] |= parent["artifacts"]
-            state["artifacts"] |= (parent["job"] or {}).get("artifacts", {})
-        template = self._store.get(node["unified_job_template"])
+    def _start(self, workflow: Entry, node: _Node) -> None:
+        for parent in node.parents:
+            node.artifacts |= {**parent.artifacts, **parent.job.get("artifacts", {})}
+        template = self._store.get(node.entry["unified_job_template"])
         if self._store.kind_of(template["id"]) == "workflow_approval_templates":
-            state["job"] = self._ask(workflow, template)
+            approval = {"status": "pending", "workflow_job": workflow["id"]}
+            approval |= {"organization": workflow["organization"], "name": template["name"]}
+            node.job = self._store.add("workflow_approvals", approval)
             return
-        questions = questions_of(template, self._store.surveys.get(template["id"]))
-        own = accept(template, questions, node["extra_data"]).variables
+        questions = questions_of(template, self._store.surveys)
+        own = accept(template, questions, node.entry["extra_data"]).variables
         # Not only those that the template asks for, and those of the launch come last.
-        given = {**own, **state["artifacts"], **json.loads(workflow["extra_vars"])}
-        state["job"] = self.run_job(template, given)
+        given = {**own, **node.artifacts, **json.loads(workflow["extra_vars"])}
+        node.job = self.run_job(template, given)
 
-    def _ask(self, workflow: Entry, template: Entry) -> Entry:
-        return self._store.add(
-            "workflow_approvals",
-            {
-                "name": template["name"],
-                "description": template["description"],
-                "timeout": template["timeout"],
-                "status": "pending",
-                "failed": False,
-                "timed_out": False,
-                "workflow_approval_template": template["id"],
-                "workflow_job": workflow["id"],
-                "workflow_job_template": workflow["workflow_job_template"],
-                "organization": workflow["organization"],
-            },
-        )
-
-    def _fails_the_workflow(self, state: Entry) -> bool:
+    def _fails_the_workflow(self, node: _Node) -> bool:
         """Return whether a node failed and nothing follows its failure."""
-        if state["left_out"]:
+        if node.left_out or node.job["status"] == "successful":
             return False
-        if state["job"] and state["job"]["status"] == "successful":
-            return False
-        return not self._children(state, ("failure_nodes", "always_nodes"))
-
-
-def _edge_of(job: Entry | None) -> str:
-    """Return the edge that the end of a node follows. A node without a template fails."""
-    if job and job["status"] == "successful":
-        return "success_nodes"
-    return "failure_nodes"
-
-
-def _is_decided(state: Entry) -> bool:
-    """Return whether a node was left out, has started, or has nothing to start."""
-    started = state["job"] is not None
-    return bool(state["left_out"] or started or state["node"]["unified_job_template"] is None)
-
-
-def _is_over(state: Entry) -> bool:
-    if state["left_out"]:
-        return True
-    if state["job"] is None:
-        return state["node"]["unified_job_template"] is None
-    return state["job"]["status"] in FINISHED
+        return not self._children(node, ("failure_nodes", "always_nodes"))
