@@ -391,10 +391,7 @@ from ..module_utils._common.context import Task
 from ..module_utils._hypervisors.on_host.guest import ensure_guest_state
 from ..module_utils._hypervisors.on_host.instance_dirs import SUFFIX_BY_KIND
 from ..module_utils._hypervisors.on_host.options import BackupOptions, HypervisorOptions
-from ..module_utils._hypervisors.on_host.virsh import (
-    KEPT_UNLESS_REMOVED,
-    REFUSED_UNLESS_REMOVED,
-)
+from ..module_utils._hypervisors.on_host.virsh import KEPT_UNLESS_REMOVED, REFUSED_UNLESS_REMOVED
 
 _REMOVABLE = [*KEPT_UNLESS_REMOVED, *REFUSED_UNLESS_REMOVED]
 TASK = Task(

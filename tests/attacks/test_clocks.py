@@ -138,8 +138,7 @@ FIELDS = {
 
 
 @pytest.mark.parametrize(
-    ("path", "field"),
-    [(path, field) for path, fields in FIELDS.items() for field in fields],
+    ("path", "field"), [(path, field) for path, fields in FIELDS.items() for field in fields]
 )
 @pytest.mark.parametrize("workers", ["some", "all"])
 def test_field_that_a_worker_leaves_out_convicts_nobody(

@@ -262,12 +262,7 @@ def test_run_stays_safe_with_every_kind_opted_in(
 @pytest.mark.long
 @pytest.mark.parametrize(
     ("fail_on", "fails"),
-    [
-        ("error", False),
-        ("partial", True),
-        ("undecided", True),
-        ("findings", True),
-    ],
+    [("error", False), ("partial", True), ("undecided", True), ("findings", True)],
 )
 def test_fail_on_decides_whether_the_play_fails(
     ansible: Ansible, dead_cell: Story, placement: Placement, fail_on: str, fails: bool

@@ -55,12 +55,7 @@ class Forger:
 
     def _make(self, consumer: str, resources: dict[str, t.Any], generation: int) -> Allocation:
         return Allocation(
-            consumer,
-            generation if resources else None,
-            *self._owner,
-            None,
-            resources,
-            0,
+            consumer, generation if resources else None, *self._owner, None, resources, 0
         )
 
 

@@ -175,12 +175,7 @@ def stages(
     return under_way, cut
 
 
-UNDER_WAY = {
-    "live-migrates": "moving",
-    "unshelves": "task",
-    "shelves": "task",
-    "offloads": "task",
-}
+UNDER_WAY = {"live-migrates": "moving", "unshelves": "task", "shelves": "task", "offloads": "task"}
 WAITS = {"live-migrates": "moving", "reverts": "verify_resize", "reverts in place": "verify_resize"}
 
 

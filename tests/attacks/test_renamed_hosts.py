@@ -56,11 +56,7 @@ def _fail_move(world: World, kind: str, status: str) -> str:
 @pytest.mark.long
 @pytest.mark.parametrize("provider", [True, False])
 def test_guests_on_renamed_hosts_keep_their_allocations(
-    guests: dict[str, str],
-    world: World,
-    ansible: Ansible,
-    placement: Placement,
-    provider: bool,
+    guests: dict[str, str], world: World, ansible: Ansible, placement: Placement, provider: bool
 ) -> None:
     if not provider:
         for host in (SOURCE, DESTINATION):

@@ -90,11 +90,7 @@ def test_insufficient_permissions_fail_the_soundness_check(
 
 @pytest.mark.parametrize(
     ("service", "newest", "needed"),
-    [
-        ("nova", "2.68", "2.69"),
-        long("nova", "2.58", "2.59"),
-        long("placement", "1.27", "1.28"),
-    ],
+    [("nova", "2.68", "2.69"), long("nova", "2.58", "2.59"), long("placement", "1.27", "1.28")],
 )
 def test_too_old_services_leave_unprovable_consumers_alone(
     ansible: Ansible,

@@ -56,10 +56,7 @@ def find_ansible_playbook(ansible: Ansible, core: str) -> str:
 def environment(ansible: Ansible, core: str = NEWEST) -> dict[str, str]:
     """Return the variables of a job, whose Ansible comes first in PATH."""
     folder = str(Path(program("ansible-playbook", core)).parent)
-    return {
-        **ansible.environment,
-        "PATH": os.pathsep.join([folder, ansible.environment["PATH"]]),
-    }
+    return {**ansible.environment, "PATH": os.pathsep.join([folder, ansible.environment["PATH"]])}
 
 
 class _UnsafeDumper(yaml.SafeDumper):

@@ -53,11 +53,7 @@ NO_HOSTS: tuple[tuple[str, tuple[str, ...], str], ...] = (
         ("--limit", "compute-1"),
         "name what to examine in host_decommission_target",
     ),
-    (
-        "drain_host",
-        ("--limit", "compute-1"),
-        "name what to examine in host_decommission_target",
-    ),
+    ("drain_host", ("--limit", "compute-1"), "name what to examine in host_decommission_target"),
     ("restore_allocations", ("--limit", "compute-1"), "runs on localhost"),
     ("heal_allocations", ("--limit", "compute-1"), "runs on localhost"),
     ("cleanup_clouds", (), "no host of the inventory matches 'clouds'; there is no inventory"),

@@ -87,10 +87,7 @@ PROCESSORS = (
     Shape("dedicated", extra_specs=ask(hw__cpu_policy="dedicated")),
     Shape(
         "dedicated with threads",
-        extra_specs=ask(
-            hw__cpu_policy="dedicated",
-            hw__emulator_threads_policy="isolate",
-        ),
+        extra_specs=ask(hw__cpu_policy="dedicated", hw__emulator_threads_policy="isolate"),
     ),
     Shape("mixed", vcpus=4, extra_specs=ask(hw__cpu_policy="mixed", hw__cpu_dedicated_mask="0-1")),
     Shape("dedicated by the image", image={"hw_cpu_policy": "dedicated"}),
@@ -101,11 +98,7 @@ PROCESSORS = (
 )
 
 DEVICES = (
-    Shape(
-        "memory encryption",
-        extra_specs=ask(hw__mem_encryption="true"),
-        image=UEFI,
-    ),
+    Shape("memory encryption", extra_specs=ask(hw__mem_encryption="true"), image=UEFI),
     Shape("memory encryption of the image", image={**UEFI, "hw_mem_encryption": "true"}),
     Shape("persistent memory", extra_specs=ask(hw__pmem="4GB,4GB")),
     Shape("two persistent memories", extra_specs=ask(hw__pmem="4GB,16GB")),
@@ -131,15 +124,9 @@ DEVICES = (
     Shape("the only PCI device", extra_specs=ask(pci_passthrough__alias="key-store:1")),
     Shape("PCI device", extra_specs=ask(pci_passthrough__alias="accelerator:1"), uncertain=LOST),
     Shape(
-        "two PCI devices",
-        extra_specs=ask(pci_passthrough__alias="accelerator:2"),
-        uncertain=LOST,
+        "two PCI devices", extra_specs=ask(pci_passthrough__alias="accelerator:2"), uncertain=LOST
     ),
-    Shape(
-        "virtual function",
-        extra_specs=ask(pci_passthrough__alias="function:1"),
-        uncertain=LOST,
-    ),
+    Shape("virtual function", extra_specs=ask(pci_passthrough__alias="function:1"), uncertain=LOST),
     Shape(
         "virtual function and device",
         extra_specs=ask(pci_passthrough__alias="function:1,accelerator:1"),
@@ -191,9 +178,6 @@ PORTS = (
 )
 
 FPGA = {"resources:FPGA": "1", "trait:CUSTOM_FAKE_DEVICE": "required"}
-PROFILES = (
-    Shape("accelerator", profile=(FPGA,)),
-    Shape("two accelerators", profile=(FPGA, FPGA)),
-)
+PROFILES = (Shape("accelerator", profile=(FPGA,)), Shape("two accelerators", profile=(FPGA, FPGA)))
 
 SHAPES = (*PLAIN, *PROCESSORS, *DEVICES, *POOL, *VOLUMES, *PORTS, *PROFILES)

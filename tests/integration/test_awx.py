@@ -258,8 +258,7 @@ def test_job_leaves_out_what_has_changed_since_the_approval(
 
     excluded = {"orphan_cleanup_exclude_consumers": [kept]}
     none = ansible.playbook(
-        "cleanup_orphans",
-        variables={**FORGOTTEN, **excluded, "orphan_cleanup_plan": approved},
+        "cleanup_orphans", variables={**FORGOTTEN, **excluded, "orphan_cleanup_plan": approved}
     )
 
     assert none.read("remediation.json")["tally"]["skipped"] == 3, none.output

@@ -78,14 +78,7 @@ def test_failed_lookup_is_shown_with_the_answer_of_awx(
 
 
 @pytest.mark.long
-@pytest.mark.parametrize(
-    "where",
-    [
-        "notification_templates",
-        "hosts",
-        "projects",
-    ],
-)
+@pytest.mark.parametrize("where", ["notification_templates", "hosts", "projects"])
 def test_refusal_that_repeats_an_address_is_shown_without_it(
     setup: Setup, monkeypatch: pytest.MonkeyPatch, where: str
 ) -> None:

@@ -35,10 +35,7 @@ VARYING = {
     "VERSION": r"(?<=osops\.placement )\d+\.\d+\.\d+",
 }
 LOST = "the artifact orphan_cleanup_journal of that job, because its files are deleted"
-ANSWERS = {
-    "orphan_cleanup_min_age": "0",
-    "orphan_cleanup_remediate_kinds": ["unknown_consumer"],
-}
+ANSWERS = {"orphan_cleanup_min_age": "0", "orphan_cleanup_remediate_kinds": ["unknown_consumer"]}
 
 
 @pytest.fixture(params=[NEWEST, OLDEST])

@@ -126,11 +126,7 @@ def test_a_bad_variable_fails_with_one_sentence_before_any_request(
 
 @pytest.mark.parametrize(
     ("core", "playbook", "arguments", "sentence"),
-    [
-        (NEWEST, *NO_HOSTS[0]),
-        (OLDEST, *NO_HOSTS[6]),
-        *(long(NEWEST, *row) for row in NO_HOSTS[1:]),
-    ],
+    [(NEWEST, *NO_HOSTS[0]), (OLDEST, *NO_HOSTS[6]), *(long(NEWEST, *row) for row in NO_HOSTS[1:])],
 )
 def test_a_playbook_without_hosts_fails(
     cloud: Cloud,
@@ -151,11 +147,7 @@ def test_a_playbook_without_hosts_fails(
 
 @pytest.mark.parametrize(
     ("core", "playbook", "options", "sentence"),
-    [
-        (NEWEST, *LEFT_OUT[0]),
-        (OLDEST, *LEFT_OUT[1]),
-        *(long(NEWEST, *row) for row in LEFT_OUT[1:]),
-    ],
+    [(NEWEST, *LEFT_OUT[0]), (OLDEST, *LEFT_OUT[1]), *(long(NEWEST, *row) for row in LEFT_OUT[1:])],
 )
 def test_options_that_leave_out_stages_are_refused(
     cloud: Cloud,
@@ -188,10 +180,7 @@ ROLE = {
 }
 STATIC = {"import_role": ROLE, "tags": ["placement"]}
 INCLUDED = {"include_role": ROLE, "tags": ["placement"]}
-APPLIED = {
-    "include_role": {**ROLE, "apply": {"tags": ["placement"]}},
-    "tags": ["placement"],
-}
+APPLIED = {"include_role": {**ROLE, "apply": {"tags": ["placement"]}}, "tags": ["placement"]}
 ALWAYS = {"import_role": ROLE, "tags": ["always"]}
 
 

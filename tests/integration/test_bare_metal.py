@@ -162,10 +162,7 @@ def test_each_contradiction_is_found_and_mended(
     assert consumer in found[nodes["claimed"]]["reason"]
     assert "\x1b" not in found[nodes["cleaning"]]["reason"]
     # Young contradictions may be a deletion that is under way.
-    assert set(detect(ansible, **operator, min_age="1h")[0]) == {
-        nodes["cleaning"],
-        nodes["free"],
-    }
+    assert set(detect(ansible, **operator, min_age="1h")[0]) == {nodes["cleaning"], nodes["free"]}
 
     holdings.put(world.cloud, consumer, {}, holdings.of(world.cloud, consumer))
     holdings.put(world.cloud, gone, {}, holdings.of(world.cloud, gone))

@@ -17,18 +17,13 @@ from minicloud_ctl.waiting import wait_for
 
 from .interposer import Wires
 from .support import Ansible, Placement, Run
-from .test_drain import (
-    STATES,
-    boot_in_group,
-    boot_too_large,
-)
+from .test_drain import STATES, boot_in_group, boot_too_large
 from .test_drain import Drained as DrainedModule
 from .world import World
 
 # A line of the plan: how, name, uuid, status, flavor, to.
 PLANNED = re.compile(
-    r"^(live|cold|evacuation|stays) +(\S+) +[0-9a-f-]{36} +\S+ +\S+(?: +(\S+))?$",
-    re.MULTILINE,
+    r"^(live|cold|evacuation|stays) +(\S+) +[0-9a-f-]{36} +\S+ +\S+(?: +(\S+))?$", re.MULTILINE
 )
 YOUNG = {
     "host_decommission_min_age": 0,

@@ -330,11 +330,7 @@ def test_a_host_whose_nova_compute_is_up_is_kept(ansible: Ansible, world: World,
 
 
 def test_a_host_is_kept_when_something_comes_to_it_at_the_last_moment(
-    ansible: Ansible,
-    world: World,
-    wires: Wires,
-    dead: str,
-    claim: t.Callable[[str], str],
+    ansible: Ansible, world: World, wires: Wires, dead: str, claim: t.Callable[[str], str]
 ) -> None:
     """Nova would delete the service, and leave the provider behind."""
     provider = world.provider(dead)

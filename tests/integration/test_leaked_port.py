@@ -210,8 +210,5 @@ def test_leak_is_undecided_while_a_detach_waits_for_its_host(
     leaks.clean(consumers=[server])
     assert leaks.held(server) == before
     minicloud.run("start", leaks.host)
-    world.wait(
-        "the host to end the detach",
-        lambda: world.ended_events(server, "detach_interface"),
-    )
+    world.wait("the host to end the detach", lambda: world.ended_events(server, "detach_interface"))
     assert leaks.detect(consumers=[server])[server]["verdict"] == "drifted"

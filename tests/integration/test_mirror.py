@@ -205,8 +205,7 @@ def test_disabled_host_that_placement_shows_as_enabled_gets_the_trait(
     assert _detect(ansible) == []
     servers.update_service(world.cloud, "compute-2", {"status": "enabled"})
     world.wait(
-        "nova-compute to remove the trait",
-        lambda: _get_part(placement, node, "traits") == before,
+        "nova-compute to remove the trait", lambda: _get_part(placement, node, "traits") == before
     )
 
 

@@ -21,12 +21,7 @@ from .._common.parallel import map_parallel
 from .._common.text import make_printable
 from .._core.clients.api import Api, Reply
 from .._core.clients.nova import NovaReader
-from .._core.clients.other_services import (
-    ADMIN,
-    SAMPLE,
-    list_cinder_services,
-    shows_other_projects,
-)
+from .._core.clients.other_services import ADMIN, SAMPLE, list_cinder_services, shows_other_projects
 from .._core.clients.session import Session
 from .._core.facts.services import COMPUTE
 from .._core.models.codec import convert_to_json

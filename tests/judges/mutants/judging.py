@@ -22,11 +22,7 @@ HELPERS = dict.fromkeys(
     ("_core/expected", "_core/facts", "_core/judging", "_core/kinds"), ".judging import"
 )
 # They take longer than all others together: large logs, and the same tests on other Pythons.
-LEFT_OUT = (
-    "test_nova_log_info.py",
-    "test_oldest_python.py",
-    "test_hypervisor_python.py",
-)
+LEFT_OUT = ("test_nova_log_info.py", "test_oldest_python.py", "test_hypervisor_python.py")
 
 # The tests in the order in which they are tried.
 MIRRORED, OWN_ROOM, OTHER_ROOMS = "mirrored", "room", "other rooms"

@@ -15,12 +15,7 @@ import typing as t
 from collections.abc import Callable, Iterable, Mapping
 
 from ..._common.clock import get_utc_now
-from ..._common.errors import (
-    InvalidInput,
-    JournalError,
-    describe_form_error,
-    hide_credentials,
-)
+from ..._common.errors import InvalidInput, JournalError, describe_form_error, hide_credentials
 from ..._common.json_files import read_bytes, require_private_file
 from ..models.codec import Unchecked
 from ..models.kinds import rename_finding, rename_kind

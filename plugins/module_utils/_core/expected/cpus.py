@@ -14,13 +14,7 @@ import dataclasses as d
 import re
 from collections.abc import Mapping
 
-from .specs import (
-    RefusedByNovaError,
-    check_value,
-    parse_group_spec,
-    read_boolean,
-    read_integer,
-)
+from .specs import RefusedByNovaError, check_value, parse_group_spec, read_boolean, read_integer
 
 _HYPERTHREADING = "HW_CPU_HYPERTHREADING"
 _THREAD_TRAITS = {"isolate": "forbidden", "require": "required"}

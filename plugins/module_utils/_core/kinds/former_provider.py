@@ -23,14 +23,7 @@ from ..models.finding import Decision, drifted, undecided
 from ..models.kind import DRIFT, EVERY, OPT_IN, define_kind
 from ..models.nova import GUEST_LEAVING_MIGRATION_TYPES, Server
 from ..models.placement import sum_amounts
-from ..models.snapshot import (
-    ACTIONS,
-    FORMER_TREE,
-    HOST_SERVERS,
-    HOST_TREE,
-    NOT_ASKED,
-    OWN_USAGES,
-)
+from ..models.snapshot import ACTIONS, FORMER_TREE, HOST_SERVERS, HOST_TREE, NOT_ASKED, OWN_USAGES
 from ..options.policy import Policy
 
 KIND = define_kind(

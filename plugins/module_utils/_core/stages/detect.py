@@ -21,12 +21,7 @@ from ..findings.document import build_document
 from ..findings.entries import ENTRY_LISTS, MAX_RETURNED
 from ..findings.memory import build_memory, describe_source, explain_full_reading
 from ..findings.selection import Selection
-from ..findings.sightings import (
-    HISTORY_LOST,
-    extract_history,
-    parse_history,
-    parse_min_sightings,
-)
+from ..findings.sightings import HISTORY_LOST, extract_history, parse_history, parse_min_sightings
 from ..judging.engine import judge
 from ..models.codec import Json
 from ..models.kinds import get_finding_subject
@@ -37,12 +32,7 @@ from ..options.policy import Policy, find_absent_allocators, parse_policy, warn_
 from ..options.run import MemoryOptions
 from ..options.scope import parse_scope
 from ..reading.candidates import check_named_consumers
-from ..reading.host_groups import (
-    CellHosts,
-    parse_cell_hosts,
-    resolve_host_groups,
-    resolve_projects,
-)
+from ..reading.host_groups import CellHosts, parse_cell_hosts, resolve_host_groups, resolve_projects
 from ..reading.incremental import FullReadingNeeded, IncrementalCollector
 from ..reading.others import add_surroundings
 from ..run.folder import DETECTED, stage_of_run
@@ -123,11 +113,7 @@ def _load_snapshot(context: CloudContext, scope: Scope) -> Snapshot:
 
 
 def _read_cloud(
-    context: CloudContext,
-    scope: Scope,
-    cell_hosts: CellHosts,
-    policy: Policy,
-    memory: _MemoryFile,
+    context: CloudContext, scope: Scope, cell_hosts: CellHosts, policy: Policy, memory: _MemoryFile
 ) -> Snapshot:
     session = context.connect()
     scope = resolve_projects(session, scope, context.warn)

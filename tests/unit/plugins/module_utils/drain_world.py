@@ -86,9 +86,7 @@ def build_candidates(
 
 
 def build_reading(
-    servers: t.Sequence[DrainServer],
-    free: t.Mapping[str, t.Mapping[str, int]],
-    **changes: t.Any,
+    servers: t.Sequence[DrainServer], free: t.Mapping[str, t.Mapping[str, int]], **changes: t.Any
 ) -> HostReading:
     """Return the reading of the source, in a cloud whose other hosts have this much free."""
     services = [build_service(host) for host in (SOURCE, *free)]

@@ -28,9 +28,7 @@ def open_service(
     """Return a client of `http://name` whose requests a function answers."""
     versions = types.SimpleNamespace(max_microversion=newest)
     adapter = types.SimpleNamespace(
-        get_endpoint=lambda: f"http://{name}",
-        get_endpoint_data=lambda: versions,
-        request=request,
+        get_endpoint=lambda: f"http://{name}", get_endpoint_data=lambda: versions, request=request
     )
     return Api(name.title(), adapter, minimum)
 

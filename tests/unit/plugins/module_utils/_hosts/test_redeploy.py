@@ -373,11 +373,7 @@ class Cloud:
 
 @pytest.mark.parametrize(
     ("parts", "check", "changed", "readings"),
-    [
-        (RESTORABLE, False, True, 2),
-        (RESTORABLE, True, True, 1),
-        ((), False, False, 1),
-    ],
+    [(RESTORABLE, False, True, 2), (RESTORABLE, True, True, 1), ((), False, False, 1)],
 )
 def test_host_is_read_again_after_a_write(
     monkeypatch: pytest.MonkeyPatch,

@@ -300,10 +300,7 @@ def _find(request: str, found: t.Any = None) -> t.Any:
 
 
 def _one_after_another(
-    function: t.Callable[[t.Any], t.Any],
-    items: t.Iterable[t.Any],
-    _workers: int = 1,
-    **_stage: str,
+    function: t.Callable[[t.Any], t.Any], items: t.Iterable[t.Any], _workers: int = 1, **_stage: str
 ) -> list[t.Any]:
     return list(map(function, items))
 

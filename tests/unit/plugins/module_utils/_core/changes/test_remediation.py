@@ -357,10 +357,7 @@ UNSOUND = [
     pytest.param({"samples": (answer("GET /servers/a", 403),)}, id="credentials"),
     pytest.param({"control": answer("GET /servers/detail", 200, (None,))}, id="filter"),
     pytest.param(
-        {
-            "services": answer("GET /os-services", 500),
-            "samples": (answer("GET /servers/a", 403),),
-        },
+        {"services": answer("GET /os-services", 500), "samples": (answer("GET /servers/a", 403),)},
         id="several",
     ),
 ]
@@ -408,11 +405,7 @@ def test_cloud_that_is_unsound_at_the_beginning_is_not_changed(unsound: dict[str
     ],
 )
 def test_broken_journal_ends_the_run_and_hides_no_write(
-    broken: str,
-    failing: bool,
-    tally: dict[str, int],
-    writes: list[int],
-    reasons: list[str],
+    broken: str, failing: bool, tally: dict[str, int], writes: list[int], reasons: list[str]
 ) -> None:
     run = Run(16, broken=broken, failing=failing)
 

@@ -139,9 +139,7 @@ def test_removed_consumer_is_restored_completely_as_a_new_one(change: Change) ->
 
 
 @pytest.mark.parametrize("change", [REDUCED, REDUCED_AMOUNT])
-def test_reduced_consumer_gets_its_loss_back_at_its_current_generation(
-    change: Change,
-) -> None:
+def test_reduced_consumer_gets_its_loss_back_at_its_current_generation(change: Change) -> None:
     inverse = _inverse(change, _left(change, 7))
 
     assert (inverse.generation, inverse.before["consumer_generation"]) == (7, 7)

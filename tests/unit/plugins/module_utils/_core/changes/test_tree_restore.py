@@ -604,10 +604,7 @@ def test_host_that_left_its_aggregate_is_not_added_to_it(trees: Trees, journal: 
 
 @pytest.mark.parametrize(
     ("faults", "partly", "said", "aggregates"),
-    [
-        ([None, None, 403], True, ["403"], {RACK, DISKS}),
-        ([403, 500], False, ["403", "500"], set()),
-    ],
+    [([None, None, 403], True, ["403"], {RACK, DISKS}), ([403, 500], False, ["403", "500"], set())],
 )
 def test_each_provider_that_fails_has_its_reason_and_hides_no_other(
     trees: Trees,

@@ -490,12 +490,7 @@ PROFILE = _specs(accel__device_profile="fpga")
         # The child is lost.
         (_specs(resources__VGPU="1"), [PLAIN], False, ()),
         (_specs(resources__VCPU="3"), [{**PLAIN, "VCPU": 3}], True, ()),
-        (
-            _specs(hw__cpu_policy="dedicated"),
-            [{**NO_DISK, "DISK_GB": 1}],
-            True,
-            (),
-        ),
+        (_specs(hw__cpu_policy="dedicated"), [{**NO_DISK, "DISK_GB": 1}], True, ()),
         (
             _specs(hw__cpu_policy="dedicated"),
             [{"PCPU": 1, "MEMORY_MB": 512, "DISK_GB": 1}],

@@ -84,10 +84,7 @@ def _ports(*ports: ServerPort, **answers: t.Any) -> Evidence:
     ],
 )
 def test_image_and_root_disk(
-    evidence: Evidence,
-    volume_backed: bool | None,
-    properties: t.Any,
-    unread: dict[str, str],
+    evidence: Evidence, volume_backed: bool | None, properties: t.Any, unread: dict[str, str]
 ) -> None:
     inputs = build_inputs(FLAVOR, evidence, {})
 

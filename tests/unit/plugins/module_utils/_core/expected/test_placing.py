@@ -283,11 +283,7 @@ PORT = make_port("p", {PACKETS: 10}, {BANDWIDTH: 100}, same_subtree=("p-0", "p-1
 def test_same_subtree_decides_on_the_bridge() -> None:
     expectation = expect(make_inputs(ports=(PORT,)), make_tree(AGENT, OTHER, BRIDGE), PLAIN)
 
-    assert expectation.allocations == {
-        **PLAIN,
-        "agent": {PACKETS: 10},
-        "bridge": {BANDWIDTH: 100},
-    }
+    assert expectation.allocations == {**PLAIN, "agent": {PACKETS: 10}, "bridge": {BANDWIDTH: 100}}
 
 
 def test_neutron_decides_on_the_bridge() -> None:

@@ -315,9 +315,7 @@ def test_needed_allocations_survive_while_an_unknown_cell_is_down(cloud: MixedWo
 
 @SETTINGS
 @hypothesis.given(unaware_listings())
-def test_proofs_by_presence_hold_whichever_listings_lack_a_cell(
-    cloud: UnawareListings,
-) -> None:
+def test_proofs_by_presence_hold_whichever_listings_lack_a_cell(cloud: UnawareListings) -> None:
     """No load balancer, whatever it prefers, makes these kinds remove what is needed."""
     _survive(cloud, but=_ABSENT)
 

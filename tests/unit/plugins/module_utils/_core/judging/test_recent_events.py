@@ -74,10 +74,7 @@ def _cloud() -> PooledScene:
 @pytest.mark.parametrize("moment", [LATELY, LATER, ASKED_AT, None, "soon"])
 @pytest.mark.parametrize(("situation", "change"), CASES)
 def test_recent_or_unknown_event_protects_an_old_allocation(
-    cloud: PooledScene,
-    situation: Situation,
-    change: Change,
-    moment: str | None,
+    cloud: PooledScene, situation: Situation, change: Change, moment: str | None
 ) -> None:
     consumer = situation(cloud)
     change(cloud, moment)
@@ -88,9 +85,7 @@ def test_recent_or_unknown_event_protects_an_old_allocation(
 
 @pytest.mark.parametrize(("situation", "change"), CASES)
 def test_old_event_protects_nothing(
-    cloud: PooledScene,
-    situation: Situation,
-    change: Change,
+    cloud: PooledScene, situation: Situation, change: Change
 ) -> None:
     consumer = situation(cloud)
     change(cloud, LONG_AGO)
@@ -146,10 +141,7 @@ def test_migration_that_was_deleted_with_its_server_has_no_event(cloud: PooledSc
     ],
 )
 def test_clock_of_nova_that_is_behind_makes_no_event_old(
-    cloud: PooledScene,
-    reported_at: str,
-    state: str,
-    kind: str,
+    cloud: PooledScene, reported_at: str, state: str, kind: str
 ) -> None:
     consumer = extra_host(cloud)
     cloud.alter(consumer, updated="2026-11-20T12:19:00.000000")
@@ -168,9 +160,7 @@ def test_clock_of_nova_that_is_behind_makes_no_event_old(
     ],
 )
 def test_only_a_server_that_is_being_built_without_a_host_is_booting(
-    cloud: PooledScene,
-    fields: dict[str, t.Any],
-    kind: str,
+    cloud: PooledScene, fields: dict[str, t.Any], kind: str
 ) -> None:
     """Its allocation is old enough, and not so old that it no longer boots."""
     consumer = unhosted_server(cloud)
@@ -194,10 +184,7 @@ def test_only_a_server_that_is_being_built_without_a_host_is_booting(
     ids=str,
 )
 def test_server_without_a_task_boots_no_longer_than_the_age_says(
-    cloud: PooledScene,
-    age: int | None,
-    fields: dict[str, t.Any],
-    kind: str,
+    cloud: PooledScene, age: int | None, fields: dict[str, t.Any], kind: str
 ) -> None:
     consumer = cloud.hold(cloud.server(None, status="BUILD", **fields), cloud.here, age=age)
 

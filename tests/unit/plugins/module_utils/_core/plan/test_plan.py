@@ -510,9 +510,7 @@ def test_partner_may_come_before_or_after_its_consumer(told: t.Any, digit: str) 
 # Trees of providers
 
 
-def test_trees_are_deleted_after_all_changes_of_allocations_children_first(
-    findings: t.Any,
-) -> None:
+def test_trees_are_deleted_after_all_changes_of_allocations_children_first(findings: t.Any) -> None:
     plan = Plan.from_findings(findings, ALL_KINDS)
 
     assert [[provider.name for provider in step.change.providers] for step in plan.removals] == [
@@ -672,8 +670,7 @@ def test_limits_of_a_group_are_those_of_a_cloud() -> None:
 
 
 @pytest.mark.parametrize(
-    ("changes", "consumers"),
-    [(21, 30), (50, 100), (21, 1000), (29, 100), (33, 32_999), (100, 3)],
+    ("changes", "consumers"), [(21, 30), (50, 100), (21, 1000), (29, 100), (33, 32_999), (100, 3)]
 )
 def test_fraction_suggested_by_the_refusal_is_sufficient(changes: int, consumers: int) -> None:
     plan = _plan(changes, consumers)
@@ -805,10 +802,7 @@ def test_plan_names_its_shard() -> None:
 
 @pytest.mark.parametrize(
     "shard",
-    [
-        *({"number": number, "count": 8} for number in (0, 9, 1.0)),
-        *({"number": 2}, "2/8", []),
-    ],
+    [*({"number": number, "count": 8} for number in (0, 9, 1.0)), *({"number": 2}, "2/8", [])],
     ids=repr,
 )
 def test_plan_with_an_invalid_shard_is_refused(told: t.Any, shard: t.Any) -> None:

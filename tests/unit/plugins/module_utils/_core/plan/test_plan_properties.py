@@ -217,9 +217,7 @@ def test_each_field_that_is_edited_is_refused() -> None:
 
 @hypothesis.settings(max_examples=count_examples(3000))
 @hypothesis.given(edits())
-def test_any_signed_edit_is_refused_or_harmless(
-    edit: tuple[tuple[t.Any, ...], t.Any],
-) -> None:
+def test_any_signed_edit_is_refused_or_harmless(edit: tuple[tuple[t.Any, ...], t.Any]) -> None:
     path, told = edit
     try:
         plan = parse_signed(told)

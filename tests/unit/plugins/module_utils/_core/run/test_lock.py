@@ -100,10 +100,7 @@ def test_lock_ends_with_a_killed_process(folder: pathlib.Path) -> None:
 
 
 def test_stopped_run_stops_waiting(folder: pathlib.Path) -> None:
-    with (
-        acquire_lock(ENDPOINT, 0, str),
-        child(HOLDING, "100000", str(folder / "ended")) as second,
-    ):
+    with acquire_lock(ENDPOINT, 0, str), child(HOLDING, "100000", str(folder / "ended")) as second:
         assert said(second) == "begins"
         second.terminate()
 
@@ -239,9 +236,7 @@ def test_pipe_in_place_of_the_file_does_not_block(folder: pathlib.Path) -> None:
     assert output.splitlines() == ["begins", "alone"]
 
 
-def test_home_folder_that_cannot_be_written_is_replaced(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_home_folder_that_cannot_be_written_is_replaced(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HOME", "/proc/nonexistent")
 
     with acquire_lock(ENDPOINT, 0, str):
