@@ -1,7 +1,5 @@
 """JSON of results and fixtures: a record has a line, so that differences are read by records."""
 
-from __future__ import annotations
-
 import dataclasses as d
 import json
 import typing as t

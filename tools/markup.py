@@ -1,7 +1,5 @@
 """Markdown: tables, and the sections of pages that are written from results."""
 
-from __future__ import annotations
-
 import re
 import typing as t
 from pathlib import Path

@@ -1,7 +1,5 @@
 """What several tools do with commands: whole playbooks, and the minicloud."""
 
-from __future__ import annotations
-
 import json
 import os
 import signal

@@ -1,7 +1,5 @@
 """The same cloud as the integration tests have, with servers to attack."""
 
-from __future__ import annotations
-
 import uuid
 from collections.abc import Iterator
 

@@ -4,8 +4,6 @@ The module is the real one. Python reads a file `sitecustomize.py` before it sta
 lets a system call fail once.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from ..integration.support import Ansible

@@ -3,8 +3,6 @@
 Each is a `Middlebox` of an interposer.
 """
 
-from __future__ import annotations
-
 import dataclasses as d
 import email.utils
 import json

@@ -1,7 +1,5 @@
 """Answers that contradict themselves, never end, or are about somebody of nearly the same name."""
 
-from __future__ import annotations
-
 import dataclasses as d
 import json
 import re

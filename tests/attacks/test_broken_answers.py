@@ -3,8 +3,6 @@
 A lasting failure is reported as what it is.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from pathlib import Path

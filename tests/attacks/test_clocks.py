@@ -1,7 +1,5 @@
 """Clocks that are apart, jump, or are not there, and other releases that leave fields out."""
 
-from __future__ import annotations
-
 import email.utils
 import json
 import random

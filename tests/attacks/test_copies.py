@@ -1,7 +1,5 @@
 """Old answers: caches in front of Nova, and a Placement that reads from a copy of its database."""
 
-from __future__ import annotations
-
 import typing as t
 from collections.abc import Iterator
 

@@ -3,8 +3,6 @@
 Everything else looks like an orphan.
 """
 
-from __future__ import annotations
-
 import json
 import typing as t
 from collections.abc import Callable, Iterator

@@ -7,8 +7,6 @@ lost. This module also checks what must still be done. The tests depend on each 
 their order.
 """
 
-from __future__ import annotations
-
 import dataclasses as d
 import re
 import typing as t

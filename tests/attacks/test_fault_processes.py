@@ -3,8 +3,6 @@
 Their results are known, and the rest can be done later.
 """
 
-from __future__ import annotations
-
 import contextlib
 import errno
 import json

@@ -3,8 +3,6 @@
 The request is repeated, or the change is reported as not made; never as made without being so.
 """
 
-from __future__ import annotations
-
 import dataclasses as d
 import re
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Journals that somebody has made by hand, without any fault in their form."""
 
-from __future__ import annotations
-
 import json
 import typing as t
 import uuid

@@ -1,7 +1,5 @@
 """A short form of `make fuzz`, always with the same runs."""
 
-from __future__ import annotations
-
 import json
 import random
 import time

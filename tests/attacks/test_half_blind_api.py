@@ -7,8 +7,6 @@ between answers, or with Placement and Nova's API database, reveal it. The tests
 other's cloud, in their order.
 """
 
-from __future__ import annotations
-
 import random
 import typing as t
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """A machine that runs out of memory or disk at each step of a write, and a second machine."""
 
-from __future__ import annotations
-
 import typing as t
 from pathlib import Path
 

@@ -3,8 +3,6 @@
 Whatever the newest servers of a cloud are, an administrator's credentials pass.
 """
 
-from __future__ import annotations
-
 import json
 import typing as t
 import uuid

@@ -1,7 +1,5 @@
 """Policies that hide something from the credentials: one rule after another, denied or narrowed."""
 
-from __future__ import annotations
-
 import pytest
 
 from ..integration.interposer import Middlebox

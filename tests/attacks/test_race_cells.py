@@ -6,8 +6,6 @@ For Nova its servers do not exist, and still all their allocations are needed.
 for the running nova-api, between any two of our requests, and returns as suddenly.
 """
 
-from __future__ import annotations
-
 import uuid
 from collections.abc import Iterator
 

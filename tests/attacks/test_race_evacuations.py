@@ -6,8 +6,6 @@ Nova saves the new host first and the migration's end after that (nova/compute/r
 finish_evacuation), and no write to Placement marks the moment.
 """
 
-from __future__ import annotations
-
 import dataclasses as d
 import typing as t
 

@@ -3,8 +3,6 @@
 First all of them under way, then what a restart or an outage left of them.
 """
 
-from __future__ import annotations
-
 import dataclasses as d
 import typing as t
 from collections.abc import Iterator

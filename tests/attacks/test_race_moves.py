@@ -5,8 +5,6 @@ Afterwards they have the allocation that Nova gave them.
 It is one run in which something happens to one server after the other, each at a moment of its own.
 """
 
-from __future__ import annotations
-
 import dataclasses as d
 import functools
 import typing as t

@@ -1,7 +1,5 @@
 """Listings of two rows per page that change while they are read."""
 
-from __future__ import annotations
-
 import contextlib
 import dataclasses as d
 from collections.abc import Iterator

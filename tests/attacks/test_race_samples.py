@@ -1,7 +1,5 @@
 """The live servers on which the credentials are tested may be deleted meanwhile like any other."""
 
-from __future__ import annotations
-
 import pytest
 from minicloud_ctl import servers
 

@@ -1,7 +1,5 @@
 """Old allocations whose server Nova has just changed: it may not have finished with them."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 import typing as t

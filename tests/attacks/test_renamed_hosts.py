@@ -3,8 +3,6 @@
 Services, compute nodes, servers and host mappings have the new names. Migrations keep the old ones.
 """
 
-from __future__ import annotations
-
 import pytest
 from minicloud_ctl import servers
 

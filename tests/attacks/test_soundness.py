@@ -3,8 +3,6 @@
 Findings are shown, nothing becomes removable, and the cause is named.
 """
 
-from __future__ import annotations
-
 import pytest
 
 from ...plugins.module_utils._core.models.kinds import ORPHAN_KINDS

@@ -1,7 +1,5 @@
 """A headless Chromium, and what readers do with a report in it."""
 
-from __future__ import annotations
-
 import json
 import typing as t
 from pathlib import Path

@@ -3,8 +3,6 @@
 No cloud is needed.
 """
 
-from __future__ import annotations
-
 import shutil
 import typing as t
 from collections.abc import Iterator

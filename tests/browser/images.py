@@ -4,8 +4,6 @@ It needs Chromium, and no cloud. Names and dates are those of the fixtures, so t
 only when what it shows has changed.
 """
 
-from __future__ import annotations
-
 import dataclasses as d
 import shutil
 import sys

@@ -3,8 +3,6 @@
 The same picture is always the same file.
 """
 
-from __future__ import annotations
-
 import base64
 import struct
 import zlib

@@ -3,8 +3,6 @@
 One of the minicloud, the same with many more findings, and the same with hostile names.
 """
 
-from __future__ import annotations
-
 import copy
 import dataclasses as d
 import json

@@ -3,8 +3,6 @@
 No cloud is needed: `orphan_report` shows a file of findings.
 """
 
-from __future__ import annotations
-
 import fcntl
 import html
 import json

@@ -1,7 +1,5 @@
 """The images of the documentation can be drawn, and are the same files each time."""
 
-from __future__ import annotations
-
 import re
 import struct
 from html import unescape

@@ -3,8 +3,6 @@
 With mouse, keyboard, paper, small windows and many findings.
 """
 
-from __future__ import annotations
-
 import collections
 import dataclasses as d
 import statistics

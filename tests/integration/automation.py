@@ -4,8 +4,6 @@ They are in environments of their own (`make venv-automation venv-automation-2.1
 ansible-core of their execution environment, which need not be the newest.
 """
 
-from __future__ import annotations
-
 import configparser
 import dataclasses as d
 import json

@@ -1,7 +1,5 @@
 """Wrong variables, and the sentence about each: tables for the unit and the integration tests."""
 
-from __future__ import annotations
-
 import typing as t
 from pathlib import Path
 

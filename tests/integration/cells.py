@@ -7,8 +7,6 @@ Nova keeps two lists of its cells in each worker for the life of the process
 one after, and NEW is the restarted nova-api.
 """
 
-from __future__ import annotations
-
 import dataclasses as d
 import random
 import re

@@ -5,8 +5,6 @@ A trigger records every change.
 Nova's API shows only the current state, and forgets the moves of a deleted server.
 """
 
-from __future__ import annotations
-
 import contextlib
 import dataclasses as d
 import datetime

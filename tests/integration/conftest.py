@@ -4,8 +4,6 @@ Each session makes a new cloud in a folder of its own, one for each worker of py
 MINICLOUD_HOME set, the existing one is used and kept.
 """
 
-from __future__ import annotations
-
 import os
 import subprocess
 import typing as t

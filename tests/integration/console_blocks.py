@@ -12,8 +12,6 @@ the page does not have to know:
 <!-- not run: REASON -->             the block cannot run in a test
 """
 
-from __future__ import annotations
-
 import dataclasses as d
 import re
 import typing as t

@@ -1,7 +1,5 @@
 """The shell in which a reader types the commands of a page, on a terminal of a fixed width."""
 
-from __future__ import annotations
-
 import codecs
 import fcntl
 import os

@@ -1,7 +1,5 @@
 """How the allocation of a live server can be damaged."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 
 from minicloud_ctl import holdings

@@ -3,8 +3,6 @@
 It has a real libvirt, real directories, and the two modules that read and change them.
 """
 
-from __future__ import annotations
-
 import os
 import time
 import typing as t

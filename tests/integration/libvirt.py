@@ -7,8 +7,6 @@ is a libvirtd, which gets `test+unix:` URIs, and one `virsh` that stays connecte
 driver, and changes nothing outside of its folder.
 """
 
-from __future__ import annotations
-
 import contextlib
 import os
 import shutil

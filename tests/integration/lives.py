@@ -6,8 +6,6 @@ After every operation of Nova a server must have the allocation of its flavor on
 Nova, which is called from here alone, and the code under test write meanwhile.
 """
 
-from __future__ import annotations
-
 import collections
 import random
 import typing as t

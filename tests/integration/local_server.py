@@ -1,7 +1,5 @@
 """An HTTP server of a test, on a free port of this machine."""
 
-from __future__ import annotations
-
 import http.server
 import json
 import sys

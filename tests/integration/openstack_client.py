@@ -4,8 +4,6 @@ It takes the options of python-openstackclient and osc-placement, and sends the 
 send. A test runs the printed commands with it in a real shell, as an operator would.
 """
 
-from __future__ import annotations
-
 import argparse
 import sys
 import typing as t

@@ -1,7 +1,5 @@
 """Random hosts with children and shared pools, and a random resource request for each."""
 
-from __future__ import annotations
-
 import dataclasses as d
 import random
 import typing as t

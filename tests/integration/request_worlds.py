@@ -4,8 +4,6 @@ Most are such as Nova accepts. Some have values that it refuses or ignores, and 
 cannot be read.
 """
 
-from __future__ import annotations
-
 import dataclasses as d
 import random
 import typing as t

@@ -1,7 +1,5 @@
 """Boots servers of the shapes of `shapes.py` on hosts with devices."""
 
-from __future__ import annotations
-
 import typing as t
 import uuid
 from collections.abc import Iterable

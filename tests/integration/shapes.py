@@ -1,7 +1,5 @@
 """Servers of every shape: what a flavor, an image, a volume and ports can ask Placement for."""
 
-from __future__ import annotations
-
 import dataclasses as d
 from collections.abc import Mapping
 

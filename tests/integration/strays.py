@@ -1,7 +1,5 @@
 """Orphans that one plan can remove again and again, and what must be true after each attempt."""
 
-from __future__ import annotations
-
 import collections
 import json
 import typing as t

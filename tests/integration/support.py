@@ -3,8 +3,6 @@
 It has the minicloud, `ansible-playbook` and `ansible`, and reads Placement without our code.
 """
 
-from __future__ import annotations
-
 import dataclasses as d
 import json
 import os

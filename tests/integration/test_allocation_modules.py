@@ -1,7 +1,5 @@
 """`placement_allocation` and `placement_allocation_info` against a real Placement."""
 
-from __future__ import annotations
-
 import typing as t
 import uuid
 

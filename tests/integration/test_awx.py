@@ -3,8 +3,6 @@
 A job receives only what the previous one exports, and makes exactly that or nothing.
 """
 
-from __future__ import annotations
-
 import json
 import re
 import typing as t

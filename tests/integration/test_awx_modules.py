@@ -3,8 +3,6 @@
 They have the same options, and only write down what they get.
 """
 
-from __future__ import annotations
-
 import json
 import typing as t
 from pathlib import Path

@@ -1,7 +1,5 @@
 """A job of AWX fails before it reads anything when its output directory is not mounted."""
 
-from __future__ import annotations
-
 import json
 import typing as t
 from pathlib import Path

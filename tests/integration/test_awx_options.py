@@ -4,8 +4,6 @@ These are answers of schedules, credentials, instance groups and roles of teams.
 a cloud.
 """
 
-from __future__ import annotations
-
 import json
 import typing as t
 from collections.abc import Iterator

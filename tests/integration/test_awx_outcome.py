@@ -3,8 +3,6 @@
 Nothing here needs a cloud.
 """
 
-from __future__ import annotations
-
 import typing as t
 from pathlib import Path
 

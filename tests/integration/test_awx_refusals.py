@@ -1,7 +1,5 @@
 """What the jobs of the workflow refuse before they read anything. None reaches a cloud."""
 
-from __future__ import annotations
-
 import typing as t
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """What `apply.yml` shows with -v, and what it does with an inventory that AWX is still removing."""
 
-from __future__ import annotations
-
 import typing as t
 from collections.abc import Iterator
 from pathlib import Path

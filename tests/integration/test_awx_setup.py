@@ -4,8 +4,6 @@ Nothing here needs a cloud: the stand-in for AWX runs no jobs of ours. The ways 
 are in this file too, because a set-up takes almost a minute.
 """
 
-from __future__ import annotations
-
 import copy
 import dataclasses as d
 import json

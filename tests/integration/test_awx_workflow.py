@@ -3,8 +3,6 @@
 Each test runs with the oldest and with the newest ansible-core, both `apply.yml` and the jobs.
 """
 
-from __future__ import annotations
-
 import json
 import re
 import typing as t

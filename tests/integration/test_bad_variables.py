@@ -3,8 +3,6 @@
 The table is in `bad_variables.yml`. The unit tests of `_variables` go through all of it, too.
 """
 
-from __future__ import annotations
-
 import json
 import re
 import select

@@ -3,8 +3,6 @@
 There is no conductor: what it would do to a node is written into Ironic's database.
 """
 
-from __future__ import annotations
-
 import json
 import typing as t
 import uuid

@@ -1,7 +1,5 @@
 """`cleanup_hypervisor` on hosts with real domains and directories of real servers."""
 
-from __future__ import annotations
-
 import dataclasses as d
 import json
 import os

@@ -3,8 +3,6 @@
 Each is reported in one sentence that says what failed and where, and nothing else.
 """
 
-from __future__ import annotations
-
 import json
 import re
 import typing as t

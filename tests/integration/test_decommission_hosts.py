@@ -3,8 +3,6 @@
 What blocks a host, and that nothing of it remains.
 """
 
-from __future__ import annotations
-
 import typing as t
 import uuid
 

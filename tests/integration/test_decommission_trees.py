@@ -3,8 +3,6 @@
 Trees that may have a compute node are kept.
 """
 
-from __future__ import annotations
-
 import typing as t
 import uuid
 from collections.abc import Iterator

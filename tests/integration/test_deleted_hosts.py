@@ -3,8 +3,6 @@
 Consumers with allocations on it are found, and removed where that is proven.
 """
 
-from __future__ import annotations
-
 import dataclasses as d
 import typing as t
 import uuid

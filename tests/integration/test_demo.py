@@ -1,7 +1,5 @@
 """The demo can be shown twice, also after somebody has removed its orphans."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

@@ -5,8 +5,6 @@
 The pages are one after the other in the same cloud, so the order of PAGES is part of the outputs.
 """
 
-from __future__ import annotations
-
 import contextlib
 import os
 import re

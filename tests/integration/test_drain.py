@@ -3,8 +3,6 @@
 They drain a host of their own, so that the hosts of the cloud stay as they are.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import random

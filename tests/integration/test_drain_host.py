@@ -4,8 +4,6 @@ What the check shows is what happens, and a host that is dead needs the operator
 of the module have a run that is killed, and what users do meanwhile.
 """
 
-from __future__ import annotations
-
 import json
 import re
 import typing as t

@@ -4,8 +4,6 @@ A request to move is lost and somebody else moves the server; nova-compute dies 
 live migration; a server has allocations on a host where it is not.
 """
 
-from __future__ import annotations
-
 import signal
 import subprocess
 from collections.abc import Callable, Iterator

@@ -3,8 +3,6 @@
 An alert starts a detection, and no other event starts anything.
 """
 
-from __future__ import annotations
-
 import contextlib
 import json
 import shutil

@@ -3,8 +3,6 @@
 Each test builds a state in which the claim is false, and looks at what the run says.
 """
 
-from __future__ import annotations
-
 import contextlib
 import typing as t
 from collections.abc import Callable, Iterator

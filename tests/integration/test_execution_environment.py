@@ -4,8 +4,6 @@ No image is built. The steps that decide what it contains are run: the build con
 the script of the context collects the requirements of the collections in the image.
 """
 
-from __future__ import annotations
-
 import dataclasses as d
 import re
 import subprocess

@@ -4,8 +4,6 @@ By the exit status with `orphan_cleanup_fail_on`, by the artifacts, and by the c
 `docs/scheduled-runs.md` describes all three.
 """
 
-from __future__ import annotations
-
 import subprocess
 import sys
 import typing as t

@@ -1,7 +1,5 @@
 """Servers of every shape have what we expect; damage is found, and undone where that is certain."""
 
-from __future__ import annotations
-
 import dataclasses as d
 import typing as t
 from collections.abc import Iterator

@@ -3,8 +3,6 @@
 Nova is not started: its code is called, in the environment of the minicloud.
 """
 
-from __future__ import annotations
-
 import collections
 import json
 import subprocess

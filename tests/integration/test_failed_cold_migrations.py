@@ -7,8 +7,6 @@ the server. Then a default run leaves each server with the allocation that it ne
 brings back what it changed.
 """
 
-from __future__ import annotations
-
 import contextlib
 import dataclasses as d
 import typing as t

@@ -3,8 +3,6 @@
 A container on one of its hosts, and an undiscovered host.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import pytest

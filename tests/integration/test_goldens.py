@@ -4,8 +4,6 @@
 that it does not; `make goldens` writes the file anew after one that is.
 """
 
-from __future__ import annotations
-
 import collections
 import difflib
 import json

@@ -3,8 +3,6 @@
 Every exit status is reported.
 """
 
-from __future__ import annotations
-
 import dataclasses as d
 import re
 import shlex

@@ -3,8 +3,6 @@
 The tests of cells come last, because they add a cell, and depend on each other's cloud.
 """
 
-from __future__ import annotations
-
 import dataclasses as d
 import shlex
 import typing as t

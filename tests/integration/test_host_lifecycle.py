@@ -3,8 +3,6 @@
 Each playbook is killed in the middle and started again.
 """
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess

@@ -1,7 +1,5 @@
 """`compute_host` and the services of `compute_host_info` against the real services."""
 
-from __future__ import annotations
-
 import json
 import typing as t
 import uuid

@@ -1,7 +1,5 @@
 """`hypervisor_guest` moves directories into quarantine and back."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import stat

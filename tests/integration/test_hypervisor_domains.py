@@ -1,7 +1,5 @@
 """`hypervisor_guest` undefines and defines domains of a real libvirt."""
 
-from __future__ import annotations
-
 import stat
 import uuid
 from pathlib import Path

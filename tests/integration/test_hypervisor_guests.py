@@ -3,8 +3,6 @@
 No cloud is needed.
 """
 
-from __future__ import annotations
-
 import calendar
 import json
 import os

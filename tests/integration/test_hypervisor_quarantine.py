@@ -1,7 +1,5 @@
 """`hypervisor_guest` deletes what has been in quarantine long enough, and nothing else."""
 
-from __future__ import annotations
-
 import os
 import time
 import uuid

@@ -1,7 +1,5 @@
 """Readings of what changed, on a real cloud: they find what full readings find, and read little."""
 
-from __future__ import annotations
-
 import typing as t
 from pathlib import Path
 

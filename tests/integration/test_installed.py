@@ -3,8 +3,6 @@
 From the tarball, in a collections path with nothing else, outside of a clone.
 """
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

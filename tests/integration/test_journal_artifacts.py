@@ -3,8 +3,6 @@
 What the job exports is enough to restore everything, and the job says that the folder is lost.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

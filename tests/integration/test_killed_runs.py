@@ -1,7 +1,5 @@
 """Runs that are killed in a stage or between two: the report says what was done, and what not."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 import os

@@ -1,7 +1,5 @@
 """Allocations on child providers, and what the guest of a real libvirt shows of them."""
 
-from __future__ import annotations
-
 import dataclasses as d
 import json
 import subprocess

@@ -1,7 +1,5 @@
 """Bandwidth that ports of a real Neutron have left on live servers (LP 1820588)."""
 
-from __future__ import annotations
-
 import dataclasses as d
 import typing as t
 import uuid

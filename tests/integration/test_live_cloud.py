@@ -7,8 +7,6 @@ seconds (60 by default), and those under way are then finished. `LIVE_CLOUD_SECO
 tests/integration/test_live_cloud.py` runs longer, and prints its figures.
 """
 
-from __future__ import annotations
-
 import collections
 import concurrent.futures
 import contextlib

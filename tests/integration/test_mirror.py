@@ -4,8 +4,6 @@ Each is planted on the real services, found, fixed by the commands that the find
 then no longer found.
 """
 
-from __future__ import annotations
-
 import contextlib
 import json
 import re

@@ -1,7 +1,5 @@
 """Servers and allocations of projects that Keystone has deleted, and what projects get back."""
 
-from __future__ import annotations
-
 import json
 import typing as t
 

@@ -1,7 +1,5 @@
 """What real nova-computes log in real situations, and what detection finds there."""
 
-from __future__ import annotations
-
 import dataclasses as d
 import re
 import typing as t

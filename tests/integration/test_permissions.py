@@ -3,8 +3,6 @@
 Exactly the policies of that page are in force, and there is no other role.
 """
 
-from __future__ import annotations
-
 import json
 import re
 import typing as t

@@ -4,8 +4,6 @@ The files in `tests/fixtures/porting/` were written by version 1.0.0. None of th
 cloud; `tests/unit/docs/test_porting.py` has the rows that need no Ansible.
 """
 
-from __future__ import annotations
-
 import json
 import typing as t
 from pathlib import Path

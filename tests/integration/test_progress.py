@@ -3,8 +3,6 @@
 The cloud does not answer until the line is shown: a line that comes too late fails the test.
 """
 
-from __future__ import annotations
-
 import json
 import re
 import subprocess

@@ -1,7 +1,5 @@
 """`placement_provider_info` and `allocation_candidate_info` against a real Placement."""
 
-from __future__ import annotations
-
 import typing as t
 import uuid
 from collections.abc import Iterator

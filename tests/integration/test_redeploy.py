@@ -1,7 +1,5 @@
 """Hosts that were deployed again, with the same or with another UUID for their compute node."""
 
-from __future__ import annotations
-
 import json
 import typing as t
 import uuid

@@ -3,8 +3,6 @@
 A failure of one does not stop the cleanup of the others, and the end reports it.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,7 +1,5 @@
 """What must prevent a planned change between its detection and its write."""
 
-from __future__ import annotations
-
 import json
 import typing as t
 import uuid

@@ -1,7 +1,5 @@
 """The reports of runs against a real cloud: what is new, what failed, and who is notified."""
 
-from __future__ import annotations
-
 import contextlib
 import csv
 import fcntl

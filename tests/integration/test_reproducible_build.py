@@ -1,7 +1,5 @@
 """`make build` gives the same bytes for the same commit, wherever it is run."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import typing as t

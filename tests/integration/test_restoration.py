@@ -3,8 +3,6 @@
 Exactly those, only if they are still missing, and never at anybody's cost.
 """
 
-from __future__ import annotations
-
 import json
 import typing as t
 import uuid

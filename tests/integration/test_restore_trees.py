@@ -3,8 +3,6 @@
 Its aggregates and the operators' traits return, and nothing else does.
 """
 
-from __future__ import annotations
-
 import json
 import typing as t
 import uuid

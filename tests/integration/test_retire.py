@@ -3,8 +3,6 @@
 The network agents, aggregates and other services of a host that goes.
 """
 
-from __future__ import annotations
-
 import contextlib
 import json
 import os

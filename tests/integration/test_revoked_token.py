@@ -1,7 +1,5 @@
 """A token is revoked in the middle of a run whose credentials are still valid."""
 
-from __future__ import annotations
-
 import dataclasses as d
 import re
 import threading

@@ -3,8 +3,6 @@
 The maker of each situation states what is an orphan and what is needed, allocation by allocation.
 """
 
-from __future__ import annotations
-
 import dataclasses as d
 import stat
 import typing as t

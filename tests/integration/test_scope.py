@@ -1,7 +1,5 @@
 """Only what was named is read, and only what is selected may be changed."""
 
-from __future__ import annotations
-
 import json
 import typing as t
 from pathlib import Path

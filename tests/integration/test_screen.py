@@ -1,7 +1,5 @@
 """What a user sees of a whole run: how long it is, and what its last lines hold."""
 
-from __future__ import annotations
-
 import html
 import json
 import os

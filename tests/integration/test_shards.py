@@ -3,8 +3,6 @@
 They find, plan and change.
 """
 
-from __future__ import annotations
-
 import collections
 import json
 import typing as t

@@ -6,8 +6,6 @@ The documents resolve it by hand with several command line tools; here only our 
 modules do.
 """
 
-from __future__ import annotations
-
 import contextlib
 import typing as t
 import uuid

@@ -3,8 +3,6 @@
 Each is reported with what blocks it, and the next step of the finding deletes it.
 """
 
-from __future__ import annotations
-
 import itertools
 import json
 import typing as t

@@ -1,7 +1,5 @@
 """Several runs of the role `orphan_cleanup` in one play: none uses what another one left."""
 
-from __future__ import annotations
-
 import typing as t
 
 import pytest

@@ -4,8 +4,6 @@ Its nova-compute has not completed the evacuations, and its next start destroys 
 has returned by then.
 """
 
-from __future__ import annotations
-
 import sys
 import typing as t
 import uuid

@@ -1,7 +1,5 @@
 """A server without a host, on real services: the advice of its finding makes it provable."""
 
-from __future__ import annotations
-
 import pytest
 from minicloud_ctl import servers
 

@@ -4,8 +4,6 @@ Each version of ansible-core treats such texts in its own way: from 2.19 on they
 had no quotes. The matrix runs these tests with each of them, so they import few packages.
 """
 
-from __future__ import annotations
-
 import typing as t
 from collections.abc import Callable
 

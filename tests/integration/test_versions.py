@@ -1,7 +1,5 @@
 """Which copy of the collection runs, in a clone and in AWX: seen by the version that it reports."""
 
-from __future__ import annotations
-
 import json
 import re
 import shutil

@@ -3,8 +3,6 @@
 It is undone at the end of each module.
 """
 
-from __future__ import annotations
-
 import contextlib
 import os
 import signal

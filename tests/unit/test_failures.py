@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import pytest
 
 from ..failures import LONGEST_LINE, summarize

@@ -1,7 +1,5 @@
 """Write the files that are generated from `setup.yml`."""
 
-from __future__ import annotations
-
 from .files import build_files
 
 for path, text in build_files().items():

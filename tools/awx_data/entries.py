@@ -4,8 +4,6 @@ The roles of that collection hand most keys of an entry to the option of the sam
 of awx.awx. Therefore one list of entries serves both.
 """
 
-from __future__ import annotations
-
 import copy
 import typing as t
 

@@ -5,8 +5,6 @@ An expression such as `awx_job | combine({'playbook': awx_playbooks ~ '/x.yml'})
 stays a template.
 """
 
-from __future__ import annotations
-
 import json
 import re
 import typing as t

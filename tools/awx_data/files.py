@@ -1,7 +1,5 @@
 """The text of the generated files."""
 
-from __future__ import annotations
-
 import pathlib
 import typing as t
 

@@ -1,7 +1,5 @@
 """The kinds of objects in `setup.yml`, and where each is in the other forms."""
 
-from __future__ import annotations
-
 import dataclasses as d
 import typing as t
 

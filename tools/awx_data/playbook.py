@@ -1,7 +1,5 @@
 """The playbook for awx.awx, which loops over the data for infra.aap_configuration."""
 
-from __future__ import annotations
-
 import typing as t
 
 from .entries import CONDITIONS, Entry

@@ -11,8 +11,6 @@ or as installed:
 It writes names, types, choices and requirements, and neither code nor documentation.
 """
 
-from __future__ import annotations
-
 import argparse
 import ast
 import pathlib

@@ -1,7 +1,5 @@
 """The variables of the user: those at the top of `apply.yml` that the generated data contains."""
 
-from __future__ import annotations
-
 import dataclasses as d
 import pathlib
 import re

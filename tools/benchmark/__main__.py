@@ -1,7 +1,5 @@
 """`python -m benchmark`: measures playbooks on seeded clouds, and writes the page."""
 
-from __future__ import annotations
-
 import argparse
 import subprocess
 import sys

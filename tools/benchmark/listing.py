@@ -4,8 +4,6 @@ Run as `python -m benchmark.listing STRANDS HOME`, where STRANDS is `one`, or `c
 as the collection chooses.
 """
 
-from __future__ import annotations
-
 import http.client
 import json
 import sys

@@ -1,7 +1,5 @@
 """Describes the machine and the versions of a run."""
 
-from __future__ import annotations
-
 import importlib.metadata
 import os
 import platform

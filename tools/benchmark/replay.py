@@ -6,8 +6,6 @@ No client can send the same requests faster. The recording is split into phases 
 was under way. Within a phase, one thread sends the requests of each recorded thread in their order.
 """
 
-from __future__ import annotations
-
 import concurrent.futures
 import http.client
 import json

@@ -6,8 +6,6 @@ It sends a GET, a PUT with the generation found, and a GET for each consumer, ov
 the least that a careful operator would do.
 """
 
-from __future__ import annotations
-
 import http.client
 import json
 import sys

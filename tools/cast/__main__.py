@@ -1,7 +1,5 @@
 """Record, and draw; with `--draw`, draw the last recording once more."""
 
-from __future__ import annotations
-
 import sys
 
 from . import drawing, recording

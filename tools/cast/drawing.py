@@ -4,8 +4,6 @@ Without animation, the picture is the last screen. Each line is drawn once, hidd
 and the whole text moves up by a line when the screen is full.
 """
 
-from __future__ import annotations
-
 import dataclasses as d
 import html
 import pathlib

@@ -1,7 +1,5 @@
 """Records what a terminal shows while commands run, and when."""
 
-from __future__ import annotations
-
 import contextlib
 import dataclasses as d
 import json

@@ -1,7 +1,5 @@
 """`python -m compare`: runs all tools on one small cloud, and writes the tables of the page."""
 
-from __future__ import annotations
-
 import argparse
 import datetime
 import json

@@ -6,8 +6,6 @@ This is a new statement of what the script looks up, and none of its code.
 Prints a JSON document: {"orphan_allocations": [{"server_id": consumer}]}.
 """
 
-from __future__ import annotations
-
 import json
 import sys
 

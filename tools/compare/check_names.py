@@ -6,8 +6,6 @@ compares, and none of its code. `make compare COMPARE_ARGS='--nrpe PATH'` runs t
 Prints a JSON document: {"alerts": {consumer: {"placement": [provider name], "nova": [host]}}}.
 """
 
-from __future__ import annotations
-
 import json
 import sys
 

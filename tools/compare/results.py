@@ -1,7 +1,5 @@
 """The results of a comparison, and the file in which they are kept."""
 
-from __future__ import annotations
-
 import dataclasses as d
 from pathlib import Path
 

@@ -7,8 +7,6 @@ Usage: python -m compare.run_nrpe PATH-OF-run_allocation_checks.py
 The rest of that file reads and writes files of Nagios.
 """
 
-from __future__ import annotations
-
 import importlib.util
 import json
 import sys

@@ -1,7 +1,5 @@
 """Write the pages with sections from the code, the table of kinds, and what has options."""
 
-from __future__ import annotations
-
 from .badges import list_files
 from .kind_table import write_kind_table
 from .options import write_options

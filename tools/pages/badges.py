@@ -3,8 +3,6 @@
 What was tested is in the results of `make matrix`.
 """
 
-from __future__ import annotations
-
 import json
 import pathlib
 import typing as t

@@ -1,7 +1,5 @@
 """What the collection contains: its playbooks, roles and modules, with links to their files."""
 
-from __future__ import annotations
-
 import pathlib
 import re
 import typing as t

@@ -1,7 +1,5 @@
 """The table of what each kind says of itself, from the files of the kinds."""
 
-from __future__ import annotations
-
 import pathlib
 import textwrap
 

@@ -4,8 +4,6 @@ The text below an option in its class is its description: each paragraph is an i
 for the text of the class that it comes from, and `Since 2.0.0.` for the version that added it.
 """
 
-from __future__ import annotations
-
 import ast
 import inspect
 import pathlib

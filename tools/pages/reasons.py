@@ -1,7 +1,5 @@
 """The IDs of all reasons, with the words beside them in the code."""
 
-from __future__ import annotations
-
 import ast
 import dataclasses as d
 import inspect

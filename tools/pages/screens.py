@@ -1,7 +1,5 @@
 """What AWX asks a user, as text: a survey and an approval of the pattern."""
 
-from __future__ import annotations
-
 import pathlib
 import textwrap
 import typing as t

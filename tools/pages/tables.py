@@ -5,8 +5,6 @@ judges.
 In a page, a section is between `<!-- begin NAME -->` and `<!-- end NAME -->`.
 """
 
-from __future__ import annotations
-
 import inspect
 import pathlib
 import re

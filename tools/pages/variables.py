@@ -4,8 +4,6 @@ The connection is the same in all roles, and described once. So is an option tha
 has in the same way.
 """
 
-from __future__ import annotations
-
 import json
 import re
 import typing as t

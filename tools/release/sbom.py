@@ -8,8 +8,6 @@ PINNED: the requirements of that environment.
 Prints the document: the collection with all its files, and the libraries with their dependencies.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import re

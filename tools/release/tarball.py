@@ -6,8 +6,6 @@ SOURCE_DATE_EPOCH is the time of all files in it. `ansible-galaxy` itself writes
 clone, the time of the build, and the files in the order in which the file system lists them.
 """
 
-from __future__ import annotations
-
 import gzip
 import hashlib
 import io

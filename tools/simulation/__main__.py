@@ -1,7 +1,5 @@
 """`python -m simulation`: measures playbooks on a simulated cloud, and writes the table."""
 
-from __future__ import annotations
-
 import argparse
 import shutil
 import sys

@@ -1,7 +1,5 @@
 """Keystone: one user, one project, one region."""
 
-from __future__ import annotations
-
 from simulation import world as w
 from simulation.answers import Request, Response, refuse
 from simulation.world import build_uuid

@@ -4,8 +4,6 @@ Measured on one API process with SQLite on 2 cores (Nova 34, Placement 16; the c
 `make bench`). Each is the time of a request and the time of each row of its answer.
 """
 
-from __future__ import annotations
-
 LATENCIES: dict[str, tuple[float, float]] = {
     # The allocations of a provider: 8.9 ms with 20 consumers, 13.1 ms with 100.
     "provider_allocations": (0.0078, 0.00005),

@@ -1,7 +1,5 @@
 """Placement."""
 
-from __future__ import annotations
-
 import re
 
 from simulation import world as w

@@ -1,7 +1,5 @@
 """The measurements, kept as JSON."""
 
-from __future__ import annotations
-
 import dataclasses as d
 import typing as t
 from pathlib import Path

@@ -3,8 +3,6 @@
 With MINICLOUD_HOME set, the cloud of that folder is used and kept.
 """
 
-from __future__ import annotations
-
 import argparse
 import collections
 import dataclasses as d

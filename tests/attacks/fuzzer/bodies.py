@@ -1,7 +1,5 @@
 """How the body of an answer can be damaged: as bytes, as JSON, and as what it means."""
 
-from __future__ import annotations
-
 import json
 import random
 import re

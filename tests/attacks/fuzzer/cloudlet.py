@@ -1,7 +1,5 @@
 """One cloud with everything in it, and runs of the collection between which it is set back."""
 
-from __future__ import annotations
-
 import contextlib
 import dataclasses as d
 import json

@@ -1,7 +1,5 @@
 """What a run does, and what happens to its answers: all of it follows from a seed and a number."""
 
-from __future__ import annotations
-
 import dataclasses as d
 import random
 import re

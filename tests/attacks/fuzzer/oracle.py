@@ -1,7 +1,5 @@
 """The rules that no answer may let a run break."""
 
-from __future__ import annotations
-
 import dataclasses as d
 import re
 import typing as t

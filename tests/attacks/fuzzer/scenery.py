@@ -1,7 +1,5 @@
 """The situations in the cloud of the fuzzer, and the way to it."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 import re

@@ -1,7 +1,5 @@
 """An interposer that damages answers, and keeps what really happened."""
 
-from __future__ import annotations
-
 import dataclasses as d
 import email.utils
 import http.server

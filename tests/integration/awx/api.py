@@ -4,8 +4,6 @@ It refuses what AWX refuses, as far as the setup could ask for it, and answers i
 It was written from the answers of a real AWX 24.6.
 """
 
-from __future__ import annotations
-
 import typing as t
 
 from .projects import SYNCING, Projects, Repository

@@ -1,7 +1,5 @@
 """Projects and their updates, which take a while and can fail."""
 
-from __future__ import annotations
-
 import dataclasses as d
 
 import yaml

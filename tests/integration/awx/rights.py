@@ -1,7 +1,5 @@
 """Who may see, change and use what, by AWX's roles."""
 
-from __future__ import annotations
-
 import dataclasses as d
 
 from .store import KINDS, Entry, Store

@@ -1,7 +1,5 @@
 """The reasons for which AWX refuses to create or change an object."""
 
-from __future__ import annotations
-
 import re
 
 from .projects import Projects

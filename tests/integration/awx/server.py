@@ -1,7 +1,5 @@
 """Serves the stand-in for AWX on a port of this machine."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 import typing as t

@@ -1,7 +1,5 @@
 """Runs the pattern's `apply.yml` against the stand-in for AWX."""
 
-from __future__ import annotations
-
 import dataclasses as d
 import json
 import re

@@ -1,7 +1,5 @@
 """The objects that AWX has, as far as its setup needs them, and how AWX shows and finds them."""
 
-from __future__ import annotations
-
 import dataclasses as d
 import typing as t
 

@@ -1,7 +1,5 @@
 """AWX's rules for surveys, for the answers to them, and for other variables of a launch."""
 
-from __future__ import annotations
-
 import json
 import typing as t
 

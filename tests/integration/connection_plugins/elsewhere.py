@@ -1,7 +1,5 @@
 """This machine as a host that Ansible does not know to be the controller."""
 
-from __future__ import annotations
-
 from ansible.plugins.connection.local import Connection as LocalConnection
 
 DOCUMENTATION = """

@@ -7,8 +7,6 @@ it keeps two such lists (``nova.context.CELLS`` and ``nova.compute.api.CELLS``).
 fill one of them now.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 

@@ -6,8 +6,6 @@ nova-api itself and the scheduler are restarted and know the cell. Other workers
 (``api_workers``) are left alone: each continues with the cells that it found when it first looked.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 

@@ -1,7 +1,5 @@
 """The real Cinder: when it is ready, and its volumes."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 from minicloud_ctl import configs, processes, services

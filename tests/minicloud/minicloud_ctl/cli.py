@@ -1,7 +1,5 @@
 """The commands: each calls another module and prints little."""
 
-from __future__ import annotations
-
 import argparse
 import shlex
 import sys

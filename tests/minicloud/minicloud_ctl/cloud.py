@@ -3,8 +3,6 @@
 Each method is short and does one thing; errors are MinicloudErrors.
 """
 
-from __future__ import annotations
-
 import urllib.parse
 from typing import Any
 

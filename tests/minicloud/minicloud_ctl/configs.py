@@ -1,7 +1,5 @@
 """Every configuration file of a minicloud, written again at each ``up`` from the state alone."""
 
-from __future__ import annotations
-
 import base64
 import secrets
 from collections.abc import Mapping

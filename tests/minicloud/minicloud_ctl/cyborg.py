@@ -1,7 +1,5 @@
 """The real Cyborg: its agents on hosts with devices, and device profiles."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Mapping, Sequence
 
 from minicloud_ctl import configs, processes, services

@@ -3,8 +3,6 @@
 And the few statements that are written to them directly.
 """
 
-from __future__ import annotations
-
 import contextlib
 import shutil
 import sqlite3

@@ -3,8 +3,6 @@
 Nothing is installed, and no maintainer script runs.
 """
 
-from __future__ import annotations
-
 import re
 import subprocess
 import tempfile

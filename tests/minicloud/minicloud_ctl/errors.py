@@ -1,7 +1,5 @@
 """The error with which the command line ends."""
 
-from __future__ import annotations
-
 
 class MinicloudError(Exception):
     """One clear sentence for the user.

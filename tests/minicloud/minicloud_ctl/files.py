@@ -1,7 +1,5 @@
 """Writes files so that nobody ever reads half of one, and locks between commands."""
 
-from __future__ import annotations
-
 import contextlib
 import fcntl
 import os

@@ -6,8 +6,6 @@ Releases whose Nova needs eventlet start them as programs: eventlet replaces par
 Nova is imported, and its threads do not survive a fork.
 """
 
-from __future__ import annotations
-
 import contextlib
 import json
 import os

@@ -3,8 +3,6 @@
 ``allocations`` always has this form: {provider uuid: {resource class: amount}}.
 """
 
-from __future__ import annotations
-
 import uuid
 from dataclasses import dataclass
 

@@ -3,8 +3,6 @@
 Keystone's own bootstrap runs before.
 """
 
-from __future__ import annotations
-
 from minicloud_ctl.configs import REGIONS
 from minicloud_ctl.rest import Session
 from minicloud_ctl.state import CINDER, CYBORG, State

@@ -3,8 +3,6 @@
 It has exact versions, and is installed once for each content of the requirement files.
 """
 
-from __future__ import annotations
-
 import functools
 import hashlib
 import os

@@ -1,7 +1,5 @@
 """A real Ironic API for one test module: no conductor, and nodes that Ironic's own code creates."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 from collections.abc import Iterable, Mapping

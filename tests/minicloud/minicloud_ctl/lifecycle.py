@@ -1,7 +1,5 @@
 """From nothing to a cloud that is ready, and back."""
 
-from __future__ import annotations
-
 import contextlib
 import datetime
 import re

@@ -3,8 +3,6 @@
 ``minicloud_venv.nested`` has the driver and its devices.
 """
 
-from __future__ import annotations
-
 import json
 
 from minicloud_ctl import releases

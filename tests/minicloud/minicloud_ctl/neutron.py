@@ -1,7 +1,5 @@
 """The real Neutron: how a cloud gets it, its first network, and the agents of the hosts."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Mapping, Sequence
 
 from minicloud_ctl import processes, services

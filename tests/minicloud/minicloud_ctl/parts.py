@@ -1,7 +1,5 @@
 """The real services that ``up --with`` adds to a cloud."""
 
-from __future__ import annotations
-
 from collections.abc import Collection
 
 from minicloud_ctl import cinder, cyborg, install, processes

@@ -7,8 +7,6 @@ Each process leads its own session and group. ``run/<name>.json`` holds {"pid": 
 later one with the same number.
 """
 
-from __future__ import annotations
-
 import contextlib
 import json
 import os

@@ -3,8 +3,6 @@
 ``minicloud_venv`` handles the differences inside the processes of the services.
 """
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

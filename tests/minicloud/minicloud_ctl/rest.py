@@ -3,8 +3,6 @@
 A minimal client that needs only the standard library.
 """
 
-from __future__ import annotations
-
 import http.client
 import json
 import threading

@@ -3,8 +3,6 @@
 Every function waits until Nova has done what was requested.
 """
 
-from __future__ import annotations
-
 from minicloud_ctl.cloud import Cloud
 from minicloud_ctl.errors import MinicloudError
 from minicloud_ctl.waiting import wait_for

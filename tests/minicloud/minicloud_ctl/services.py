@@ -1,7 +1,5 @@
 """The processes of the minicloud, and how each is started."""
 
-from __future__ import annotations
-
 import os
 from dataclasses import dataclass, field, replace
 

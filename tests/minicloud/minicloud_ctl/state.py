@@ -17,8 +17,6 @@ Ports, passwords, and which nova-compute services there should be.
    "release": name of the OpenStack release}
 """
 
-from __future__ import annotations
-
 import contextlib
 import json
 import random

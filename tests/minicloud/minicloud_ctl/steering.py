@@ -1,7 +1,5 @@
 """Controls hosts with the driver ``minicloud.SteeredColdMigration``."""
 
-from __future__ import annotations
-
 from minicloud_ctl import servers
 from minicloud_ctl.cloud import Cloud
 from minicloud_ctl.paths import Paths

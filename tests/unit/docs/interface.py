@@ -6,8 +6,6 @@ those of version 1.0.0, and was written from its checkout with:
     python -m ansible_collections.osops.placement.tests.unit.docs.interface CHECKOUT
 """
 
-from __future__ import annotations
-
 import ast
 import itertools
 import re

@@ -1,7 +1,5 @@
 """Reads the tables of the porting guides."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

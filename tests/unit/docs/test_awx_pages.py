@@ -3,8 +3,6 @@
 A comment at the end of a section names files below `tests`, and single tests in them.
 """
 
-from __future__ import annotations
-
 import ast
 import functools
 import pathlib

@@ -1,7 +1,5 @@
 """The commands in the pages: those that no test runs are at least well formed."""
 
-from __future__ import annotations
-
 import itertools
 import json
 import pathlib

@@ -1,7 +1,5 @@
 """The terminal on which the commands of a page are typed."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """What `make pages` writes: badges, the tables of variables, and the version in commands."""
 
-from __future__ import annotations
-
 import pathlib
 import re
 

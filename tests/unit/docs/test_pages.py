@@ -1,7 +1,5 @@
 """The pages match the code, and their links resolve."""
 
-from __future__ import annotations
-
 import ast
 import itertools
 import pathlib

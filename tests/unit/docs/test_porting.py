@@ -5,8 +5,6 @@ The guide of 3.0.0 has every variable and value that was removed since.
 `tests/integration/test_porting.py` tries the rows that need Ansible or the files of 1.0.0.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from pathlib import Path

@@ -4,8 +4,6 @@ All of them were written on the small OpenStack of the tests. Files of 1.0.0 hav
 their readers.
 """
 
-from __future__ import annotations
-
 import json
 import pathlib
 import typing as t

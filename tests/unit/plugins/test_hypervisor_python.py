@@ -1,7 +1,5 @@
 """The code for hypervisors runs on their Python 3.9: the linter and a real 3.9 check it."""
 
-from __future__ import annotations
-
 import fnmatch
 import os
 import subprocess

@@ -5,8 +5,6 @@ Python 3.12 can hash let each decommissioning fail on ansible-core 2.18 and 2.19
 more: up to 3.12, two texts of base64 can stand for one plan.
 """
 
-from __future__ import annotations
-
 import os
 import subprocess
 from pathlib import Path

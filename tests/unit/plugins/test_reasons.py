@@ -1,7 +1,5 @@
 """Each reason has an ID of its own, and a test that asserts it."""
 
-from __future__ import annotations
-
 import collections
 import copy
 import pickle

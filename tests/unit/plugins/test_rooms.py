@@ -1,7 +1,5 @@
 """What a module ships with it: no more than it needs, and to hypervisors only their own rooms."""
 
-from __future__ import annotations
-
 import ast
 import functools
 from pathlib import Path

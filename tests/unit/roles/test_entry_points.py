@@ -1,7 +1,5 @@
 """Every file of a role that a play can use has a specification, and nothing else is used."""
 
-from __future__ import annotations
-
 import re
 import typing as t
 from collections.abc import Iterator

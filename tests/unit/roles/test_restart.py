@@ -1,7 +1,5 @@
 """When the role `hypervisor_cleanup` restarts nova-compute, by what Nova says of it."""
 
-from __future__ import annotations
-
 import typing as t
 from pathlib import Path
 

@@ -9,8 +9,6 @@ the end of each module it writes a JSON file into the folder BENCHMARK_PROBE:
                "version": header, "body": text or null, "status"}]}
 """
 
-from __future__ import annotations
-
 import atexit
 import builtins
 import json

@@ -4,8 +4,6 @@ Python imports this file when it starts, in every process that a command starts.
 are compared send their requests with the same library.
 """
 
-from __future__ import annotations
-
 import os
 import typing as t
 from pathlib import Path

@@ -3,8 +3,6 @@
 The modules by theme register themselves when they are imported.
 """
 
-from __future__ import annotations
-
 from minicloud_ctl.scenarios import (  # noqa: F401
     deleted,
     drift,

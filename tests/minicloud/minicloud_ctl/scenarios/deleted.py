@@ -1,7 +1,5 @@
 """Deleted servers, and what they left behind."""
 
-from __future__ import annotations
-
 from minicloud_ctl import databases, holdings, servers
 from minicloud_ctl.scenarios import leftovers
 from minicloud_ctl.scenarios.registry import API, CELL, Context, scenario

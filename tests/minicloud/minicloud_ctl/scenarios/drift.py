@@ -3,8 +3,6 @@
 None of them may simply be removed, though.
 """
 
-from __future__ import annotations
-
 import uuid
 
 from minicloud_ctl import holdings

@@ -1,7 +1,5 @@
 """Evacuated servers, and their remaining allocations on the host that they left."""
 
-from __future__ import annotations
-
 from minicloud_ctl import holdings, lifecycle, servers
 from minicloud_ctl.scenarios.live import LIVE
 from minicloud_ctl.scenarios.registry import Context, scenario

@@ -3,8 +3,6 @@
 In the driver of the source, with Placement out of reach, or with a nova-compute that dies.
 """
 
-from __future__ import annotations
-
 from minicloud_ctl import lifecycle, servers, steering
 from minicloud_ctl.scenarios.registry import Context, scenario
 

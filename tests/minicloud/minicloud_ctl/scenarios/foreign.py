@@ -1,7 +1,5 @@
 """Consumers, providers and whole Novas that belong to somebody else, or to nobody."""
 
-from __future__ import annotations
-
 import uuid
 
 from minicloud_ctl import configs, holdings, lifecycle, servers, services

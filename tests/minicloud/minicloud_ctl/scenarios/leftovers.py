@@ -1,7 +1,5 @@
 """Leaves the allocations of deleted servers behind, for several themes."""
 
-from __future__ import annotations
-
 from minicloud_ctl import holdings, servers
 from minicloud_ctl.holdings import Holding
 from minicloud_ctl.scenarios.registry import Context

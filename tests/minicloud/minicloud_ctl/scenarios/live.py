@@ -3,8 +3,6 @@
 Nothing here may ever be removed, except the orphan with the hostile name.
 """
 
-from __future__ import annotations
-
 import uuid
 
 from minicloud_ctl import holdings, servers

@@ -1,7 +1,5 @@
 """Servers that move, have moved, or were stopped on the way: boots, resizes, cold migrations."""
 
-from __future__ import annotations
-
 from minicloud_ctl import holdings, servers
 from minicloud_ctl.errors import MinicloudError
 from minicloud_ctl.scenarios import deleted

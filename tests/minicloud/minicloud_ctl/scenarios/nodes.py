@@ -3,8 +3,6 @@
 A host's name alone does not identify the provider.
 """
 
-from __future__ import annotations
-
 from minicloud_ctl import holdings, servers
 from minicloud_ctl.scenarios import leftovers
 from minicloud_ctl.scenarios.live import LIVE

@@ -1,7 +1,5 @@
 """Servers without a host, deleted services, and a cell that cannot be reached."""
 
-from __future__ import annotations
-
 import uuid
 
 from minicloud_ctl import cells, databases, holdings, lifecycle, servers, services

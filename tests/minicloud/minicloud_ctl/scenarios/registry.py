@@ -1,7 +1,5 @@
 """What a scenario is, the list of them, and what each can use."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """Makes and undoes scenarios, several at a time, because they mostly wait for Nova."""
 
-from __future__ import annotations
-
 import concurrent.futures
 import time
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """What a run came to, and what of it must not be."""
 
-from __future__ import annotations
-
 import json
 import pathlib
 import typing as t

@@ -1,7 +1,5 @@
 """The truth about allocations: what is needed, what is left, and which changes are wrong."""
 
-from __future__ import annotations
-
 import json
 import typing as t
 

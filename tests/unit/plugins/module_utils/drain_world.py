@@ -1,7 +1,5 @@
 """Servers, hosts and answers of Placement, for the tests of draining."""
 
-from __future__ import annotations
-
 import dataclasses as d
 import typing as t
 

@@ -1,7 +1,5 @@
 """Some hosts with a server each, whose figures fit."""
 
-from __future__ import annotations
-
 import dataclasses as d
 import typing as t
 from collections.abc import Mapping

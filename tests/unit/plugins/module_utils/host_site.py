@@ -1,7 +1,5 @@
 """A host to decommission in a cloud of two."""
 
-from __future__ import annotations
-
 import dataclasses as d
 import typing as t
 from collections.abc import Collection

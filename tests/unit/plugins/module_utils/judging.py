@@ -1,7 +1,5 @@
 """What the rules find in a snapshot, and the document about it, as `orphan_detect` makes them."""
 
-from __future__ import annotations
-
 import typing as t
 
 import pytest

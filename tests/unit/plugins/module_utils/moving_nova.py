@@ -4,8 +4,6 @@ The code under test sends its own requests to it. A hook runs before or after a 
 raise, which loses the request or its answer.
 """
 
-from __future__ import annotations
-
 import dataclasses as d
 import json
 import re

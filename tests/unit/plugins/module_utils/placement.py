@@ -5,8 +5,6 @@ and no capacity, which are tested with the real one. Network failures happen exa
 says.
 """
 
-from __future__ import annotations
-
 import email.utils
 import json
 import re

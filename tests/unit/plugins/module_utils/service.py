@@ -1,7 +1,5 @@
 """A service behind a real client, with an answer for each path."""
 
-from __future__ import annotations
-
 import json
 import types
 import typing as t

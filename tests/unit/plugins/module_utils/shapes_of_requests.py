@@ -1,7 +1,5 @@
 """Short ways to write the inputs of a resource request, and hosts with their providers."""
 
-from __future__ import annotations
-
 import typing as t
 from collections.abc import Iterable, Mapping
 

@@ -3,8 +3,6 @@
 Each creates its consumer and returns it.
 """
 
-from __future__ import annotations
-
 import typing as t
 from collections.abc import Callable
 

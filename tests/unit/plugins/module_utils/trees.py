@@ -3,8 +3,6 @@
 They fail and change on request, which real ones cannot.
 """
 
-from __future__ import annotations
-
 import json
 import types
 import typing as t

@@ -3,8 +3,6 @@
 They are input for the pure rooms.
 """
 
-from __future__ import annotations
-
 import dataclasses as d
 import types
 import typing as t

@@ -3,8 +3,6 @@
 These are hypothesis strategies over `World`.
 """
 
-from __future__ import annotations
-
 import typing as t
 
 import hypothesis.strategies as st

@@ -1,7 +1,5 @@
 """What a module returns, compared with its `RETURN`: each key is documented, with its shape."""
 
-from __future__ import annotations
-
 import ast
 import functools
 import json

@@ -3,8 +3,6 @@
 It has an old Python, and only ansible-core's module_utils.
 """
 
-from __future__ import annotations
-
 import datetime
 import gzip
 import json

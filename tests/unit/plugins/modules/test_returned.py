@@ -4,8 +4,6 @@ Here it is checked for modules that need no cloud, and for documents of others. 
 tests check every result of a module.
 """
 
-from __future__ import annotations
-
 import json
 import typing as t
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Action plugins as Ansible makes them, without a run of Ansible around them."""
 
-from __future__ import annotations
-
 import types
 import typing as t
 

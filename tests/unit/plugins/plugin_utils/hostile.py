@@ -1,7 +1,5 @@
 """Names that are code, markup or nonsense somewhere, and a detection with them."""
 
-from __future__ import annotations
-
 import json
 import typing as t
 

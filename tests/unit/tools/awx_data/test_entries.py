@@ -1,7 +1,5 @@
 """The generator fails for what it does not know, and keeps the variables of the user."""
 
-from __future__ import annotations
-
 import typing as t
 
 import pytest

@@ -1,7 +1,5 @@
 """The requests of a run, counted and sent again."""
 
-from __future__ import annotations
-
 import typing as t
 
 from benchmark.replay import split_into_phases

@@ -1,7 +1,5 @@
 """What `make bench` keeps of its runs, its bars, and the page that it writes."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """Only exactly the seeded orphans are a right result."""
 
-from __future__ import annotations
-
 import typing as t
 
 import pytest

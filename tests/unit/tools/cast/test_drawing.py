@@ -1,7 +1,5 @@
 """The animation of the README is the recording, and can be read without animation."""
 
-from __future__ import annotations
-
 import re
 import xml.etree.ElementTree as xml
 

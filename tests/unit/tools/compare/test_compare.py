@@ -1,7 +1,5 @@
 """The comparison with other tools: what each named, how that is scored, and the tables."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from pathlib import Path

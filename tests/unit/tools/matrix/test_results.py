@@ -1,7 +1,5 @@
 """What `make matrix` keeps of its runs, and the page that it writes about them."""
 
-from __future__ import annotations
-
 import dataclasses as d
 from pathlib import Path
 

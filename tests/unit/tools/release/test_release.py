@@ -1,7 +1,5 @@
 """The tarball and the bill of materials of a release."""
 
-from __future__ import annotations
-
 import hashlib
 import io
 import json

@@ -1,7 +1,5 @@
 """The simulated cloud, and the table that `make simulate` writes."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

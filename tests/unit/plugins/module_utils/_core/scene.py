@@ -3,8 +3,6 @@
 What arranges a part of it returns its consumer, so that a situation can be one expression.
 """
 
-from __future__ import annotations
-
 import dataclasses as d
 import typing as t
 

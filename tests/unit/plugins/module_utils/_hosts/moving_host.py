@@ -1,7 +1,5 @@
 """A host whose servers a drain moves away, or a return moves back, run after run."""
 
-from __future__ import annotations
-
 import dataclasses as d
 import typing as t
 from pathlib import Path

@@ -1,7 +1,5 @@
 """What a drain predicts, does with the service of the host, and says at its end."""
 
-from __future__ import annotations
-
 import functools
 import types
 import typing as t

@@ -1,7 +1,5 @@
 """The packing never promises a place that is not there, and the plan says why a server stays."""
 
-from __future__ import annotations
-
 import dataclasses as d
 import typing as t
 

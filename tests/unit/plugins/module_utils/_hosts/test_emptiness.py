@@ -1,7 +1,5 @@
 """What keeps a host from being empty."""
 
-from __future__ import annotations
-
 import dataclasses as d
 import typing as t
 

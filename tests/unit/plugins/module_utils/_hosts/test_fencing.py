@@ -1,7 +1,5 @@
 """How long a nova-compute has to be silent depends on what the others report."""
 
-from __future__ import annotations
-
 import contextlib
 import typing as t
 

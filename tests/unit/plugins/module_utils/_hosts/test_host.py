@@ -1,7 +1,5 @@
 """How a host is found."""
 
-from __future__ import annotations
-
 import dataclasses as d
 import typing as t
 

@@ -1,7 +1,5 @@
 """Which record of a host is kept, and which one a new look replaces."""
 
-from __future__ import annotations
-
 import typing as t
 
 import pytest

@@ -1,7 +1,5 @@
 """What blocks the decommissioning of a host besides its occupants, and what remains of it."""
 
-from __future__ import annotations
-
 import dataclasses as d
 import typing as t
 

@@ -1,7 +1,5 @@
 """Which changes of its service the return of a host takes back, and what it says."""
 
-from __future__ import annotations
-
 import contextlib
 import functools
 import types

@@ -2,8 +2,6 @@
 find.
 """
 
-from __future__ import annotations
-
 import dataclasses as d
 import typing as t
 

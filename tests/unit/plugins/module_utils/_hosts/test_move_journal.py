@@ -1,7 +1,5 @@
 """What a later run learns from the journals of moves."""
 
-from __future__ import annotations
-
 import json
 import typing as t
 from pathlib import Path

@@ -1,7 +1,5 @@
 """What is under way, and whose resize it is: every end of a move that Nova can show."""
 
-from __future__ import annotations
-
 import typing as t
 
 import pytest

@@ -1,7 +1,5 @@
 """Whatever happens while servers move, none is lost, stopped, or confirmed for somebody else."""
 
-from __future__ import annotations
-
 import dataclasses as d
 import itertools
 import re

@@ -1,7 +1,5 @@
 """How each server would leave its host."""
 
-from __future__ import annotations
-
 import dataclasses as d
 import typing as t
 

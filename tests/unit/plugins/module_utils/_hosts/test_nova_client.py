@@ -1,7 +1,5 @@
 """Rows of Nova that decide about moves, as older and newer releases write them."""
 
-from __future__ import annotations
-
 import types
 import typing as t
 

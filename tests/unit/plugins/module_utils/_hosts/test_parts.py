@@ -1,7 +1,5 @@
 """What is read of a host's network agents, and which of its ports count as used."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 import typing as t

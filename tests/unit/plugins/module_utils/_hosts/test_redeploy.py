@@ -1,7 +1,5 @@
 """The checks of a host that was deployed again: one lacking part, one sentence about it."""
 
-from __future__ import annotations
-
 import dataclasses as d
 import types
 import typing as t

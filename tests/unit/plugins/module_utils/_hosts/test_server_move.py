@@ -1,7 +1,5 @@
 """Which moves are given up, because Nova may never end them."""
 
-from __future__ import annotations
-
 import typing as t
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """How servers would leave a host, and what became of them: on a terminal and for other jobs."""
 
-from __future__ import annotations
-
 import typing as t
 from pathlib import Path
 

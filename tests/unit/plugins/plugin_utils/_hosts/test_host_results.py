@@ -1,7 +1,5 @@
 """The last lines about each host that is decommissioned or redeployed."""
 
-from __future__ import annotations
-
 import typing as t
 
 import pytest

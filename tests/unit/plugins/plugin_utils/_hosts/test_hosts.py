@@ -1,7 +1,5 @@
 """Hosts, and leftovers on hypervisors, as lines for a terminal."""
 
-from __future__ import annotations
-
 import typing as t
 
 import pytest

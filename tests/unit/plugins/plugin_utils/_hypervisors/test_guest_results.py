@@ -1,7 +1,5 @@
 """The last lines about hypervisors."""
 
-from __future__ import annotations
-
 import typing as t
 
 import pytest

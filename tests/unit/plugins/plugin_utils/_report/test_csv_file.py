@@ -1,7 +1,5 @@
 """CSV as a spreadsheet opens it: one row per finding, and every cell is only text."""
 
-from __future__ import annotations
-
 import csv
 import io
 

@@ -3,8 +3,6 @@
 For random clouds, of which everything or a part is read.
 """
 
-from __future__ import annotations
-
 import collections
 import csv
 import io

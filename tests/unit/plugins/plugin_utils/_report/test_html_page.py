@@ -3,8 +3,6 @@
 tests/browser checks its look and function.
 """
 
-from __future__ import annotations
-
 import base64
 import collections
 import dataclasses as d

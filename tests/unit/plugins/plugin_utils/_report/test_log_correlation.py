@@ -1,7 +1,5 @@
 """Which findings explain complaints of the hosts, and which complaints nothing explains."""
 
-from __future__ import annotations
-
 import typing as t
 
 import pytest

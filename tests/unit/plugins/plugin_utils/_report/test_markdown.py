@@ -3,8 +3,6 @@
 CommonMark with tables, in which every address becomes a link.
 """
 
-from __future__ import annotations
-
 import re
 import typing as t
 from collections.abc import Iterator

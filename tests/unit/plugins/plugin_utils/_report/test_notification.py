@@ -3,8 +3,6 @@
 They are sent only for news, and have no name that a chat would interpret.
 """
 
-from __future__ import annotations
-
 import json
 import re
 import typing as t

@@ -1,7 +1,5 @@
 """What projects get back of their quota, and amounts, as people read them."""
 
-from __future__ import annotations
-
 import typing as t
 
 import pytest

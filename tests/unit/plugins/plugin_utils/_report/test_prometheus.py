@@ -1,7 +1,5 @@
 """Metrics as Prometheus reads them."""
 
-from __future__ import annotations
-
 import typing as t
 from collections.abc import Mapping
 

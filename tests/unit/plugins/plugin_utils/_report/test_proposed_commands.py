@@ -1,7 +1,5 @@
 """The last lines of a run, with commands for a shell, whatever the names in them are."""
 
-from __future__ import annotations
-
 import itertools
 import json
 import shlex

@@ -1,7 +1,5 @@
 """The state of a run, and what follows from it: failures, reports, artifacts and summaries."""
 
-from __future__ import annotations
-
 import random
 import typing as t
 

@@ -1,7 +1,5 @@
 """One order for the terminal and all reports."""
 
-from __future__ import annotations
-
 import csv
 import io
 import json

@@ -1,7 +1,5 @@
 """A plan is only reported with the findings that it was made of."""
 
-from __future__ import annotations
-
 import json
 import typing as t
 from pathlib import Path

@@ -1,7 +1,5 @@
 """When an action plugin does the work of a module itself, and how."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

@@ -3,8 +3,6 @@
 The outcome for every exit status of nova-manage and every allocation afterwards.
 """
 
-from __future__ import annotations
-
 import itertools
 import re
 import typing as t

@@ -1,7 +1,5 @@
 """The lines that show the progress of a module, and when they are shown."""
 
-from __future__ import annotations
-
 import json
 import threading
 import typing as t

@@ -1,7 +1,5 @@
 """The version of the collection that runs, and copies of another version."""
 
-from __future__ import annotations
-
 import json
 import typing as t
 from pathlib import Path

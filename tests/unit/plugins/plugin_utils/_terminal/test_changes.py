@@ -1,7 +1,5 @@
 """Changes with the names that are known: those of a journal, and what `--diff` shows."""
 
-from __future__ import annotations
-
 import json
 import typing as t
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The summary of several clouds on a terminal."""
 
-from __future__ import annotations
-
 import typing as t
 
 import pytest

@@ -3,8 +3,6 @@
 `WRITE_SCREENS=1` writes the files instead: read their differences before you commit them.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import typing as t

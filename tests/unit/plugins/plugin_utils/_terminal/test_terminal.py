@@ -3,8 +3,6 @@
 `test_screens.py` has what it says.
 """
 
-from __future__ import annotations
-
 import dataclasses as d
 import typing as t
 

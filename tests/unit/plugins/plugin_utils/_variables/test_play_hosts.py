@@ -1,7 +1,5 @@
 """Plays without hosts: the lookup finds them, and its sentence says what to do."""
 
-from __future__ import annotations
-
 import typing as t
 
 import pytest

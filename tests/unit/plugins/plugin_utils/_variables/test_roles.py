@@ -1,7 +1,5 @@
 """The variables of the roles: every row of the table of bad ones, and what must be accepted."""
 
-from __future__ import annotations
-
 import re
 import shlex
 import typing as t

@@ -1,7 +1,5 @@
 """Names that were meant for a role: every edit of a prefix is found, and other names are not."""
 
-from __future__ import annotations
-
 import string
 
 import pytest

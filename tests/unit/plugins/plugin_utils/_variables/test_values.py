@@ -1,7 +1,5 @@
 """What values stand for: what is certain is read, and no path leads out of the folder for all."""
 
-from __future__ import annotations
-
 import datetime
 import typing as t
 from pathlib import Path

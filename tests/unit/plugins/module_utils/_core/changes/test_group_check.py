@@ -1,7 +1,5 @@
 """Whether the hosts of a plan are still in the groups that it was made for."""
 
-from __future__ import annotations
-
 import typing as t
 
 import pytest

@@ -3,8 +3,6 @@
 Only its owner can read it.
 """
 
-from __future__ import annotations
-
 import contextlib
 import json
 import os

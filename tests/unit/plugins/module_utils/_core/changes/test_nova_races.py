@@ -6,8 +6,6 @@ The run is the real one: `Collector` reads in its own order, `judge` finds, `Rem
 again and `AllocationWriter` writes.
 """
 
-from __future__ import annotations
-
 import contextlib
 import dataclasses as d
 import functools

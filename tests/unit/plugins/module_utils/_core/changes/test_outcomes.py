@@ -1,7 +1,5 @@
 """The end of a remediation and of a restoration: outcomes, tally, file and errors."""
 
-from __future__ import annotations
-
 import dataclasses as d
 import json
 import pathlib

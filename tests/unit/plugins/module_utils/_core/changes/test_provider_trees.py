@@ -3,8 +3,6 @@
 Placement does not guard a deletion by a generation, so everything depends on what is read before.
 """
 
-from __future__ import annotations
-
 import dataclasses as d
 import types
 import typing as t

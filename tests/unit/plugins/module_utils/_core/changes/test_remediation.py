@@ -1,7 +1,5 @@
 """How many changes one proof is for, and what ends a run between two writes."""
 
-from __future__ import annotations
-
 import collections
 import dataclasses as d
 import typing as t

@@ -3,8 +3,6 @@
 Only as far as nobody loses anything.
 """
 
-from __future__ import annotations
-
 import collections
 import copy
 import dataclasses as d

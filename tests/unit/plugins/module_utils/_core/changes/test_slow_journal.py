@@ -4,8 +4,6 @@ A network file system can take minutes for that, and a laptop can be closed. Wha
 of providers meanwhile is in `test_provider_trees`.
 """
 
-from __future__ import annotations
-
 import typing as t
 from collections.abc import Callable, Iterable
 

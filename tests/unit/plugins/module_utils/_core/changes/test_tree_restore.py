@@ -3,8 +3,6 @@
 They get the operators' traits too, and nothing else changes.
 """
 
-from __future__ import annotations
-
 import copy
 import json
 import pathlib

@@ -4,8 +4,6 @@ The real services of the minicloud do not break in these ways, so these only ans
 asks before the first listing.
 """
 
-from __future__ import annotations
-
 import dataclasses as d
 import datetime
 import ipaddress

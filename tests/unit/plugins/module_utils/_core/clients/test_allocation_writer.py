@@ -3,8 +3,6 @@
 Nothing is reported as made that was not.
 """
 
-from __future__ import annotations
-
 import typing as t
 
 import pytest

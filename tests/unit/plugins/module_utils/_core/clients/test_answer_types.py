@@ -1,7 +1,5 @@
 """Values that no service sends, as something on the way or a fault of the service may."""
 
-from __future__ import annotations
-
 import typing as t
 
 import pytest

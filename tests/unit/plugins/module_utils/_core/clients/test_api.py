@@ -1,7 +1,5 @@
 """Answers that no service sends: the request is repeated, and a lasting failure is a sentence."""
 
-from __future__ import annotations
-
 import json
 import typing as t
 

@@ -1,7 +1,5 @@
 """Every way to a cloud that does not work is one sentence: what is wrong, where, what to do."""
 
-from __future__ import annotations
-
 import os
 import re
 import socket

@@ -1,7 +1,5 @@
 """Host aggregates, and which providers are in an aggregate or have a trait."""
 
-from __future__ import annotations
-
 import dataclasses as d
 import typing as t
 

@@ -6,8 +6,6 @@ Then the meaning of tracebacks in instance actions, and rows that Nova never sen
 are from a real Nova, without some lines in between.
 """
 
-from __future__ import annotations
-
 import threading
 import typing as t
 from collections.abc import Callable, Iterable

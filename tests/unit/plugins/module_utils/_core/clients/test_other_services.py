@@ -1,7 +1,5 @@
 """How the nodes of Ironic are listed: all pages, with the fields that this Ironic has."""
 
-from __future__ import annotations
-
 import dataclasses as d
 import typing as t
 

@@ -1,7 +1,5 @@
 """Trees as evidence: all of their providers, or the first answer that is not one."""
 
-from __future__ import annotations
-
 import typing as t
 
 import pytest

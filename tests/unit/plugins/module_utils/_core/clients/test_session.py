@@ -6,8 +6,6 @@ Then the entry of every module, and several places that must agree: the table of
 the role and the README.
 """
 
-from __future__ import annotations
-
 import pathlib
 import re
 import types

@@ -1,7 +1,5 @@
 """Live servers compared with what Nova would allocate for them, and attempts to falsify them."""
 
-from __future__ import annotations
-
 import dataclasses as d
 import typing as t
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """Masks of CPUs."""
 
-from __future__ import annotations
-
 import pytest
 
 from .......plugins.module_utils._core.expected.cpus import parse_cpus

@@ -1,7 +1,5 @@
 """Device profiles that are not those with which a server was created."""
 
-from __future__ import annotations
-
 import dataclasses as d
 
 import pytest

@@ -1,7 +1,5 @@
 """What decides on a request, and why a part of it is unknown."""
 
-from __future__ import annotations
-
 import dataclasses as d
 import typing as t
 

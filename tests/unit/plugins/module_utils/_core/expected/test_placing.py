@@ -1,7 +1,5 @@
 """What a server should have on its host, and all that makes it uncertain."""
 
-from __future__ import annotations
-
 import dataclasses as d
 import typing as t
 from collections.abc import Mapping

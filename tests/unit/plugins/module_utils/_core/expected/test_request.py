@@ -1,7 +1,5 @@
 """What Nova requests for a server, case by case."""
 
-from __future__ import annotations
-
 import typing as t
 
 import pytest

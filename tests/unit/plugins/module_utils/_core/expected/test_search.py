@@ -1,7 +1,5 @@
 """The search finds what trying everything finds."""
 
-from __future__ import annotations
-
 import itertools
 
 from hypothesis import given

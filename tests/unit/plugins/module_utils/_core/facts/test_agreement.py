@@ -3,8 +3,6 @@
 Each contradiction by itself, and lookalikes.
 """
 
-from __future__ import annotations
-
 import dataclasses as d
 import typing as t
 

@@ -3,8 +3,6 @@
 And what the server must have itself before that.
 """
 
-from __future__ import annotations
-
 import typing as t
 
 import hypothesis

@@ -1,7 +1,5 @@
 """When Nova has said that a server is deleted, and what it has said of it."""
 
-from __future__ import annotations
-
 import dataclasses as d
 import typing as t
 

@@ -1,7 +1,5 @@
 """What a guest does not use: devices of child providers, and bandwidth of ports."""
 
-from __future__ import annotations
-
 import dataclasses as d
 import typing as t
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """What a cell that is down leaves unproven, and answers that Placement's listings contradict."""
 
-from __future__ import annotations
-
 import dataclasses as d
 import typing as t
 

@@ -6,8 +6,6 @@ First everything that proves it, then the attacks: servers whose guest, or disk,
 that would be freed.
 """
 
-from __future__ import annotations
-
 import dataclasses as d
 from collections.abc import Callable
 

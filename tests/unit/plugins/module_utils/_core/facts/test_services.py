@@ -1,7 +1,5 @@
 """Which service is selected, and what must be changed about it."""
 
-from __future__ import annotations
-
 import dataclasses as d
 import typing as t
 

@@ -1,7 +1,5 @@
 """Whether a reading is sound: each soundness check with its cause, and what must not fail one."""
 
-from __future__ import annotations
-
 import dataclasses as d
 import typing as t
 

@@ -1,7 +1,5 @@
 """What may be deleted of a host, and what prevents it."""
 
-from __future__ import annotations
-
 import typing as t
 
 import pytest

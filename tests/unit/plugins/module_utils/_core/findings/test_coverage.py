@@ -1,7 +1,5 @@
 """The sentence about hosts that were not judged, in every report."""
 
-from __future__ import annotations
-
 import typing as t
 
 import pytest

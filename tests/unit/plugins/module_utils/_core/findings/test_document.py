@@ -3,8 +3,6 @@
 Counts, amounts, and every finding with its evidence and its change.
 """
 
-from __future__ import annotations
-
 import dataclasses as d
 import json
 import typing as t

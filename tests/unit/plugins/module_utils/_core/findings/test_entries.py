@@ -1,7 +1,5 @@
 """What the figures of a detection are about."""
 
-from __future__ import annotations
-
 import typing as t
 
 import pytest

@@ -1,7 +1,5 @@
 """How many hosts have more allocated than they physically have, and what is stranded."""
 
-from __future__ import annotations
-
 import dataclasses as d
 import typing as t
 

@@ -1,7 +1,5 @@
 """The memory of earlier runs: since when each finding is known, and what is forgotten."""
 
-from __future__ import annotations
-
 import dataclasses as d
 import typing as t
 from pathlib import Path

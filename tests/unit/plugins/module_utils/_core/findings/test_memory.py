@@ -1,7 +1,5 @@
 """What a reading leaves for the next one, and when everything is read again."""
 
-from __future__ import annotations
-
 import dataclasses as d
 import typing as t
 

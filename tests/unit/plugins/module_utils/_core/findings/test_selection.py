@@ -1,7 +1,5 @@
 """A selection returns findings or their ids, and everything else is refused."""
 
-from __future__ import annotations
-
 import typing as t
 
 import pytest

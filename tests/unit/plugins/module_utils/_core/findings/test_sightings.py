@@ -3,8 +3,6 @@
 The count restarts when anything about it changes.
 """
 
-from __future__ import annotations
-
 import dataclasses as d
 import datetime
 import json

@@ -1,7 +1,5 @@
 """Several runs summarized as one: totals, failures, and missing shards."""
 
-from __future__ import annotations
-
 import typing as t
 
 from .......plugins.module_utils._core.findings.summary import (

@@ -1,7 +1,5 @@
 """Files that the modules write for each other, and other files."""
 
-from __future__ import annotations
-
 import json
 import pathlib
 import re

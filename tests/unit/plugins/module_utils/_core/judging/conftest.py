@@ -1,7 +1,5 @@
 """Two hosts, beside a third one with a server in order."""
 
-from __future__ import annotations
-
 import pytest
 
 from ..scene import Scene

@@ -4,8 +4,6 @@ What Nova itself would never write proves nothing, and no allocation that a live
 changed because of it.
 """
 
-from __future__ import annotations
-
 import dataclasses as d
 import typing as t
 

@@ -3,8 +3,6 @@
 What is proven, what is protected, and that nothing a live server needs is ever an orphan.
 """
 
-from __future__ import annotations
-
 import dataclasses as d
 import typing as t
 from collections.abc import Callable

@@ -5,8 +5,6 @@ Above all, nothing a live server needs is ever removed.
 The truth comes from the `World` here, by the words of the design, and not from the code under test.
 """
 
-from __future__ import annotations
-
 import copy
 import dataclasses as d
 import random

@@ -11,8 +11,6 @@ and the new allocation, and the one that it needs is the migration's. Amounts, a
 within the tree, show which is which.
 """
 
-from __future__ import annotations
-
 import typing as t
 
 import pytest

@@ -1,7 +1,5 @@
 """Domains that a run was shown on hosts: they can keep an allocation, and never convict one."""
 
-from __future__ import annotations
-
 import dataclasses as d
 
 import pytest

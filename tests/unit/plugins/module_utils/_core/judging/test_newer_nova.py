@@ -3,8 +3,6 @@
 A word that these rules do not know is never taken for the end of something.
 """
 
-from __future__ import annotations
-
 import dataclasses as d
 
 import pytest

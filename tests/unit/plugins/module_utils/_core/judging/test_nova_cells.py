@@ -6,8 +6,6 @@ Nova's own operations continue meanwhile, as in `test_nova_races`. All of them a
 second cell has a host with an orphan that can be proven without the first.
 """
 
-from __future__ import annotations
-
 import contextlib
 import dataclasses as d
 import functools

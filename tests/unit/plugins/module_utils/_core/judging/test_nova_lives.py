@@ -1,7 +1,5 @@
 """No needed allocation is removable at any moment of the recorded lives of servers in Nova."""
 
-from __future__ import annotations
-
 import itertools
 import typing as t
 

@@ -1,7 +1,5 @@
 """What Nova did to a server must be as old as the allocation, whatever the kind."""
 
-from __future__ import annotations
-
 import dataclasses as d
 import typing as t
 from collections.abc import Callable

@@ -3,8 +3,6 @@
 Where nothing stronger than a name links two records, nothing is changed.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import pytest

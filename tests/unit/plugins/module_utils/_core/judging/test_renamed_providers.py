@@ -1,7 +1,5 @@
 """A host that exists has a new compute node, and its former provider still has allocations."""
 
-from __future__ import annotations
-
 import dataclasses as d
 
 import pytest

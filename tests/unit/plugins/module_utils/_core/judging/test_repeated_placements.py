@@ -3,8 +3,6 @@
 Nova knows one host of each. A guest, or the last disk, may be where the earlier placement was.
 """
 
-from __future__ import annotations
-
 import pytest
 
 from ...world import NOW

@@ -1,7 +1,5 @@
 """Which nodes of Ironic contradict their provider, and which only seem to."""
 
-from __future__ import annotations
-
 import dataclasses as d
 import typing as t
 

@@ -1,7 +1,5 @@
 """Which capacities of hosts are findings, and which are not."""
 
-from __future__ import annotations
-
 import dataclasses as d
 import typing as t
 

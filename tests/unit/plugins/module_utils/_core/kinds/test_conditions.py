@@ -1,7 +1,5 @@
 """Which findings there are about hosts, services and migrations, and when there are none."""
 
-from __future__ import annotations
-
 import dataclasses as d
 import typing as t
 

@@ -3,8 +3,6 @@
 What is found, what would be written, and healthy lookalikes.
 """
 
-from __future__ import annotations
-
 import dataclasses as d
 import typing as t
 from collections.abc import Callable

@@ -3,8 +3,6 @@
 First everything that must not take the allocation of a live server, then what may.
 """
 
-from __future__ import annotations
-
 import dataclasses as d
 import typing as t
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """Which differences between the groups of Nova and of Placement are findings, and which are not."""
 
-from __future__ import annotations
-
 import dataclasses as d
 import shlex
 import typing as t

@@ -1,7 +1,5 @@
 """Which projects are missing, and which are only not shown."""
 
-from __future__ import annotations
-
 import dataclasses as d
 import typing as t
 

@@ -3,8 +3,6 @@
 Without any single one of them, or with a contradiction, nothing may be proven.
 """
 
-from __future__ import annotations
-
 import dataclasses as d
 import typing as t
 from collections.abc import Callable

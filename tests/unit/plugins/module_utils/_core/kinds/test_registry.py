@@ -1,7 +1,5 @@
 """Each kind has a file of its name, whose docstrings are published."""
 
-from __future__ import annotations
-
 import dataclasses as d
 import inspect
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Which servers are stuck in their deletion, which only look so, and what to do next."""
 
-from __future__ import annotations
-
 import dataclasses as d
 import typing as t
 

@@ -1,7 +1,5 @@
 """Which hosts and servers are in a wrong availability zone."""
 
-from __future__ import annotations
-
 import dataclasses as d
 import typing as t
 

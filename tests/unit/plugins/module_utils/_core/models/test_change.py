@@ -1,7 +1,5 @@
 """Documents as Placement accepts them, and the changes made of them."""
 
-from __future__ import annotations
-
 import json
 import typing as t
 

@@ -1,7 +1,5 @@
 """The files of a run have the keys that docs/findings.md describes."""
 
-from __future__ import annotations
-
 import dataclasses as d
 import json
 import pathlib

@@ -1,7 +1,5 @@
 """The memory of a reading: its file loses nothing and is small, and other files are refused."""
 
-from __future__ import annotations
-
 import json
 import typing as t
 import uuid

@@ -1,7 +1,5 @@
 """A module on a host with an old Python ends with a sentence, and not with a traceback."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

@@ -1,7 +1,5 @@
 """The models: what a change frees, when a migration has ended, and the order of sums."""
 
-from __future__ import annotations
-
 import typing as t
 
 import pytest

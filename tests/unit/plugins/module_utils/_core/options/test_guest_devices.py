@@ -1,7 +1,5 @@
 """Results of `hypervisor_guest_info` as evidence: what they say, and what is refused."""
 
-from __future__ import annotations
-
 import json
 import typing as t
 from pathlib import Path

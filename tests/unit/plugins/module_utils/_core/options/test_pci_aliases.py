@@ -1,7 +1,5 @@
 """Aliases of PCI devices are taken as Nova takes them, and nothing else is."""
 
-from __future__ import annotations
-
 import typing as t
 
 import pytest

@@ -1,7 +1,5 @@
 """From the options of a module to the policy of the rules: exclusions with an end, and ages."""
 
-from __future__ import annotations
-
 import dataclasses as d
 import datetime
 import typing as t

@@ -1,7 +1,5 @@
 """Only what a user names is read, and unknown names are refused."""
 
-from __future__ import annotations
-
 import typing as t
 
 import pytest

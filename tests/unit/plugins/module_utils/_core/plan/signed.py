@@ -1,7 +1,5 @@
 """Plans of somebody who edits them and computes the digest again."""
 
-from __future__ import annotations
-
 import contextlib
 import typing as t
 

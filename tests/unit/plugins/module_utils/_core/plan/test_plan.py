@@ -3,8 +3,6 @@
 And that a plan is read back unchanged, or refused.
 """
 
-from __future__ import annotations
-
 import copy
 import dataclasses as d
 import hashlib

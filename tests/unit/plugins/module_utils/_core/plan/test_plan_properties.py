@@ -11,8 +11,6 @@ different change, and a step whose change is not the one of the renewed proof is
 other edit is refused, or does not concern a write.
 """
 
-from __future__ import annotations
-
 import copy
 import json
 import typing as t

@@ -1,7 +1,5 @@
 """The allocations in scope, and those of the shards of a cloud."""
 
-from __future__ import annotations
-
 import dataclasses as d
 import typing as t
 

@@ -1,7 +1,5 @@
 """Which consumers and hosts are selected from the listings."""
 
-from __future__ import annotations
-
 import dataclasses as d
 import typing as t
 

@@ -1,7 +1,5 @@
 """The compute nodes of the cells that answer, while another cell is down."""
 
-from __future__ import annotations
-
 import dataclasses as d
 import types
 import typing as t

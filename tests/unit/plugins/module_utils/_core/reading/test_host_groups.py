@@ -1,7 +1,5 @@
 """The hosts of the named aggregates, availability zones and cells, and the named projects."""
 
-from __future__ import annotations
-
 import itertools
 import typing as t
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """One reading of what changed since an earlier one."""
 
-from __future__ import annotations
-
 import dataclasses as d
 import functools
 import typing as t

@@ -1,7 +1,5 @@
 """Which hosts are looked up, and how often."""
 
-from __future__ import annotations
-
 import types
 import typing as t
 

@@ -1,7 +1,5 @@
 """The table of order: what can be sent about a consumer, in which order, and how often."""
 
-from __future__ import annotations
-
 import dataclasses as d
 import types
 import typing as t

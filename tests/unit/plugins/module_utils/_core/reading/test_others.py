@@ -1,7 +1,5 @@
 """What is read last, and is about no allocation in doubt."""
 
-from __future__ import annotations
-
 import dataclasses as d
 import typing as t
 

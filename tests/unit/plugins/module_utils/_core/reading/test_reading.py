@@ -1,7 +1,5 @@
 """Which consumers and hosts are looked up, and no more than a proof needs."""
 
-from __future__ import annotations
-
 import dataclasses as d
 import threading
 import types

@@ -1,7 +1,5 @@
 """A renewed proof reads the compute nodes that it touches, and all of them where it must."""
 
-from __future__ import annotations
-
 import dataclasses as d
 import typing as t
 from unittest import mock

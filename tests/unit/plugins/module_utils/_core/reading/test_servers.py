@@ -1,7 +1,5 @@
 """Which requests are sent about one server, and no more than a proof needs."""
 
-from __future__ import annotations
-
 import dataclasses as d
 import types
 import typing as t

@@ -5,8 +5,6 @@ Nova says nothing when it leaves a cell out of a search because the servers ther
 services and compute nodes of the cell are listed as ever.
 """
 
-from __future__ import annotations
-
 import contextlib
 import dataclasses as d
 import typing as t

@@ -1,7 +1,5 @@
 """What several consumers share, and is read once: servers that are being moved unlisted."""
 
-from __future__ import annotations
-
 import dataclasses as d
 import typing as t
 

@@ -3,8 +3,6 @@
 And providers in the results of modules: their order, their parts, and unknown names.
 """
 
-from __future__ import annotations
-
 import dataclasses as d
 import typing as t
 

@@ -3,8 +3,6 @@
 The host's own figures are used for it, too.
 """
 
-from __future__ import annotations
-
 import dataclasses as d
 import typing as t
 

@@ -1,7 +1,5 @@
 """Which folders outlive a job, by what findmnt shows on machines and in containers."""
 
-from __future__ import annotations
-
 import json
 import os
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The folder of a run: what a stage records, what the next one finds, and what is refused."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 import signal

@@ -1,7 +1,5 @@
 """Two runs on one machine: the second waits, and a dead run does not block others."""
 
-from __future__ import annotations
-
 import errno
 import fcntl
 import os

@@ -1,7 +1,5 @@
 """A pack comes through every reader unchanged, or is refused."""
 
-from __future__ import annotations
-
 import base64
 import hashlib
 import json

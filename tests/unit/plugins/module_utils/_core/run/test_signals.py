@@ -3,8 +3,6 @@
 Or by the end of the process that receives its result.
 """
 
-from __future__ import annotations
-
 import contextlib
 import os
 import pathlib

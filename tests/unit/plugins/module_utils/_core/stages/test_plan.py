@@ -1,7 +1,5 @@
 """`orphan_plan` with the findings of a cloud in a file."""
 
-from __future__ import annotations
-
 import json
 import typing as t
 from pathlib import Path
