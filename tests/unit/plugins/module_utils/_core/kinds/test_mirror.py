@@ -103,6 +103,16 @@ def test_host_that_placement_lacks_is_added_by_novas_command(site: Site) -> None
     assert finding.change is None
 
 
+def test_host_without_a_compute_node_leaves_the_others_to_novas_command(site: Site) -> None:
+    """It goes on, and names such a host at the end (nova/cmd/manage.py, sync_aggregates)."""
+    site.members = (site.one,)
+    site.names("compute-9")
+    (finding,) = site.findings("aggregate_mismatch")
+
+    assert finding.providers == (site.two,)
+    assert finding.commands == (SYNC,)
+
+
 def test_host_that_nova_lacks_is_taken_out_with_all_its_other_aggregates_kept(site: Site) -> None:
     site.members = (site.one, site.two, site.three)
     site.aggregates[site.three] = (RACK, OTHER)
