@@ -32,6 +32,8 @@ from ..integration.support import (
 from ..integration.world import World
 
 OWN_CLOUD = True
+# Every model of a cloud in the unit tests has cells that die.
+pytestmark = pytest.mark.long
 
 # Scenarios of cell1: each kind that is proven by what Nova says about the consumer itself, and each
 # that rests on absence.

@@ -118,6 +118,7 @@ def test_report_says_what_a_killed_run_has_done(
     few.others_are_unchanged()
 
 
+@pytest.mark.long
 def test_state_of_another_run_is_refused(ansible: Ansible, few: Strays) -> None:
     few.claim()
     named = {"orphan_cleanup_consumers": few.consumers}
