@@ -20,7 +20,7 @@ LOCK_ARGS ?=
 NOVA ?= nova
 NOVA_ARGS ?=
 # Each worker has its own cloud, which waits more than it works.
-PARALLEL := --numprocesses=4 --dist=loadfile --no-loadscope-reorder
+PARALLEL := --numprocesses=3 --dist=loadfile --no-loadscope-reorder
 # Random tests try a part of their examples in `make test`, and all in `make test-all`.
 EXAMPLES ?= some
 SANITY_ARGS ?=

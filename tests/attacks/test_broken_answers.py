@@ -120,6 +120,7 @@ def test_remediation_survives_one_bad_listing_of_services(
     few.others_are_unchanged()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("fault", SHORT)
 def test_remediation_survives_one_bad_answer_to_each_request(
     ansible: Ansible, wires: Wires, few: Strays, tmp_path: Path, fault: Fault

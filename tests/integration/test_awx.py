@@ -245,6 +245,7 @@ def test_plan_of_another_region_is_refused_by_the_name_of_the_region(
     assert placement.everything() == before
 
 
+@pytest.mark.long
 def test_job_leaves_out_what_has_changed_since_the_approval(
     ansible: Ansible, placement: Placement, strays: Strays, approved: str
 ) -> None:

@@ -187,6 +187,7 @@ def _verdicts(run: Run) -> dict[str, str]:
     }
 
 
+@pytest.mark.long
 def test_cleanup_quarantines_a_leftover_and_prints_the_command_that_restores_it(
     ansible: real.Inside, host: Hypervisor, clean: Cleaning, engine: Engine
 ) -> None:

@@ -87,6 +87,7 @@ def read_plan(run: Run) -> dict[str, tuple[str, str]]:
     return {name: (how, to) for how, name, to in PLANNED.findall(run.output)}
 
 
+@pytest.mark.long
 def test_a_host_is_drained_and_returned_by_the_playbook(drained: Drained) -> None:
     """The return has another folder, and of the drain nothing but its artifact."""
     server = drained.boot("web-1")

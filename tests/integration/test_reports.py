@@ -398,6 +398,7 @@ def _on_terminal(ansible: Ansible, columns: int, *command: str) -> str:
     return printed.decode("utf-8").replace("\r\n", "\n")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("columns", [80, long(110)])
 def test_terminal_output_has_colours_and_safe_lines(
     ansible: Ansible, orphan: str, columns: int

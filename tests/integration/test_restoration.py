@@ -131,6 +131,7 @@ def test_consumer_that_does_not_fit_does_not_block_the_others(
     assert few.held == few.consumers
 
 
+@pytest.mark.long
 def test_playbook_restores_named_consumers(ansible: Ansible, few: Strays, journal: Path) -> None:
     variables = {
         "orphan_cleanup_journal": str(journal),

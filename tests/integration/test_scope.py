@@ -10,6 +10,7 @@ from .strays import Strays
 from .support import Ansible, Minicloud, Placement, long
 
 OWN_CLOUD = True
+pytestmark = pytest.mark.long
 SCENARIOS = (
     "healthy",
     "deleted_server",
