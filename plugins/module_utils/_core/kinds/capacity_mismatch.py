@@ -57,7 +57,7 @@ def check(index: SnapshotIndex, policy: Policy) -> Iterator[Finding]:
 def _describe_overuse(used: Resources, inventory: Mapping[str, Inventory]) -> list[str]:
     """Return the resource classes of a provider with more allocated than its capacity, as text."""
     return [
-        f"{used[cls]} {cls} are allocated, but the capacity is {stock.capacity}"
+        f"{used.get(cls, 0)} {cls} are allocated, but the capacity is {stock.capacity}"
         for cls, stock in sorted(inventory.items())
         if used.get(cls, 0) > stock.capacity
     ]

@@ -121,7 +121,7 @@ def _get_all_inventories(
     """Return the inventories of compute nodes; nothing if one of them was not read."""
     details = index.snapshot.details
     read = {uuid: details[uuid].inventories for uuid in members if uuid in details}
-    return read if len(read) == len(members) and all(read.values()) else {}
+    return read if len(read) == len(set(members)) and all(read.values()) else {}
 
 
 def _find_odd_one(values: Mapping[str, float]) -> tuple[str, float] | None:

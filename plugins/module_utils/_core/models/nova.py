@@ -379,12 +379,14 @@ class Action:
     @property
     def successful_placing_hosts(self) -> frozenset[str | None]:
         """The hosts that ended their part of an action that can give a host, and did not fail."""
-        return self._get_successful_hosts((PLACING_ACTIONS.get(self.action),))
+        # Nova may leave out the name of an event: None is no name.
+        event = PLACING_ACTIONS.get(self.action)
+        return self._get_successful_hosts({event}) if event else frozenset()
 
     def _has_failed(self) -> bool:
         return any(event.result == "Error" for event in self.events)
 
-    def _get_successful_hosts(self, names: Collection[str | None]) -> frozenset[str | None]:
+    def _get_successful_hosts(self, names: Collection[str]) -> frozenset[str | None]:
         return frozenset(
             event.host
             for event in self.events

@@ -249,3 +249,19 @@ def test_a_difference_is_compared_in_a_whole_and_sound_reading_only(
         changes = {**changes, "trees": tuple(site.hosts)}
 
     assert site.findings("uneven_capacity", **changes) == []
+
+
+def test_more_reserved_than_there_is_leaves_less_than_nothing(site: Site) -> None:
+    host = site.vary(1, "VCPU", total=4, reserved=5)
+    (finding,) = site.findings("capacity_mismatch")
+
+    assert (finding.subject, finding.reason.id) == (host, EXCEEDED)
+    assert "0 VCPU are allocated, but the capacity is -4" in finding.reason
+
+
+def test_host_that_an_aggregate_names_twice_is_one_member(site: Site) -> None:
+    odd = site.vary(0, "VCPU", allocation_ratio=2.0)
+    names = [node.host for node in site.nodes.values()]
+    site.names(*names, names[-1])
+
+    assert site.subjects() == [odd]
