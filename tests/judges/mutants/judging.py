@@ -17,9 +17,10 @@ from .sampling import ROOM, Mutant
 
 TESTS = "tests/unit/plugins"
 SERVER = "tests/judges/mutants/fork_server.py"
-# The helper of tests that brings these rooms with it.
+# The helpers of tests that bring these rooms with them.
 HELPERS = dict.fromkeys(
-    ("_core/expected", "_core/facts", "_core/judging", "_core/kinds"), ".judging import"
+    ("_core/expected", "_core/facts", "_core/judging", "_core/kinds"),
+    (".judging import", ".scene import"),
 )
 # They take longer than all others together: large logs, and the same tests on other Pythons.
 LEFT_OUT = ("test_nova_log_info.py", "test_oldest_python.py", "test_hypervisor_python.py")
@@ -122,12 +123,12 @@ class Judge:
         stages: dict[str, list[str]] = {MIRRORED: [], OWN_ROOM: [], OTHER_ROOMS: []}
         for file in sorted(self._list_files(), key=lambda file: self.seconds.get(file, 0)):
             code = (self.tree / file).read_text(encoding="utf-8")
-            helper = HELPERS.get(room, "")
+            is_helped = any(helper in code for helper in HELPERS.get(room, ()))
             if Path(file).parent == Path(TESTS, "module_utils", room):
                 # Some tests of a module are not in the file of its name, and import it.
                 is_mirrored = f"test_{name}.py" in file or f"{dotted}.{name} import" in code
                 stages[MIRRORED if is_mirrored else OWN_ROOM].append(file)
-            elif f"module_utils.{dotted}." in code or (helper and helper in code):
+            elif f"module_utils.{dotted}." in code or is_helped:
                 stages[OTHER_ROOMS].append(file)
         return {stage: files for stage, files in stages.items() if files}
 

@@ -152,9 +152,9 @@ def _encode(data: bytes) -> str:
 
 
 def _decode(text: str) -> bytes:
-    decoded = base64.b64decode(text + "=" * (-len(text) % 4), altchars=b"-_")
-    # Python ignores what is no letter of Base64, bits without a meaning, and before 3.13 also what
-    # follows the padding.
+    # Python ignores what is no letter of Base64, more padding than is needed, bits without a
+    # meaning, and before 3.13 also what follows the padding.
+    decoded = base64.b64decode(f"{text}==", altchars=b"-_")
     if _encode(decoded) != text:
         raise ValueError("it is not in its canonical form")
     return decoded

@@ -221,6 +221,14 @@ def test_proven_leftovers_do_not_block_the_host() -> None:
     assert sorted(site.left_over()) == ["deleted_server", "evacuated_source"]
 
 
+def test_server_that_keeps_its_allocation_here_is_not_left_over() -> None:
+    """Only what it has on another host is."""
+    site = Site()
+    site.server(site.old, site.old, site.new)
+
+    assert site.left_over() == []
+
+
 def test_leftovers_of_unchosen_kinds_block_the_host() -> None:
     site = Site()
     site.delete(site.server(site.old, site.old))

@@ -6,7 +6,7 @@ import typing as t
 
 import pytest
 
-from ......plugins.module_utils._common.errors import CloudError
+from ......plugins.module_utils._common.errors import CloudError, InvalidInput
 from ......plugins.module_utils._core.clients.provider_state import ProviderState
 from ......plugins.module_utils._core.models.nova import Aggregate, Hypervisor, Service
 from ......plugins.module_utils._core.models.placement import Provider
@@ -25,7 +25,7 @@ from ......plugins.module_utils._hosts.redeploy import (
     list_checks,
 )
 from ..drain_world import build_migration
-from ..world import PLENTY
+from ..world import PLENTY, answer
 
 HOST = "compute-1"
 NODE = Hypervisor("11111111-1111-4111-8111-111111111111", HOST, HOST, "up", "enabled", ())
@@ -328,6 +328,32 @@ def test_what_the_provider_still_lacks_is_a_failed_check(
     assert check.outcome == "failed" and reason in check.detail
 
 
+@pytest.mark.parametrize("is_there", [True, False])
+@pytest.mark.parametrize("also", [SERVICE, d.replace(SERVICE, binary="nova-conductor")])
+def test_host_is_read_with_the_provider_of_its_compute_node(
+    monkeypatch: pytest.MonkeyPatch, is_there: bool, also: Service
+) -> None:
+    services = (SERVICE, d.replace(also, host="compute-2"), d.replace(SERVICE, binary="nova-api"))
+    elsewhere = d.replace(NODE, uuid=OTHER.uuid, host="compute-2")
+    readers: t.Any = types.SimpleNamespace(
+        list_services=lambda: answer("GET /os-services", 200, services),
+        list_hypervisors=lambda with_servers: answer("GET nodes", 200, (NODE, elsewhere)),
+        list_aggregates=lambda: (SSD,),
+        list_providers=lambda: {one.uuid: one for one in (ROOT, OTHER)[not is_there :]},
+        read=lambda uuid: d.replace(STATE, generation=len(uuid)),
+    )
+    for name in ("NovaReader", "PlacementReader", "ProviderStateReader"):
+        monkeypatch.setattr(redeploy, name, lambda _api: readers)
+    monkeypatch.setattr(redeploy, "_read_mapping", lambda *_host: True)
+    session: t.Any = types.SimpleNamespace(compute=None, placement=None)
+
+    host = redeploy.RedeployedHostReader(session).read(HOST)
+
+    state = d.replace(STATE, generation=36)
+    found = {"provider": ROOT, "state": state} if is_there else {"provider": None, "state": None}
+    assert host == d.replace(WHOLE, **found, namesake=OTHER)
+
+
 class Cloud:
     """A host that is read and given back what it lacks; each reading is counted."""
 
@@ -427,3 +453,41 @@ def test_record_that_names_no_cloud_is_a_check_of_its_own(
 
     assert ("record" in {check["name"] for check in result["checks"]}) is doubted
     assert result["recorded"] is (record is not None)
+
+
+@pytest.mark.parametrize(
+    ("host", "is_complete"),
+    [(WHOLE, True), (d.replace(WHOLE, nodes=(), provider=None, state=None), False)],
+)
+def test_host_is_complete_if_nothing_is_missing(
+    monkeypatch: pytest.MonkeyPatch, host: RedeployedHost, is_complete: bool
+) -> None:
+    cloud = Cloud(monkeypatch, host)
+    cloud.record = None
+
+    assert cloud.restore()["complete"] is is_complete
+
+
+def test_no_host_is_not_every_host() -> None:
+    context: t.Any = types.SimpleNamespace(options={"host": " "})
+
+    with pytest.raises(InvalidInput, match="host must not be empty"):
+        redeploy.restore_host(context)
+
+
+@pytest.mark.parametrize(
+    ("status", "detail", "mapped"),
+    [
+        (200, "", True),
+        (404, "Host 'compute-1' is not mapped to any cell", False),
+        (404, "Compute host compute-1 could not be found.", True),
+        (503, "", None),
+    ],
+)
+def test_mapping_is_known_by_what_nova_does_not_find(
+    status: int, detail: str, mapped: bool | None
+) -> None:
+    reply = types.SimpleNamespace(status=status, detail=detail)
+    compute: t.Any = types.SimpleNamespace(get=lambda _path, _microversion: reply)
+
+    assert redeploy._read_mapping(compute, HOST) is mapped

@@ -1089,6 +1089,15 @@ def test_excluded_host_protects_a_server_that_has_no_allocation_there() -> None:
     assert scene.found(server, excluding("compute-2")).kind == "excluded"
 
 
+@pytest.mark.parametrize(("root", "place"), [("here", "on compute-1"), (None, "without a host")])
+def test_unsettled_server_is_named_with_its_place(root: str | None, place: str) -> None:
+    scene = Scene()
+    home = scene.here if root else None
+    server = scene.server(home, scene.here, scene.there, task_known=False)
+
+    assert place in scene.found(server).reason
+
+
 def test_excluded_consumer_is_protected() -> None:
     scene = Scene()
     consumer = deleted(scene)

@@ -311,6 +311,8 @@ def test_trait_that_the_aggregate_requires_is_added_to_those_of_the_host(site: S
     assert finding.id == f"trait_mismatch/{RACK}"
     assert finding.providers == (site.two,)
     assert finding.reason.id == "required_trait_missing" and TRAIT in finding.reason
+    # Only an operator sets it.
+    assert "nova-compute" not in finding.reason
     (command,) = finding.commands
     assert command.startswith("traits=$(openstack ") and " && " in command
     assert command.endswith(f"--trait {TRAIT} {site.two}")
