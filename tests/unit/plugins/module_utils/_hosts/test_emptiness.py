@@ -222,10 +222,15 @@ def test_proven_leftovers_do_not_block_the_host() -> None:
 
 
 def test_server_that_keeps_its_allocation_here_is_not_left_over() -> None:
-    """Only what it has on another host is."""
+    """Only what it has on the host that it was evacuated from is."""
     site = Site()
-    site.server(site.old, site.old, site.new)
+    server = site.server(site.old, site.old, site.new)
+    site.migration(server, site.new, site.old, "done", type="evacuation")
 
+    site.set_service(site.old, "up")
+    site.set_service(site.new, "down")
+    (finding,) = filter(None, site.contents().consumers.values())
+    assert finding.kind == "evacuated_source" and finding.change
     assert site.left_over() == []
 
 

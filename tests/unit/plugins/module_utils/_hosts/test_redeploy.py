@@ -54,6 +54,16 @@ def test_whole_host_has_one_line_for_each_part() -> None:
     assert all(check.detail for check in checks)
 
 
+def test_host_may_be_in_no_aggregate() -> None:
+    (check,) = [
+        check
+        for check in list_checks(d.replace(WHOLE, aggregates=()))
+        if check.name == "aggregates"
+    ]
+
+    assert (check.outcome, check.detail) == (OK, "in none")
+
+
 def test_disabled_service_is_up_and_says_why() -> None:
     disabled = d.replace(SERVICE, status="disabled", disabled_reason="new disks")
     check = list_checks(d.replace(WHOLE, services=(disabled,)))[0]
