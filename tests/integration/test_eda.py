@@ -23,7 +23,7 @@ from .awx.api import TOKEN as AWX_TOKEN
 from .awx.api import Awx
 from .awx.server import served
 from .strays import Strays
-from .support import Ansible, Placement, long
+from .support import Ansible, Placement
 
 RULEBOOKS = ROOT / "extensions" / "eda" / "rulebooks"
 TOKEN = "only-for-those-who-may-ask"
@@ -180,7 +180,8 @@ def _is_finished(started_job: dict[str, t.Any]) -> bool:
     return started_job["status"] != "running"
 
 
-@pytest.mark.parametrize("core", [NEWEST, long(OLDEST)])
+@pytest.mark.long
+@pytest.mark.parametrize("core", [NEWEST, OLDEST])
 def test_alert_starts_one_detection_and_nothing_else(
     rulebook: Rulebook, few: Strays, placement: Placement, core: str
 ) -> None:
