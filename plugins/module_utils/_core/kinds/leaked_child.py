@@ -44,8 +44,8 @@ def prove(view: ConsumerView, policy: Policy) -> Decision | None:
         return None
     present = view.allocation.resources
     expectation = compare_amounts(view, policy, present)
-    # What is not certain to be wrong is never taken away. Where the amounts match, nothing is left.
-    if expectation is None or expectation.allocations is None:
+    # What is not certain to be wrong is never taken away.
+    if expectation is None or expectation.matches is not False or expectation.allocations is None:
         return None
     surplus = find_surplus_on_children(present, expectation.allocations, get_host_tree(view))
     if not surplus:
