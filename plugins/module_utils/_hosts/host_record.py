@@ -14,11 +14,10 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from .._common.errors import InvalidInput
 from .._common.json_files import read_json, require_private_file, write_json
 from .._common.text import make_printable
-from .._core.clients.provider_state import ProviderState, parse_provider_state
 from .._core.findings.entries import FORMAT
 from .._core.models.codec import Unchecked
 from .._core.models.nova import Aggregate
-from .._core.models.placement import NOVA_TRAITS, Provider
+from .._core.models.placement import NOVA_TRAITS, Provider, ProviderState, parse_provider_state
 from .._core.models.snapshot import Cloud
 
 HostRecord = dict[str, t.Any]

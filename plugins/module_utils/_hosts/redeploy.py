@@ -23,13 +23,13 @@ from .._core.clients.api import Api
 from .._core.clients.groups import AggregateClient
 from .._core.clients.nova import NovaReader
 from .._core.clients.placement import PlacementReader
-from .._core.clients.provider_state import ProviderState, ProviderStateReader
+from .._core.clients.provider_state import ProviderStateReader
 from .._core.clients.provider_writer import ProviderWriter
 from .._core.clients.session import CloudContext, Session
 from .._core.facts.services import COMPUTE, get_listed_services
 from .._core.facts.trees import require_compute_nodes
 from .._core.models.nova import Aggregate, Hypervisor, Service
-from .._core.models.placement import NOVA_TRAITS, Provider
+from .._core.models.placement import NOVA_TRAITS, Provider, ProviderState
 from .emptiness import Contents, list_occupants
 from .host import Host
 from .host_record import FormerHost, name_cloud, parse_former_host, read_host_file

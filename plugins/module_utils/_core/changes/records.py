@@ -12,11 +12,10 @@ from collections.abc import Collection, Iterable, Mapping
 
 from ..._common.errors import InvalidInput
 from ..._common.text import normalize_uuid
-from ..clients.provider_state import ProviderState, parse_provider_state
 from ..models.change import DELETE_PROVIDERS, OUTCOME_BY_ACTION, SKIPPED, Side
 from ..models.codec import Json
 from ..models.nova import Aggregate
-from ..models.placement import Provider
+from ..models.placement import Provider, ProviderState, parse_provider_state
 from ..plan.plan import Plan, Step, TreeStep, parse_step, parse_tree_step
 from ..run.pack import read_packed
 from .journal import AFTER, PLANNED, JournalRecord, build_record, parse_record, read_journal

@@ -19,12 +19,12 @@ from collections.abc import Mapping
 from ..._common.errors import NO_REASON, CloudError, ProviderConflict, Reason, UnsoundReading
 from ..clients.api import Api
 from ..clients.nova import NovaReader
-from ..clients.provider_state import ProviderState, ProviderStateReader
+from ..clients.provider_state import ProviderStateReader
 from ..clients.provider_writer import ProviderWriter
 from ..facts.trees import find_tree, require_compute_nodes
 from ..models.change import FAILED, RESTORED, SKIPPED
 from ..models.nova import Aggregate, Hypervisor
-from ..models.placement import Provider
+from ..models.placement import Provider, ProviderState
 from .journal import Journal
 from .outcomes import Restoration
 from .records import (

@@ -24,11 +24,11 @@ from ..models.placement import (
     Allocation,
     AllocationCandidates,
     Allocations,
-    Inventory,
     Provider,
     ProviderDetails,
     ProviderSummary,
     Resources,
+    parse_inventories,
 )
 from ..models.snapshot import Answer
 from .api import Api, Reply, parse_rows
@@ -60,7 +60,6 @@ _FIRST_RELEASE = 1451606400
 _PROVIDER_KEYS = frozenset(
     {"uuid", "name", "generation", "root_provider_uuid", "parent_provider_uuid"}
 )
-_INVENTORY_FIELDS = [field.name for field in d.fields(Inventory)]
 
 
 class PlacementReader:
@@ -373,14 +372,6 @@ def _parse_providers(
             sharing=entry["uuid"] in sharing,
         )
         for entry in entries
-    }
-
-
-def parse_inventories(entries: Mapping[str, Mapping[str, t.Any]]) -> dict[str, Inventory]:
-    """Return inventories by resource class; fields of newer versions of Placement are left out."""
-    return {
-        resource_class: Inventory(**{field: entry[field] for field in _INVENTORY_FIELDS})
-        for resource_class, entry in entries.items()
     }
 
 

@@ -2,19 +2,14 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Read all that one resource provider has, at one generation; write it for a journal, and back."""
+"""Read all that one resource provider has, at one generation."""
 
 from __future__ import annotations
 
-import dataclasses as d
-import re
 import typing as t
-from collections.abc import Mapping
 
 from ..._common.errors import CloudError
-from ..._common.text import normalize_uuid
-from ..models.placement import Inventory
-from .placement import parse_inventories
+from ..models.placement import ProviderState, parse_inventories
 
 if t.TYPE_CHECKING:  # pragma: no cover
     from .api import Api
@@ -27,29 +22,6 @@ _GENERATION = "resource_provider_generation"
 _ATTEMPTS = 5
 
 _PARTS = (("inventories", parse_inventories), ("traits", frozenset), ("aggregates", frozenset))
-_TRAIT = re.compile("[A-Z0-9_]{1,255}")
-
-
-@d.dataclass(frozen=True)
-class ProviderState:
-    """The inventories, traits and aggregates of a provider at one generation.
-
-    generation: None from a journal of version 1.0, which does not have it here.
-    """
-
-    inventories: t.Mapping[str, Inventory] = d.field(default_factory=dict)
-    traits: frozenset[str] = frozenset()
-    aggregates: frozenset[str] = frozenset()
-    generation: int | None = None
-
-    def as_dict(self) -> dict[str, t.Any]:
-        """Return the state as a journal keeps it; `parse_provider_state` reads it."""
-        return {
-            "generation": self.generation,
-            "inventories": {cls: d.asdict(one) for cls, one in sorted(self.inventories.items())},
-            "traits": sorted(self.traits),
-            "aggregates": sorted(self.aggregates),
-        }
 
 
 class ProviderStateReader:
@@ -88,22 +60,3 @@ class ProviderStateReader:
         return self._api.parse(
             lambda reply: (parse(reply.body[part]), int(reply.body[_GENERATION])), reply, path
         )
-
-
-def parse_provider_state(entry: Mapping[str, t.Any]) -> ProviderState:
-    """Return the state that `ProviderState.as_dict` wrote.
-
-    Raises ValueError for names that cannot be right, or what Python raises (KeyError, TypeError,
-    AttributeError) for another shape.
-    """
-    traits, aggregates = frozenset(entry["traits"]), frozenset(entry["aggregates"])
-    for trait in traits:
-        if not _TRAIT.fullmatch(trait):
-            raise ValueError(f"{trait!r} is not the name of a trait")
-    for aggregate in aggregates:
-        if normalize_uuid(aggregate) != aggregate:
-            raise ValueError(f"{aggregate!r} is not the UUID of an aggregate")
-    inventories = parse_inventories(entry["inventories"])
-    generation = entry.get("generation")
-    known = None if generation is None else int(generation)
-    return ProviderState(inventories, traits, aggregates, known)

@@ -18,10 +18,10 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from ..._common.clock import read_back
 from ..._common.errors import CloudError, ProviderConflict, Reason
 from ..models.nova import Hypervisor
-from ..models.placement import Provider
+from ..models.placement import Provider, ProviderState
 from .api import Api
 from .placement import PlacementReader
-from .provider_state import ProviderState, ProviderStateReader
+from .provider_state import ProviderStateReader
 
 _PROVIDER_MICROVERSION = "1.20"
 _GENERATION = "resource_provider_generation"

@@ -10,8 +10,11 @@ The classes are frozen, and made of JSON's types.
 from __future__ import annotations
 
 import dataclasses as d
+import re
 import typing as t
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+
+from ..._common.text import normalize_uuid
 
 Resources = t.Mapping[str, int]
 """Amounts by resource class, such as `{"VCPU": 2, "MEMORY_MB": 2048}`."""
@@ -45,6 +48,8 @@ STANDARD_CLASSES = frozenset(
         "NET_PACKET_RATE_IGR_KILOPACKET_PER_SEC",
     }
 )
+
+_TRAIT = re.compile("[A-Z0-9_]{1,255}")
 
 # The traits that only Nova gives to a provider, and gives to the root provider of each compute
 # node: COMPUTE_NODE since Train (nova/compute/resource_tracker.py), OWNER_NOVA since 2026.
@@ -83,6 +88,28 @@ class Inventory:
     def capacity(self) -> int:
         """The most that can be in use, rounded down to a whole number as Placement does it."""
         return int((self.total - self.reserved) * self.allocation_ratio)
+
+
+@d.dataclass(frozen=True)
+class ProviderState:
+    """The inventories, traits and aggregates of a provider at one generation.
+
+    generation: None from a journal of version 1.0, which does not have it here.
+    """
+
+    inventories: t.Mapping[str, Inventory] = d.field(default_factory=dict)
+    traits: frozenset[str] = frozenset()
+    aggregates: frozenset[str] = frozenset()
+    generation: int | None = None
+
+    def as_dict(self) -> dict[str, t.Any]:
+        """Return the state as a journal keeps it; `parse_provider_state` reads it."""
+        return {
+            "generation": self.generation,
+            "inventories": {cls: d.asdict(one) for cls, one in sorted(self.inventories.items())},
+            "traits": sorted(self.traits),
+            "aggregates": sorted(self.aggregates),
+        }
 
 
 @d.dataclass(frozen=True)
@@ -154,6 +181,36 @@ class Allocation:
     type: str | None
     resources: Allocations
     age_seconds: int | None
+
+
+_INVENTORY_FIELDS = [field.name for field in d.fields(Inventory)]
+
+
+def parse_inventories(entries: Mapping[str, Mapping[str, t.Any]]) -> dict[str, Inventory]:
+    """Return inventories by resource class; fields of newer versions of Placement are left out."""
+    return {
+        resource_class: Inventory(**{field: entry[field] for field in _INVENTORY_FIELDS})
+        for resource_class, entry in entries.items()
+    }
+
+
+def parse_provider_state(entry: Mapping[str, t.Any]) -> ProviderState:
+    """Return the state that `ProviderState.as_dict` wrote.
+
+    Raises ValueError for names that cannot be right, or what Python raises (KeyError, TypeError,
+    AttributeError) for another shape.
+    """
+    traits, aggregates = frozenset(entry["traits"]), frozenset(entry["aggregates"])
+    for trait in traits:
+        if not _TRAIT.fullmatch(trait):
+            raise ValueError(f"{trait!r} is not the name of a trait")
+    for aggregate in aggregates:
+        if normalize_uuid(aggregate) != aggregate:
+            raise ValueError(f"{aggregate!r} is not the UUID of an aggregate")
+    inventories = parse_inventories(entry["inventories"])
+    generation = entry.get("generation")
+    known = None if generation is None else int(generation)
+    return ProviderState(inventories, traits, aggregates, known)
 
 
 def list_compute_classes(allocations: Allocations, root: str | None) -> frozenset[str]:

@@ -7,9 +7,8 @@ import typing as t
 import pytest
 
 from ......plugins.module_utils._common.errors import CloudError, InvalidInput
-from ......plugins.module_utils._core.clients.provider_state import ProviderState
 from ......plugins.module_utils._core.models.nova import Aggregate, Hypervisor, Service
-from ......plugins.module_utils._core.models.placement import Provider
+from ......plugins.module_utils._core.models.placement import Provider, ProviderState
 from ......plugins.module_utils._hosts import redeploy
 from ......plugins.module_utils._hosts.host_record import FormerHost
 from ......plugins.module_utils._hosts.migrations import UnfinishedEvacuations

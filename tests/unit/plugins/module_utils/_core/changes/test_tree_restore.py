@@ -39,15 +39,16 @@ from .......plugins.module_utils._core.changes.records import (
 from .......plugins.module_utils._core.changes.tree_restore import TreeRestorer
 from .......plugins.module_utils._core.clients import provider_writer
 from .......plugins.module_utils._core.clients.placement import PlacementReader
-from .......plugins.module_utils._core.clients.provider_state import (
-    ProviderState,
-    ProviderStateReader,
-    parse_provider_state,
-)
+from .......plugins.module_utils._core.clients.provider_state import ProviderStateReader
 from .......plugins.module_utils._core.clients.provider_writer import ProviderWriter
 from .......plugins.module_utils._core.models.change import ProviderRemoval
 from .......plugins.module_utils._core.models.nova import Aggregate
-from .......plugins.module_utils._core.models.placement import Inventory, Provider
+from .......plugins.module_utils._core.models.placement import (
+    Inventory,
+    Provider,
+    ProviderState,
+    parse_provider_state,
+)
 from .......plugins.module_utils._core.plan.plan import TreeStep
 from .....reasons import has_id
 from ...trees import CHILD, DISKS, OTHER, RACK, ROOT, Trees, inventory, lost, refused

@@ -19,13 +19,13 @@ from .......plugins.module_utils._core.changes.records import (
     TreeAddition,
     TreeRecord,
 )
-from .......plugins.module_utils._core.clients.provider_state import ProviderState
 from .......plugins.module_utils._core.findings.entries import FindingsDocument
 from .......plugins.module_utils._core.findings.selection import Selection
 from .......plugins.module_utils._core.findings.sightings import History, Sighting, extract_history
 from .......plugins.module_utils._core.findings.summary import RunResult, summarize_runs
 from .......plugins.module_utils._core.models.codec import convert_from_json
 from .......plugins.module_utils._core.models.kinds import CHANGEABLE_KINDS
+from .......plugins.module_utils._core.models.placement import ProviderState
 from .......plugins.module_utils._core.models.snapshot import HostGroups, Shard
 from .......plugins.module_utils._core.options.policy import Policy
 from .......plugins.module_utils._core.plan.plan import Plan
