@@ -220,7 +220,7 @@ def test_a_dead_host_is_evacuated_with_the_word_and_decommissioned(
 
     assert "host_decommission_fenced" in refused.told and world.picture() == before
     assert {how for how, _to in read_plan(said).values()} == {"stays"}
-    assert said.told.count("nobody has confirmed") == 1
+    assert said.told.count("set fenced (host_decommission_fenced)") == 1
 
     predicted = doomed.done("--check", playbook="decommission_host", fenced=True, **variables)
     assert {how for how, _to in read_plan(predicted).values()} == {"evacuation"}

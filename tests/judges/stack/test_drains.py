@@ -9,9 +9,8 @@ import pytest
 from minicloud_ctl import servers
 from minicloud_ctl.waiting import wait_for
 
-from ...integration import test_drain as drains
 from ...integration.support import Ansible, Placement, told
-from ...integration.test_drain import Drained, by_name, outcomes
+from ...integration.test_drain import STATES, Drained, by_name, compare, outcomes
 from .bed import Stack
 from .hosts import COMPUTE
 from .world import Measured, StackWorld
@@ -57,7 +56,18 @@ def locate(world: StackWorld, server: str) -> list[str]:
 def test_servers_leave_by_live_and_cold_migrations_and_return(
     drained: Drained, world: StackWorld
 ) -> None:
-    drains.test_a_host_is_drained_as_predicted_and_returned(drained)
+    hosted = [drained.boot(f"server-{status}", status) for status in STATES]
+    predicted = drained.check()
+
+    result = drained.run()
+
+    assert {entry["how"] for entry in predicted.values()} == {"live", "cold"}
+    assert compare(predicted, result) == [] and result["empty"], result["msg"]
+    drained.have_moved(*hosted)
+
+    back = drained.run(state="returned", move_back=True)
+
+    assert not back["failed"], back["msg"]
     for server, status in drained.statuses.items():
         assert locate(world, server) == ([] if status == "SHUTOFF" else [HOST])
 
