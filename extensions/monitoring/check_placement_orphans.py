@@ -54,7 +54,7 @@ _KINDS = (
     "stuck_migration",
     "unfinished_evacuation",
     "stale_service",
-    "stuck_deletion",
+    "stuck_server",
     "missing_project",
     "bare_metal_mismatch",
 )

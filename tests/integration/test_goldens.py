@@ -29,6 +29,7 @@ PROBE = ROOT / "tools" / "benchmark" / "probe"
 _TIME = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(\.\d+)?(Z|\+00:00)?")
 _UUID = re.compile(r"\b[0-9a-f]{8}-?(?:[0-9a-f]{4}-?){3}[0-9a-f]{12}\b", re.IGNORECASE)
 _SUFFIX = re.compile(r"-[0-9a-f]{8}\b")
+_AGE = re.compile(r"\b\d+[dhms](?: \d+[hms])?\b")
 _NUMBER = re.compile(r"\b\d+\b")
 
 Golden = dict[str, t.Any]
@@ -115,7 +116,7 @@ def _describe_findings(run: Run, names: dict[str, str]) -> list[str]:
 
 def _hide_identity(text: str, names: dict[str, str]) -> str:
     text = _UUID.sub(lambda found: names.get(found[0], "UUID"), _TIME.sub("TIME", text))
-    return _NUMBER.sub("N", _SUFFIX.sub("", text))
+    return _NUMBER.sub("N", _AGE.sub("AGE", _SUFFIX.sub("", text)))
 
 
 def _walk(value: t.Any, path: str = "") -> t.Iterator[tuple[str, t.Any]]:

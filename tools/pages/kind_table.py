@@ -49,6 +49,8 @@ def _format_kind(kind: kind_module.Kind) -> str:
         )
     if kind.was:
         fields.append(f'was="{kind.was}"')
+    if kind.renamed_in != kind_module.Kind.renamed_in:
+        fields.append(f'renamed_in="{kind.renamed_in}"')
     start = f'    Kind("{kind.name}", "{kind.meaning}",'
     if len(start) > _WIDTH:
         parts = textwrap.wrap(kind.meaning, _WIDTH - 12, drop_whitespace=False)

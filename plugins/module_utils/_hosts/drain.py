@@ -47,6 +47,7 @@ from .migrations import UnfinishedEvacuations, describe_migration
 from .move_journal import DRAIN, RETURN, MoveHistory, MoveJournal
 from .move_progress import Attempt, MoveTask
 from .move_run import MoveRun, RunLimits, build_outcome
+from .move_ways import describe_standstill
 from .nova_client import ServerMover, ServiceWriter
 from .server_move import MoveEnd, Mover
 
@@ -200,9 +201,11 @@ class HostDrain(HostMoves):
         to confirm.
         """
         begun = {attempt.server: attempt for attempt in history.list_attempts(DRAIN)}
-        for migration in self._reader.list_open_migrations(self._host)[0]:
+        listed, at = self._reader.list_open_migrations(self._host)
+        for migration in listed:
             leaves = migration.type in _LEAVING and migration.source_compute == self._host
-            if migration.server not in begun and leaves:
+            is_stuck = describe_standstill(migration.changed_at, at)
+            if migration.server not in begun and leaves and not is_stuck:
                 adopted = self._adopt(migration)
                 begun.update({migration.server: adopted} if adopted else {})
         return list(begun.values())

@@ -61,6 +61,7 @@ class HostReading:
     candidates: Placement's answers. shortages: by need, the classes of which no host has enough.
     returning: by server, the hosts that it was evacuated from and that would destroy it.
     last_traits: the traits that flavors require and no other host has, with these flavors.
+    at: when Nova listed the migrations.
     """
 
     host: str
@@ -79,6 +80,7 @@ class HostReading:
     shortages: Mapping[MoveNeed, Sequence[str]] = d.field(default_factory=dict)
     last_traits: Mapping[str, Sequence[str]] = d.field(default_factory=dict)
     returning: Mapping[str, Sequence[str]] = d.field(default_factory=dict)
+    at: str | None = None
 
     @property
     def other_hosts(self) -> set[str]:
@@ -153,7 +155,7 @@ def _judge_server(server: DrainServer, reading: HostReading, settings: DrainSett
     migrations = reading.migrations.get(server.uuid, ())
     ports = reading.ports.get(server.uuid, ())
     is_host_up = is_up(reading.service)
-    way = decide_way(server, reading.host, is_host_up, settings, migrations, ports)
+    way = decide_way(server, reading.host, is_host_up, settings, migrations, ports, reading.at)
     if way.how != STAYS:
         way = reading.obstacles.get(server.uuid, way)
     warnings, returning = list(way.warnings), reading.returning.get(server.uuid)

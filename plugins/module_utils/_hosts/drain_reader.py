@@ -132,7 +132,8 @@ class DrainReader:
         service = require_service(host, services)
         servers = self.list_servers(host)
         migrations: dict[str, list[Migration]] = {}
-        for migration in self.list_open_migrations(host)[0]:
+        listed_migrations, at = self.list_open_migrations(host)
+        for migration in listed_migrations:
             migrations.setdefault(migration.server, []).append(migration)
         uuids = {server.uuid for server in servers}
         listed = self._moves.list_groups() if servers else ()
@@ -156,6 +157,7 @@ class DrainReader:
             places=self._read_places(groups, servers),
             aggregates=self._nova.list_aggregates(),
             returning=self._find_returning_hosts(host, servers, services),
+            at=at,
         )
         return self._add_candidates(reading)
 

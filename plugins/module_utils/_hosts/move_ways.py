@@ -17,9 +17,11 @@ import typing as t
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from .._common.text import format_count
+from .._common.times import format_duration, seconds_between
 from .._core.models.nova import Aggregate, Migration
 from .._core.models.other_services import ServerPort
 from .._core.models.placement import Allocations, Resources, sum_amounts
+from .._core.options.policy import Policy
 from .._core.resources.candidates import DISABLED_TRAIT
 from .draining import (
     AFFINITY,
@@ -91,10 +93,11 @@ def decide_way(
     settings: DrainSettings,
     migrations: Sequence[Migration] = (),
     ports: Sequence[ServerPort] = (),
+    at: str | None = None,
 ) -> Way:
     """Return how a server leaves `host`.
 
-    migrations: those of the server that have not ended.
+    migrations: those of the server that have not ended. at: when they were listed.
     """
     if server.uuid in settings.excluded:
         return Way(
@@ -104,7 +107,9 @@ def decide_way(
         )
     # These hold however the server would move, so they come first.
     fenced = settings.fenced and not host_is_up
-    reason, advice = _find_obstacle(server, host, fenced, migrations)
+    reason, advice = _find_hang(server, migrations, at) if not fenced else ("", "")
+    if not reason:
+        reason, advice = _find_obstacle(server, host, fenced, migrations)
     if reason:
         return Way(STAYS, reason, advice)
     warnings = list(_find_warnings(server, ports))
@@ -116,6 +121,34 @@ def decide_way(
     if server.server.status == "SHUTOFF":
         return Way(COLD, "it is shut off", warnings=tuple(warnings))
     return _decide_for_running_server(server, settings, warnings)
+
+
+def describe_standstill(changed_at: str | None, at: str | None) -> str:
+    """Return how long something has not changed that nobody waits for; empty if it may go on."""
+    age = seconds_between(changed_at, at)
+    is_hanging = age is not None and age >= Policy.stuck_min_age
+    return f"unchanged for {format_duration(age or 0)}" if is_hanging else ""
+
+
+def _find_hang(
+    server: DrainServer, migrations: Sequence[Migration], at: str | None
+) -> tuple[str, str]:
+    """Return what a server hangs in, and what to do; two empty texts if it does not hang."""
+    found, kind, reason = server.server, "stuck_server", ""
+    still = describe_standstill(found.updated, at)
+    for migration in migrations:
+        told = f"migration {migration.uuid} ({migration.type}) is {migration.status}"
+        if migration.status != "finished":
+            kind, still = "stuck_migration", describe_standstill(migration.changed_at, at)
+            reason = f"{told}, {still}" if still else ""
+        elif found.status != "VERIFY_RESIZE":
+            reason = f"{told}, which Nova neither confirms nor reverts any more"
+    if kind == "stuck_server" and still and found.task_state is not None:
+        reason = f"its task is {found.task_state}, {still}"
+    if not reason:
+        return "", ""
+    options = f"-e orphan_cleanup_consumers={server.uuid} -e orphan_cleanup_stuck_min_age=0"
+    return f"{reason} ({kind})", f"see the finding (detect_orphans {options}) first"
 
 
 def _find_obstacle(

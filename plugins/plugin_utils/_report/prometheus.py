@@ -31,7 +31,7 @@ _METRICS = {
     "findings": ("Orphaned and drifted findings, by kind.", "kind", "verdict"),
     "findings_left": ("Findings that the last run has not remediated, by kind.", "kind", "verdict"),
     "new_findings": ("Findings that the run before did not have, by kind.", "kind", "verdict"),
-    "protected": ("Entries that look like orphans and are never changed.",),
+    "protected": ("Entries that look like orphans and are never changed.", "reason"),
     "undecided": ("Entries that could not be proven either way.",),
     "reasons": ("Entries by verdict and the ID of their reason.", "verdict", "reason"),
     "stranded": (
@@ -84,13 +84,15 @@ def render(report: Report) -> str:
 def _collect_findings(report: Report) -> _Metrics:
     summary, findings = report.findings["summary"], report.findings["findings"]
     verdicts, stranded, coverage = summary["verdicts"], summary["stranded"], summary["coverage"]
+    protections = (entry.get("reason_id", "") for entry in report.findings["protected"])
     overcommit, remediated = summary.get("overcommit", {}), list_remediated_findings(report)
     left = collections.Counter(each["kind"] for each in findings if each["id"] not in remediated)
     return {
         "findings": _count_kinds(summary["kinds"]),
         "findings_left": _count_kinds(left),
         "new_findings": _count_kinds(summary["new"]),
-        "protected": verdicts["protected"],
+        # An empty label is none, so that there is a zero, too.
+        "protected": collections.Counter(sorted(protections)) or {"": 0},
         "undecided": verdicts["undecided"],
         "reasons": _count_reasons(report),
         "stranded": {

@@ -30,7 +30,7 @@ from ...module_utils._common.json_files import explain_shared_folder
 from ...module_utils._common.options import Age, Duration, LongAge, Names, Option
 from ...module_utils._common.text import make_printable, show_value
 from ...module_utils._core.models.kind import REPORT
-from ...module_utils._core.models.kinds import KINDS, rename_kind
+from ...module_utils._core.models.kinds import KINDS, RENAMED_IN, rename_kind
 from ...module_utils._core.options.policy import Exclusions
 from ...module_utils._core.run.pack import find_packs
 from .values import build_host_path, choose_document, read_host_names
@@ -279,7 +279,7 @@ def _name_choices(value: t.Any, choices: Sequence[str]) -> str:
     if text in choices:
         return f"{text}: leave out the spaces around it."
     if renamed in choices:
-        return f"a known value: it was renamed in version 2.0.0, write {renamed}."
+        return f"a known value: it was renamed in version {RENAMED_IN[text]}, write {renamed}."
     if instead in choices:
         return f"a known value: it was removed in version 3.0.0, write {instead}."
     if renamed in _REPORTED_KINDS:

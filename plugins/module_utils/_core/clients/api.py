@@ -335,7 +335,7 @@ class Api:
         """
         request = f"GET {path}"
         if params:
-            request += "?" + "&".join(f"{key}={text}" for key, text in params.items())
+            request += "?" + urllib.parse.unquote_plus(urllib.parse.urlencode(params, doseq=True))
         seconds = self.tell_time(reply)
         at = get_utc_now() if seconds is None else format_timestamp(seconds)
         return Answer(make_printable(request), microversion or "", reply.status, at, value)

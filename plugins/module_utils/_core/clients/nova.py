@@ -212,7 +212,7 @@ class NovaReader:
     def _list_rows(
         self,
         parse: Callable[[Mapping[str, t.Any]], T],
-        filters: Mapping[str, str],
+        filters: Mapping[str, str | Sequence[str]],
         path: str = "/servers/detail",
         microversion: str = "",
         **options: t.Any,
@@ -253,14 +253,17 @@ class NovaReader:
             lambda row: (str(row["id"]), str(row.get("tenant_id") or "")), {}, stage="servers"
         )
 
-    def list_servers_in_state(self, field: str, state: str) -> Answer[tuple[DeletedServer, ...]]:
-        """Return the servers of all projects in a state that they should leave soon.
+    def list_servers_in_state(
+        self, field: str, states: Sequence[str]
+    ) -> Answer[tuple[DeletedServer, ...]]:
+        """Return the servers of all projects in one of the states that they should leave soon.
 
         Those of a cell that does not answer are left out, because the listing is filtered.
 
-        field: `task_state`, `vm_state` or `status`, by which Nova filters in its databases.
+        field: `task_state` or `host`, each of one value, or `status`, by which Nova filters in its
+            databases.
         """
-        return self._list_rows(parse_deleted_server, {field: state})
+        return self._list_rows(parse_deleted_server, {field: states})
 
     def get_deleted_server(self, uuid: str) -> Answer[DeletedServer]:
         """Look up directly a server that should be deleted."""

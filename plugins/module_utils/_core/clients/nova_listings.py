@@ -59,7 +59,7 @@ class Listing(t.Generic[T]):
     key: str
     identity: str
     parse: Callable[[Mapping[str, t.Any]], T]
-    filters: Mapping[str, str] = d.field(default_factory=dict)
+    filters: Mapping[str, str | Sequence[str]] = d.field(default_factory=dict)
     page_size: int = MAX_PAGE
     parts: Mapping[str | None, int] = d.field(default_factory=dict)
     own_connection: bool = False

@@ -19,9 +19,9 @@ from collections.abc import Set as AbstractSet
 from ..._common.errors import Reason
 from ..._common.text import normalize_uuid
 from ..._common.times import is_earlier, seconds_between
-from ..models.nova import Migration, Service
+from ..models.nova import Migration, Server, Service
 from ..models.placement import NOVA_TRAITS, Provider, ProviderDetails, Resources, sum_amounts_by_key
-from ..models.snapshot import Answer, Listings, Snapshot
+from ..models.snapshot import NOT_ASKED, Answer, Listings, Snapshot
 from .agreement import get_hosts_in_every_listing, list_host_names
 from .services import COMPUTE, list_unjudged_hosts, strip_domain
 from .soundness import find_region_mismatch, list_failed_absence_checks, list_failed_checks
@@ -286,6 +286,11 @@ class SnapshotIndex(ListingsIndex):
     def __init__(self, snapshot: Snapshot) -> None:
         super().__init__(snapshot)
         self.snapshot = snapshot
+
+    def get_server_lookup(self, uuid: str) -> Answer[Server]:
+        """Return the direct lookup of a server; `NOT_ASKED` without one."""
+        evidence = self.snapshot.evidence.get(uuid)
+        return evidence.server if evidence else NOT_ASKED
 
     def is_in_shard(self, name: str) -> bool:
         """Return whether a migration or a service is reported by this shard and not by another."""

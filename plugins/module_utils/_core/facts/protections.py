@@ -72,12 +72,13 @@ def protect_foreign_uuid(view: ConsumerView, policy: Policy) -> Reason | None:
 
 def protect_verify_resize(view: ConsumerView, policy: Policy) -> Reason | None:
     """Its server has a resize to confirm or to revert, and both need the allocation."""
-    if view.server is None or view.server.status != "VERIFY_RESIZE":
+    server = view.server
+    if server is None or server.status != "VERIFY_RESIZE":
         return None
     return Reason(
         "resize_to_confirm",
-        f"Server {view.server.uuid} is in VERIFY_RESIZE: its resize has to be confirmed or "
-        "reverted, and both need this allocation.",
+        f"Server {server.uuid} is in VERIFY_RESIZE{_describe_age(server.updated, view)}: its "
+        "resize has to be confirmed or reverted, and both need this allocation.",
     )
 
 
@@ -93,7 +94,7 @@ def protect_moving(view: ConsumerView, policy: Policy) -> Reason | None:
     return Reason(
         "migration_under_way",
         f"Migration {underway.uuid} ({underway.type}) of server {underway.server} is under way: "
-        f"{underway.status}.",
+        f"{underway.status}{_describe_age(underway.changed_at, view)}.",
     )
 
 
@@ -129,17 +130,20 @@ def protect_booting(view: ConsumerView, policy: Policy) -> Reason | None:
         return None
     return Reason(
         "being_built",
-        f"Server {server.uuid} is being built: Nova allocates before it sets the host.",
+        f"Server {server.uuid} is being built{_describe_age(server.created, view)}: Nova allocates "
+        "before it sets the host.",
     )
 
 
 def protect_task(view: ConsumerView, policy: Policy) -> Reason | None:
     """Its server has a task, so Nova is working on it."""
-    if view.server is None or view.server.task_state is None:
+    server = view.server
+    if server is None or server.task_state is None:
         return None
     return Reason(
         "task_under_way",
-        f"Nova is working on server {view.server.uuid}: its task is {view.server.task_state}.",
+        f"Nova is working on server {server.uuid}: its task is {server.task_state}"
+        f"{_describe_age(server.updated, view)}.",
     )
 
 
@@ -213,6 +217,12 @@ def _explain_age(what: str, age: int | None, policy: Policy) -> Reason | None:
         "younger_than_min_age",
         f"{what} {when}, and the minimum age is {format_duration(policy.min_age)}.",
     )
+
+
+def _describe_age(since: str | None, view: ConsumerView) -> str:
+    """Return how long a state has not changed, as the next words; empty if that is unknown."""
+    age = seconds_between(since, _find_time(view))
+    return "" if age is None else f" (unchanged for {format_duration(max(age, 0))})"
 
 
 def _find_time(view: ConsumerView) -> str | None:

@@ -36,8 +36,8 @@ from . import (
     name_conflict,
     orphaned_provider,
     stale_service,
-    stuck_deletion,
     stuck_migration,
+    stuck_server,
     trait_mismatch,
     unconfirmed_resize,
     uneven_capacity,
@@ -77,7 +77,7 @@ _FILES: tuple[t.Any, ...] = (
     stuck_migration,
     unfinished_evacuation,
     stale_service,
-    stuck_deletion,
+    stuck_server,
     missing_project,
     bare_metal_mismatch,
 )

@@ -13,6 +13,7 @@ from ..._common.times import format_duration, seconds_between
 from ..facts.index import SnapshotIndex, list_migrations_in_scope
 from ..models.finding import Finding, report
 from ..models.kind import CONDITION, REPORT, define_kind
+from ..models.nova import UNCONFIRMABLE_STATUSES
 from ..options.policy import Policy
 
 KIND = define_kind(__name__, __doc__, CONDITION, REPORT, was="parked_resize")
@@ -22,7 +23,8 @@ def check(index: SnapshotIndex, policy: Policy) -> Iterator[Finding]:
     """Yield the resizes that have waited very long to be confirmed or reverted.
 
     Proof: The migration has had the status `finished` for at least
-    `orphan_cleanup_unconfirmed_min_age`.
+    `orphan_cleanup_unconfirmed_min_age`, and its server does not rest in another status
+    (`stuck_server`).
 
     Needs: The cell of the server, which lists the migration.
 
@@ -32,6 +34,10 @@ def check(index: SnapshotIndex, policy: Policy) -> Iterator[Finding]:
     for migration in list_migrations_in_scope(index):
         # Nova calls a resize that waits for its confirmation `finished`.
         if migration.status != "finished":
+            continue
+        server = index.get_server_lookup(migration.server).value
+        # Nova refuses both after a reset of the server's state: that is of the kind stuck_server.
+        if server is not None and server.status in UNCONFIRMABLE_STATUSES:
             continue
         age = seconds_between(migration.changed_at, listing.at)
         if age is None or age < policy.unconfirmed_min_age:

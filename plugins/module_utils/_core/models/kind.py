@@ -47,8 +47,8 @@ class Kind:
         because it costs too much in every run.
     cells: `OWN` or `EVERY`.
     version: the microversion without which it cannot be proven, beyond those that every kind needs.
-    was: its name in version 1.0.0, which the state files and journals of that version contain.
-        Both must go on being read, because a journal is what an allocation is restored from.
+    was: its name before the version `renamed_in`, which files of older versions contain. They must
+        go on being read, because a journal is what an allocation is restored from.
     """
 
     name: str
@@ -60,6 +60,7 @@ class Kind:
     cells: str = OWN
     version: Requirement | None = None
     was: str = ""
+    renamed_in: str = "2.0.0"
 
 
 def define_kind(module: str, doc: str | None, group: str, by_default: str, **fields: t.Any) -> Kind:

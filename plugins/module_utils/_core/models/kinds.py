@@ -23,6 +23,7 @@ CHANGEABLE_KINDS = tuple(kind for kind in KINDS if kind.by_default != REPORT)
 CONSUMER_KINDS = tuple(kind for kind in CHANGEABLE_KINDS if kind.group != CONDITION)
 
 RENAMED_KINDS = {kind.was: kind.name for kind in KINDS if kind.was}
+RENAMED_IN = {kind.was: kind.renamed_in for kind in KINDS if kind.was}
 
 
 @functools.lru_cache
@@ -49,7 +50,8 @@ def rename_kind(kind: str) -> str:
 def explain_unresolvable(kind: str) -> str:
     """Return why a change cannot resolve a finding of a kind, as the end of a sentence."""
     if kind in RENAMED_KINDS:
-        return f"which was renamed to {RENAMED_KINDS[kind]} in version 2.0.0: make the plan again."
+        name, version = RENAMED_KINDS[kind], RENAMED_IN[kind]
+        return f"which was renamed to {name} in version {version}: make the plan again."
     return "which it cannot resolve."
 
 

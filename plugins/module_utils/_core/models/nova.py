@@ -74,6 +74,24 @@ MOVING_ACTIONS = frozenset({"migrate", "resize", "live-migration", "evacuate"})
 # not over.
 MOVING_STATUSES = ("MIGRATING", "RESIZE", "REVERT_RESIZE", "VERIFY_RESIZE")
 
+# The tasks of a server that is being deleted.
+DELETING_TASKS = ("deleting", "soft-deleting")
+
+# The statuses that a task other than these gives to a server, so that one listing shows them all.
+TASK_STATUSES = (
+    *("MIGRATING", "RESIZE", "REVERT_RESIZE"),
+    *("REBUILD", "REBOOT", "HARD_REBOOT", "PASSWORD"),
+)
+
+# The other tasks, which no status shows (nova/compute/task_states.py).
+HIDDEN_TASKS = (
+    *("powering-off", "powering-on", "pausing", "unpausing", "suspending", "resuming"),
+    *("shelving", "shelving_image_pending_upload", "shelving_image_uploading"),
+    *("shelving_offloading", "unshelving", "spawning", "rescuing", "unrescuing", "restoring"),
+    *("image_snapshot", "image_snapshot_pending", "image_pending_upload", "image_uploading"),
+    *("image_backup", "resize_confirming", "networking", "block_device_mapping"),
+)
+
 # The first instance action of every server.
 CREATE_ACTION = "create"
 
@@ -119,6 +137,9 @@ API_ACTIONS = frozenset({"lock", "unlock"})
 
 # Statuses in which a server rests on its host. ERROR is never among them.
 SETTLED_STATUSES = frozenset({"ACTIVE", "SHUTOFF", "PAUSED", "SUSPENDED", "RESCUE", "SHELVED"})
+
+# Statuses of a server of which Nova neither confirms nor reverts a resize.
+UNCONFIRMABLE_STATUSES = SETTLED_STATUSES | UNHOSTED_STATUSES
 
 
 @d.dataclass(frozen=True)

@@ -279,17 +279,19 @@ class Projects:
 
 @d.dataclass(frozen=True)
 class Deletions:
-    """The servers that Nova should have deleted, and did not.
+    """The servers that Nova should have deleted or finished, and did not.
 
-    listings: the listings that name them, one for each state.
+    listings: the listings that name them, without those of the servers of one host.
     lookups, actions: by server, a direct lookup, and its newest delete action.
     left_out: how many servers were not looked up because they were too many.
+    busy: by server, those in BUILD or with another task than to be deleted, as listed.
     """
 
     listings: tuple[Answer[tuple[DeletedServer, ...]], ...] = ()
     lookups: t.Mapping[str, Answer[DeletedServer]] = d.field(default_factory=dict)
     actions: t.Mapping[str, Answer[Deletion]] = d.field(default_factory=dict)
     left_out: int = 0
+    busy: t.Mapping[str, Answer[Server]] = d.field(default_factory=dict)
 
 
 @d.dataclass(frozen=True)

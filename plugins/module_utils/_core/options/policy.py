@@ -305,7 +305,7 @@ class PolicyOptions(ProofOptions):
     A migration that is under way but has not changed for longer than this is reported as
     V(stuck_migration). Only a detection reports this kind.
 
-    The same is the least age of a V(stuck_deletion), and of the cleaning of a bare metal node that
+    The same is the least age of a V(stuck_server), and of the cleaning of a bare metal node that
     is reported as V(bare_metal_mismatch).
 
     A server that has been in BUILD for longer than this with neither a host nor a task is no longer

@@ -155,7 +155,7 @@ class ScopeOptions(Options):
     the providers of other findings, and V(uneven_capacity) nowhere.
 
     For V(missing_project), the projects of all servers are read only if you name it here, and
-    otherwise those of the consumers that are looked up directly. For V(stuck_deletion), servers in
+    otherwise those of the consumers that are looked up directly. For V(stuck_server), servers in
     C(ERROR) are read only if you name it here, and for named O(hosts) and O(consumers).
 
     With V(wrong_amount), every server is compared by itself with what Nova would allocate for it.

@@ -35,8 +35,18 @@ from ..facts.groups import (
     sees_every_node,
 )
 from ..facts.index import ListingsIndex, SnapshotIndex
+from ..facts.services import COMPUTE
 from ..models import snapshot as q
-from ..models.nova import API_ACTIONS, DELETING_ACTIONS, RESET_ACTION, Migration, Server
+from ..models.nova import (
+    API_ACTIONS,
+    DELETING_ACTIONS,
+    DELETING_TASKS,
+    HIDDEN_TASKS,
+    RESET_ACTION,
+    TASK_STATUSES,
+    Migration,
+    Server,
+)
 from ..models.other_services import DeletedServer, Deletion
 from ..models.snapshot import (
     NOT_ASKED,
@@ -129,7 +139,7 @@ class _SurroundingsReader:
         if not is_needed(q.DELETIONS, self._scope):
             return Deletions()
         reading = self._try(
-            "It was not searched for servers that cannot be deleted",
+            "It was not searched for servers that hang",
             lambda: read_deletions(self._nova, self._index),
             Deletions(),
         )
@@ -174,10 +184,16 @@ class _SurroundingsReader:
             return nothing
 
 
-# A server leaves these states within seconds, so the listings are empty as a rule.
-_STATES = (("task_state", "deleting"), ("task_state", "soft-deleting"), ("vm_state", "deleted"))
+# A server leaves these states soon, so the listings are short as a rule. DELETED is a server that
+# Nova has recorded as deleted without deleting it.
+_STATES = (
+    *(("task_state", (task,)) for task in DELETING_TASKS),
+    ("status", ("BUILD", "DELETED")),
+    ("status", TASK_STATUSES),
+)
 # A server whose deletion has failed. The actions of each server in this state have to be read.
-_FAILED_STATE = ("status", "ERROR")
+_FAILED_STATE = ("status", ("ERROR",))
+_HIDDEN_STATES = tuple(("task_state", (task,)) for task in HIDDEN_TASKS)
 # So many servers, nodes or projects are looked up at most, each with up to three requests. A cloud
 # in which more are wrong has another fault.
 _MAX_LOOKUPS = 100
@@ -186,9 +202,11 @@ _FOLLOWERS = API_ACTIONS | {RESET_ACTION}
 
 
 def read_deletions(nova: NovaReader, index: SnapshotIndex) -> Deletions:
-    """Return the servers in scope that Nova should have deleted, each looked up by itself.
+    """Return the servers in scope that hang; those to be deleted are looked up by themselves.
 
-    Servers in ERROR are among them only where the scope names the kind or is narrow.
+    Servers in ERROR are among them only where the scope names the kind or is narrow. Tasks that no
+    status shows are searched for on hosts that are down, or everywhere if the kind is named: each
+    consumer of a narrow scope is looked up anyway.
     Raises CloudError when Nova does not list them.
     """
     scope = index.snapshot.scope
@@ -196,12 +214,21 @@ def read_deletions(nova: NovaReader, index: SnapshotIndex) -> Deletions:
     if is_needed(q.FAILED_DELETIONS, scope) or scope.is_narrow:
         states.append(_FAILED_STATE)
     listings = tuple(nova.list_servers_in_state(*state) for state in states)
+    more = [nova.list_servers_in_state(*state) for state in _choose_hidden_states(index)]
     found: dict[str, DeletedServer] = {}
-    for listing, state in zip(listings, states, strict=True):
+    busy: dict[str, Answer[Server]] = {}
+    for listing in (*listings, *more):
         for row in listing.value or ():
             # Nova ignores the filter where its policy does not allow these credentials to use it.
-            if state in _list_states(row) and _is_in_scope(row, scope, index):
-                found[row.server.uuid] = row
+            if not _is_in_scope(row, scope, index):
+                continue
+            server = row.server
+            if row.vm_state == "deleted" or server.task_state in DELETING_TASKS:
+                found[server.uuid] = row
+            elif server.status == "BUILD" or server.task_state is not None:
+                busy[server.uuid] = d.replace(t.cast("Answer[Server]", listing), value=server)
+            elif server.status == "ERROR" and _FAILED_STATE in states:
+                found[server.uuid] = row
     # The longest first: if there are too many, the others have hardly begun.
     uuids = sorted(found, key=lambda uuid: found[uuid].server.updated or "")
     chosen = uuids[:_MAX_LOOKUPS]
@@ -210,17 +237,23 @@ def read_deletions(nova: NovaReader, index: SnapshotIndex) -> Deletions:
         lookups=look_up_each(nova.get_deleted_server, chosen, nova.workers),
         actions=look_up_each(lambda uuid: _read_deletion(nova, uuid), chosen, nova.workers),
         left_out=len(uuids) - len(chosen),
+        busy=busy,
     )
 
 
-def _list_states(row: DeletedServer) -> tuple[tuple[str, str | None], ...]:
-    """Return the states of a server, each with the name of its filter."""
-    server = row.server
-    return (
-        ("task_state", server.task_state),
-        ("vm_state", row.vm_state),
-        ("status", server.status),
-    )
+def _choose_hidden_states(index: SnapshotIndex) -> Iterable[tuple[str, tuple[str, ...]]]:
+    """Return the filters by which to search for tasks that no status shows."""
+    scope = index.snapshot.scope
+    if scope.is_narrow:
+        return ()
+    services = index.snapshot.services_after.value or ()
+    computes = (one for one in services if one.binary == COMPUTE)
+    up = {one.host for one in computes if one.state == "up" and not one.forced_down}
+    listed = {node.host for root, node in index.nodes.items() if index.covers(root)}
+    down = sorted(listed - up - index.unjudged_hosts)
+    if is_needed(q.FAILED_DELETIONS, scope) or len(down) > len(_HIDDEN_STATES):
+        return _HIDDEN_STATES
+    return [("host", (host,)) for host in down]
 
 
 def _is_in_scope(row: DeletedServer, scope: Scope, index: SnapshotIndex) -> bool:

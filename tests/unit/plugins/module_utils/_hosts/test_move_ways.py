@@ -116,6 +116,32 @@ def test_a_task_that_only_a_dead_host_would_end_is_not_waited_for() -> None:
     assert "wait" in decide_way(server, SOURCE, True, PLAIN).advice
 
 
+OLD, NEW, AT = "2026-11-18T12:00:00Z", "2026-11-19T12:00:01Z", "2026-11-20T12:00:00Z"
+HANGING: dict[str, tuple[dict[str, t.Any], dict[str, t.Any] | None, str]] = {
+    "a task": ({"task_state": "powering-off", "updated": OLD}, None, "stuck_server"),
+    "a task that goes on": ({"task_state": "powering-off", "updated": NEW}, None, ""),
+    "a server at rest": ({"updated": OLD}, None, ""),
+    "a migration": ({}, {"updated_at": OLD}, "stuck_migration"),
+    "a migration that goes on": (
+        {"task_state": "migrating", "updated": OLD},
+        {"updated_at": NEW},
+        "",
+    ),
+    "a resize that was reset": ({}, {"status": "finished"}, "stuck_server"),
+    "a resize that waits": ({"status": "VERIFY_RESIZE"}, {"status": "finished"}, ""),
+}
+
+
+@pytest.mark.parametrize("name", HANGING)
+def test_what_hangs_is_named_and_not_waited_for(name: str) -> None:
+    fields, move, kind = HANGING[name]
+    moves = [build_migration(1, **{"status": "running", **move})] if move else []
+    way = decide_way(build_server(**fields), SOURCE, True, PLAIN, moves, at=AT)
+
+    assert ("detect_orphans" in way.advice) is bool(kind)
+    assert kind in way.reason
+
+
 @pytest.mark.parametrize("status", ["queued", "running", "finished", "accepted", "brand-new"])
 def test_a_server_in_a_migration_of_somebody_else_stays(status: str) -> None:
     way = decide_way(build_server(), SOURCE, True, PLAIN, [build_migration(1, status)])

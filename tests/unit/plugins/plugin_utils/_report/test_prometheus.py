@@ -82,9 +82,12 @@ def test_values_match_the_findings() -> None:
     assert (_value(text, "findings", **orphan), _value(text, "new_findings", **orphan)) == (1, 0)
     assert _value(text, "new_findings", kind="extra_host", verdict="orphaned") == 1
     assert [
-        _value(text, name)
-        for name in ("undecided", "protected", "complete", "silent_hosts", "planned_changes")
-    ] == [1, 1, 1, 3, 2]
+        _value(text, name) for name in ("undecided", "complete", "silent_hosts", "planned_changes")
+    ] == [1, 1, 3, 2]
+    (entry,) = findings["protected"]
+    assert _value(text, "protected", reason=entry["reason_id"]) == 1
+    findings["protected"].clear()
+    assert _value(render(Report(findings)), "protected", reason="") == 0
     assert _value(text, "stranded", provider="x", resource_class="MEMORY_MB") == 1024
 
 

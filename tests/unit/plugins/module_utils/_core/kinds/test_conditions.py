@@ -69,6 +69,8 @@ class Site(Scene):
 
     def stuck(self, status: str, updated: str | None, **fields: t.Any) -> str:
         """Add a migration of the server that was changed last then."""
+        if status == "finished":
+            self.servers[self.guest] = d.replace(self.servers[self.guest], status="VERIFY_RESIZE")
         return self.alter(self.comes(self.guest, status), updated_at=updated, **fields)
 
     def look_up(self, *servers: str) -> dict[str, Surroundings]:

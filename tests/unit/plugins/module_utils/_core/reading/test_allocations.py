@@ -345,7 +345,7 @@ NOT_GENERATED = {
     "zone_mismatch",
     "uneven_capacity",
     "unfinished_evacuation",
-    "stuck_deletion",
+    "stuck_server",
     "missing_project",
     "bare_metal_mismatch",
 }

@@ -6,7 +6,13 @@ import typing as t
 import pytest
 
 from .......plugins.module_utils._core.facts.index import ListingsIndex, SnapshotIndex
-from .......plugins.module_utils._core.models.nova import Action, Aggregate
+from .......plugins.module_utils._core.models.nova import (
+    HIDDEN_TASKS,
+    TASK_STATUSES,
+    Action,
+    Aggregate,
+    Service,
+)
 from .......plugins.module_utils._core.models.other_services import (
     BareMetalNode,
     DeletedServer,
@@ -113,8 +119,9 @@ class Services(World):
 
     get_deleted_server = get_server
 
-    def list_servers_in_state(self, field: str, state: str) -> Answer[t.Any]:
-        return self._reply(f"{field}={state}", tuple(self.states.get(state, ())))
+    def list_servers_in_state(self, field: str, states: t.Sequence[str]) -> Answer[t.Any]:
+        rows = (row for state in states for row in self.states.get(state, ()))
+        return self._reply(f"{field}={','.join(states)}", tuple(rows))
 
     def list_instance_actions(self, uuid: str) -> Answer[t.Any]:
         return self._reply(f"actions {uuid}", self.actions.get(uuid, ()))
@@ -258,14 +265,18 @@ def test_many_projects_are_listed_and_only_the_others_looked_up(services: Servic
     assert services.asked == ["servers", "projects", "project p0"]
 
 
-DEFAULT_STATES = ["task_state=deleting", "task_state=soft-deleting", "vm_state=deleted"]
+DEFAULT_STATES = [
+    *("task_state=deleting", "task_state=soft-deleting", "status=BUILD,DELETED"),
+    f"status={','.join(TASK_STATUSES)}",
+]
+HIDDEN = [f"task_state={task}" for task in HIDDEN_TASKS]
 
 
 @pytest.mark.parametrize(
     ("scope", "states"),
     [
         ({}, DEFAULT_STATES),
-        ({"kinds": ("deleted_server", "stuck_deletion")}, [*DEFAULT_STATES, "status=ERROR"]),
+        ({"kinds": ("deleted_server", "stuck_server")}, [*DEFAULT_STATES, "status=ERROR", *HIDDEN]),
         ({"hosts": ("compute-1",)}, [*DEFAULT_STATES, "status=ERROR"]),
     ],
     ids=["default", "named", "narrow"],
@@ -276,6 +287,25 @@ def test_servers_in_error_are_read_only_where_that_is_cheap(
     services.read_deletions(**scope)
 
     assert services.asked == states
+
+
+@pytest.mark.parametrize(
+    ("number", "hidden"), [(0, []), (1, ["host=down-0"]), (len(HIDDEN) + 1, HIDDEN)]
+)
+def test_hidden_tasks_are_searched_for_on_hosts_that_are_down(
+    services: Services, number: int, hidden: list[str]
+) -> None:
+    """A conductor of the same name is no nova-compute."""
+    for count in range(number):
+        services.set_service(services.host(f"down-{count}"), "down")
+        services.services.append(Service("nova-conductor", f"down-{count}", "enabled", "up"))
+    server = services.server(services.here, task_state="powering-off")
+    listed = services.states.setdefault("down-0" if number == 1 else "powering-off", [])
+    listed.append(DeletedServer(services.servers[server], "active"))
+    read = services.read_deletions()
+
+    assert services.asked[len(DEFAULT_STATES) :] == hidden
+    assert list(read.busy) == ([server] if hidden else [])
 
 
 def test_deletion_is_the_newest_action_whatever_was_locked_or_reset(services: Services) -> None:

@@ -38,7 +38,7 @@ def find_stuck(ansible: Ansible, **options: t.Any) -> dict[str, tuple[str, str]]
     return {
         entry["id"].partition("/")[2]: (entry["reason_id"], entry["reason"])
         for entry in found
-        if entry["kind"] == "stuck_deletion"
+        if entry["kind"] == "stuck_server"
     }
 
 
@@ -103,7 +103,7 @@ def test_failed_deletion_is_found_when_it_is_asked_for(
 
     # A default run does not read the actions of each server in ERROR.
     assert find_stuck(ansible) == {}
-    for scope in ({"kinds": ["stuck_deletion"]}, {"hosts": [host]}, {"consumers": [server]}):
+    for scope in ({"kinds": ["stuck_server"]}, {"hosts": [host]}, {"consumers": [server]}):
         found = find_stuck(ansible, **scope)
         assert list(found) == [server]
         reason, words = found[server]
@@ -114,7 +114,7 @@ def test_failed_deletion_is_found_when_it_is_asked_for(
     steering.fix(world.paths, host, "destroy")
     delete(world, server)
     world.wait("the deletion to end", lambda: is_gone(world, server))
-    assert find_stuck(ansible, kinds=["stuck_deletion"]) == {}
+    assert find_stuck(ansible, kinds=["stuck_server"]) == {}
 
 
 def test_server_without_a_host_is_deleted_from_the_databases(

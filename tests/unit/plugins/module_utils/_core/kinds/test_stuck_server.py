@@ -1,4 +1,4 @@
-"""Which servers are stuck in their deletion, which only look so, and what to do next."""
+"""Which servers hang, which only look so, and what to do next."""
 
 import dataclasses as d
 import typing as t
@@ -6,14 +6,15 @@ import typing as t
 import pytest
 
 from .......plugins.module_utils._core.facts.index import SnapshotIndex
-from .......plugins.module_utils._core.kinds import stuck_deletion
+from .......plugins.module_utils._core.kinds import stuck_server, unconfirmed_resize
 from .......plugins.module_utils._core.models.finding import Finding
 from .......plugins.module_utils._core.models.nova import Action, ActionEvent, Service
 from .......plugins.module_utils._core.models.other_services import DeletedServer, Deletion
 from .......plugins.module_utils._core.models.snapshot import Deletions, Surroundings
 from .......plugins.module_utils._core.options.policy import Policy
 from ...judging import list_cases
-from ...world import World, answer
+from ...world import answer
+from ..scene import Scene
 
 LONG_AGO, LATELY = "2026-11-01T15:00:00.000000", "2026-11-20T14:00:00.000000"
 DELETING, SOFT = {"task_state": "deleting"}, {"task_state": "soft-deleting"}
@@ -27,13 +28,13 @@ def make_action(result: str = "Error", start: str = LONG_AGO) -> Action:
     return Action("delete", "req-1", "user", start, None, (event,))
 
 
-class Site(World):
-    """A host with one server, whose deletion Nova has begun."""
+class Site(Scene):
+    """Two hosts, and a server on one of them that Nova works on."""
 
     def __init__(self) -> None:
         super().__init__()
-        self.here = self.host("compute-1")
-        self.guest = self.server(self.here, self.here, updated=LONG_AGO)
+        self.guest = self.server(self.here, self.here, updated=LONG_AGO, created=LONG_AGO)
+        self.evacuated: list[str] = []
 
     def find(
         self,
@@ -61,7 +62,20 @@ class Site(World):
                 if service.get("host") != ""
             )
             snapshot = d.replace(snapshot, services=answer("GET /os-services", 200, rows))
-        return list(stuck_deletion.check(SnapshotIndex(snapshot), Policy()))
+        return list(stuck_server.check(SnapshotIndex(snapshot), Policy()))
+
+    def hang(self, service: dict[str, t.Any] | None = None, **fields: t.Any) -> list[Finding]:
+        """Return the findings while the server is like that, as its lookup shows it."""
+        self.servers[self.guest] = d.replace(self.servers[self.guest], **fields)
+        changes: dict[str, t.Any] = {}
+        if service is not None:
+            changed = tuple(d.replace(row, **service) for row in self.services)
+            rows = () if service.get("host") == "" else changed
+            changes["services"] = answer("GET /os-services", 200, rows)
+        evacuated = {uuid: self.snapshot().evidence[uuid].server for uuid in self.evacuated}
+        surroundings = Surroundings(evacuated=evacuated)
+        index = SnapshotIndex(self.snapshot(surroundings=surroundings, **changes))
+        return list(stuck_server.check(index, Policy()))
 
 
 @pytest.fixture(name="site")
@@ -164,7 +178,7 @@ def test_servers_that_are_right_do_not_hide_a_later_one(site: Site) -> None:
         shown = DeletedServer(row, "active", "", locked=False)
         lookups[uuid] = answer(f"GET /servers/{uuid}", 200, shown)
     surroundings = Surroundings(deletions=Deletions(lookups=lookups))
-    found = stuck_deletion.check(SnapshotIndex(site.snapshot(surroundings=surroundings)), Policy())
+    found = stuck_server.check(SnapshotIndex(site.snapshot(surroundings=surroundings)), Policy())
 
     assert [finding.subject for finding in found] == ["d"]
 
@@ -188,3 +202,133 @@ def test_names_and_errors_are_printed_as_data(site: Site) -> None:
     assert finding.reason.isprintable()
     assert f" {'x' * 199}…. " in long.reason
     assert finding.reason.id == "deletion_to_begin_again"
+
+
+# Servers in their build and with other tasks
+
+
+BUILD = {"status": "BUILD", "task_state": "spawning"}
+STOPPING, MOVING = {"task_state": "powering-off"}, {"task_state": "migrating"}
+BUSY: dict[str, dict[str, dict[str, t.Any]]] = {
+    "task_without_host": {
+        "scheduling": {**BUILD, "task_state": "scheduling", "host": None, "node": None},
+        # Nova gives a server that was never changed the present time.
+        "just changed": {**BUILD, "task_state": None, "host": None, "updated": LATELY},
+    },
+    "task_without_service": {"powering off": {**STOPPING, "service": {"host": ""}}},
+    "task_on_live_host": {"powering off": STOPPING, "in BUILD": BUILD},
+    "task_on_down_host": {
+        "powering off": {**STOPPING, **DOWN},
+        "forced down": {**STOPPING, "service": {"state": "up", "forced_down": True}},
+        "in BUILD": {**BUILD, **DOWN},
+    },
+    "task_without_migration": {
+        "moving": MOVING,
+        "its host is down": {"task_state": "resize_migrating", **DOWN},
+    },
+}
+
+
+@pytest.mark.parametrize(("reason", "fields"), list_cases(BUSY))
+def test_server_that_hangs_is_found_with_its_next_step(
+    site: Site, reason: str, fields: dict[str, t.Any]
+) -> None:
+    (finding,) = site.hang(**fields)
+
+    assert (finding.verdict, finding.subject, finding.change) == ("drifted", site.guest, None)
+    assert finding.reason.id == reason
+    # A build has no guest to keep; everything else may have one.
+    is_build = fields.get("status") == "BUILD"
+    assert (f"openstack server delete {site.guest}" in finding.reason) is is_build
+    assert (f"set --state active {site.guest}" in finding.reason) is not is_build
+
+
+NOT_HANGING: dict[str, dict[str, t.Any]] = {
+    "it has just begun": {**STOPPING, "updated": LATELY},
+    "it was just requested": {**BUILD, "created": LATELY},
+    "nobody knows since when": {**STOPPING, "updated": None},
+    "it has no task": {},
+    "its cell does not answer": {**STOPPING, "service": {"status": "UNKNOWN", "state": None}},
+    "it is being deleted": DELETING,
+}
+
+
+@pytest.mark.parametrize("case", NOT_HANGING)
+def test_server_that_only_looks_hung_is_not_reported(site: Site, case: str) -> None:
+    assert site.hang(**NOT_HANGING[case]) == []
+
+
+@pytest.mark.parametrize(("seconds", "is_found"), [("00", True), ("01", False)])
+def test_server_hangs_from_the_age_of_the_option_on(
+    site: Site, seconds: str, is_found: bool
+) -> None:
+    assert bool(site.hang(**STOPPING, updated=f"2026-11-19T15:00:{seconds}")) is is_found
+
+
+@pytest.mark.parametrize("status", ["running", "completed"])
+def test_move_that_goes_on_is_no_task_without_a_migration(site: Site, status: str) -> None:
+    """The finding names each hypervisor on which the guest may be."""
+    site.goes(site.guest, status, type="live-migration")
+    found = site.hang(**MOVING)
+
+    assert [finding.reason.id for finding in found] == (
+        [] if status == "running" else ["task_without_migration"]
+    )
+    assert all("look on compute-1, compute-2" in finding.reason for finding in found)
+
+
+def test_nova_compute_is_not_to_be_started_where_that_destroys_a_server(site: Site) -> None:
+    site.evacuated.append(site.server(site.here, site.here))
+    found = [*site.hang(**STOPPING), *site.hang(**STOPPING, **DOWN)]
+
+    assert [finding.reason.id for finding in found] == ["task_beside_evacuation"] * 2
+
+
+def test_server_that_only_a_listing_shows_is_found(site: Site) -> None:
+    server = d.replace(site.servers[site.guest], uuid="listed", **STOPPING)
+    busy = {"listed": answer("GET /servers/detail", 200, server)}
+    surroundings = Surroundings(deletions=Deletions(busy=busy))
+    index = SnapshotIndex(site.snapshot(surroundings=surroundings))
+
+    assert [one.subject for one in stuck_server.check(index, Policy())] == ["listed"]
+
+
+# Resizes whose server was reset
+
+
+RESIZED: dict[str, tuple[dict[str, t.Any], str]] = {
+    "active": ({}, "reset_resize_to_confirm"),
+    "shut off": ({"status": "SHUTOFF"}, "reset_resize_to_confirm"),
+    "paused": ({"status": "PAUSED"}, "reset_resize_left"),
+    "in error": ({"status": "ERROR"}, "reset_resize_left"),
+    # To confirm would delete the guest.
+    "on the source": ({"host": "compute-2", "node": "compute-2"}, "reset_resize_left"),
+    "offloaded": ({"status": "SHELVED_OFFLOADED", "host": None}, "reset_resize_left"),
+    "it waits": ({"status": "VERIFY_RESIZE"}, ""),
+    "it is being confirmed": ({"task_state": "resize_confirming"}, "task_on_live_host"),
+    # It was confirmed after the migrations were listed.
+    "it has just changed": ({"updated": LATELY}, ""),
+    "nobody knows since when": ({"updated": None}, ""),
+    "its task is not shown": ({"task_known": False}, ""),
+}
+
+
+@pytest.mark.parametrize("case", RESIZED)
+def test_resize_is_confirmed_only_where_the_guest_is_its_result(site: Site, case: str) -> None:
+    fields, reason = RESIZED[case]
+    move = site.alter(site.comes(site.guest, "finished"), updated_at=LONG_AGO)
+    found = site.hang(**fields)
+
+    assert [finding.reason.id for finding in found] == ([reason] if reason else [])
+    if "reset" in reason:
+        assert [finding.subject for finding in found] == [move]
+        # Two kinds never report the same.
+        index = SnapshotIndex(site.snapshot())
+        assert list(unconfirmed_resize.check(index, Policy())) == []
+
+
+def test_which_of_two_resizes_nova_would_confirm_is_not_certain(site: Site) -> None:
+    for _number in range(2):
+        site.alter(site.comes(site.guest, "finished"), updated_at=LONG_AGO)
+
+    assert [finding.reason.id for finding in site.hang()] == ["reset_resize_left"] * 2
