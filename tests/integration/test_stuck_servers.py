@@ -1,14 +1,16 @@
-"""Servers that Nova does not delete, on real services.
+"""Servers that hang, on real services.
 
-Each is reported with what blocks it, and the next step of the finding deletes it.
+Each is reported with what blocks it, and the next step of the finding ends it.
 """
 
 import itertools
 import json
+import re
+import time
 import typing as t
 
 import pytest
-from minicloud_ctl import lifecycle, servers, steering
+from minicloud_ctl import holdings, lifecycle, processes, servers, services, steering
 
 from .support import Ansible
 from .world import CELL1, World
@@ -141,4 +143,115 @@ def test_deletion_that_ended_half_way_ends_when_nova_compute_starts(
     assert list(found) == [server] and "ended half-way" in found[server]
     world.restart(host)
     world.wait("the deletion to end", lambda: is_gone(world, server))
+    assert find_stuck(ansible) == {}
+
+
+def follow(world: World, server: str, words: str) -> None:
+    """Do what the commands of a reason say, in their order."""
+    for statement in re.findall(r"UPDATE instances [^.]*'", words):
+        world.sql(CELL1, statement)
+    requests: dict[str, tuple[str, t.Any]] = {
+        "set --state active": ("os-resetState", {"state": "active"}),
+        "resize confirm": ("confirmResize", None),
+    }
+    for command in re.findall(rf"openstack server ([a-z -]+) {server}", words):
+        if command == "delete":
+            delete(world, server)
+        elif command != "event list":
+            servers.act(world.cloud, server, *requests[command])
+
+
+def lose_request(world: World, request: t.Callable[[], str]) -> str:
+    """Have the conductor die while the scheduler chooses a host, and return the server."""
+    with world.paused("nova-scheduler") as go_on:
+        server = request()
+        world.wait("the request", lambda: get_task(world, server))
+        # Nothing shows that the conductor has asked the scheduler.
+        time.sleep(5)
+        processes.stop(world.paths, ["nova-conductor-cell1"], now=True)
+        go_on()
+    world.wait("the allocation", lambda: holdings.of(world.cloud, server).allocations)
+    control_plane = services.control_plane(world.paths, world.state, "first", ["cell1"])
+    lifecycle.start(world.paths, [one for one in control_plane if "conductor" in one.name])
+    return server
+
+
+def get_task(world: World, server: str) -> str | None:
+    return servers.get(world.cloud, server)["OS-EXT-STS:task_state"]
+
+
+def test_build_whose_conductor_died_is_deleted(ansible: Ansible, world: World, host: str) -> None:
+    server = lose_request(
+        world, lambda: servers.request_boot(world.cloud, "lost", host, networks="none")
+    )
+    found = find_stuck(ansible)
+    assert found.keys() == {server} and found[server][0] == "build_without_host"
+    follow(world, server, found[server][1])
+    world.wait("the deletion to end", lambda: is_gone(world, server))
+    assert holdings.of(world.cloud, server).allocations == {}
+
+
+def test_unshelve_whose_conductor_died_is_requested_again(
+    ansible: Ansible, world: World, host: str
+) -> None:
+    server = world.boot(host)
+    servers.shelve(world.cloud, server)
+
+    def unshelve() -> str:
+        servers.act(world.cloud, server, "unshelve", {"host": host})
+        return server
+
+    lose_request(world, unshelve)
+    ((reason, words),) = find_stuck(ansible).values()
+    assert reason == "task_without_host"
+    follow(world, server, words)
+    unshelve()
+    servers.settle(world.cloud, server, host, "ACTIVE")
+    assert find_stuck(ansible) == {}
+
+
+def test_task_ends_when_nova_compute_starts(ansible: Ansible, world: World, host: str) -> None:
+    server = world.boot(host)
+    world.sql(CELL1, "UPDATE instances SET task_state = 'powering-off' WHERE uuid = ?", server)
+    # No status shows this task, and a default run does not search for it on a host that is up.
+    assert find_stuck(ansible) == {}
+    ((reason, _words),) = find_stuck(ansible, kinds=["stuck_server"]).values()
+    assert reason == "task_on_live_host"
+    world.kill(host)
+    assert find_stuck(ansible, stuck_min_age="1h") == {}
+    ((reason, _words),) = find_stuck(ansible).values()
+    assert reason == "task_on_down_host"
+    lifecycle.start_computes(world.paths, [host])
+    world.wait("the task to end", lambda: get_task(world, server) is None)
+    assert find_stuck(ansible) == {}
+
+
+def test_task_of_a_move_that_ended_names_both_hypervisors(
+    ansible: Ansible, world: World, host: str
+) -> None:
+    server = world.boot("compute-1")
+    world.live_migrate(server, host)
+    world.sql(CELL1, "UPDATE instances SET task_state = 'migrating' WHERE uuid = ?", server)
+
+    ((reason, words),) = find_stuck(ansible).values()
+    assert reason == "task_without_migration" and f"compute-1, {host} (virsh" in words
+    follow(world, server, words)
+    assert get_task(world, server) is None and find_stuck(ansible) == {}
+
+
+def test_resize_that_was_reset_is_confirmed(ansible: Ansible, world: World, host: str) -> None:
+    server = world.boot("compute-1")
+    move = servers.migrate(world.cloud, server, host)
+    servers.act(world.cloud, server, "os-resetState", {"state": "active"})
+    refused = world.cloud.nova_call("POST", f"/servers/{server}/action", {"confirmResize": None})
+    assert refused.status == 409
+
+    found = find_stuck(ansible)
+    assert found.keys() == {move} and found[move][0] == "reset_resize_to_confirm"
+    drained = ansible.module("host_drain", "--check", host=host, output_dir=str(ansible.folder))
+    (entry,) = drained["plan"]["servers"]
+    assert entry["how"] == "stays" and "stuck_server" in entry["reason"]
+    follow(world, server, found[move][1])
+    servers.await_migration(world.cloud, server, "confirmed")
+    holdings.await_providers(world.cloud, move)
     assert find_stuck(ansible) == {}

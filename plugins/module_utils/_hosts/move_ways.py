@@ -18,7 +18,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from .._common.text import format_count
 from .._common.times import format_duration, seconds_between
-from .._core.models.nova import Aggregate, Migration
+from .._core.models.nova import Aggregate, Migration, Server
 from .._core.models.other_services import ServerPort
 from .._core.models.placement import Allocations, Resources, sum_amounts
 from .._core.options.policy import Policy
@@ -107,9 +107,13 @@ def decide_way(
         )
     # These hold however the server would move, so they come first.
     fenced = settings.fenced and not host_is_up
-    reason, advice = _find_hang(server, migrations, at) if not fenced else ("", "")
-    if not reason:
-        reason, advice = _find_obstacle(server, host, fenced, migrations)
+    reason, advice = _find_obstacle(server, host, fenced, migrations)
+    kind, still = _find_standstill(server.server, migrations, at)
+    # Of a dead host, the advice is already how to end it.
+    if reason and still and not fenced:
+        options = f"-e orphan_cleanup_consumers={server.uuid} -e orphan_cleanup_stuck_min_age=0"
+        reason = f"{reason}, {still} ({kind})"
+        advice = f"see the finding (detect_orphans {options}) first"
     if reason:
         return Way(STAYS, reason, advice)
     warnings = list(_find_warnings(server, ports))
@@ -130,25 +134,16 @@ def describe_standstill(changed_at: str | None, at: str | None) -> str:
     return f"unchanged for {format_duration(age or 0)}" if is_hanging else ""
 
 
-def _find_hang(
-    server: DrainServer, migrations: Sequence[Migration], at: str | None
+def _find_standstill(
+    found: Server, migrations: Sequence[Migration], at: str | None
 ) -> tuple[str, str]:
-    """Return what a server hangs in, and what to do; two empty texts if it does not hang."""
-    found, kind, reason = server.server, "stuck_server", ""
-    still = describe_standstill(found.updated, at)
+    """Return the kind that names what a server hangs in, and for how long; empty if it does not."""
     for migration in migrations:
-        told = f"migration {migration.uuid} ({migration.type}) is {migration.status}"
         if migration.status != "finished":
-            kind, still = "stuck_migration", describe_standstill(migration.changed_at, at)
-            reason = f"{told}, {still}" if still else ""
-        elif found.status != "VERIFY_RESIZE":
-            reason = f"{told}, which Nova neither confirms nor reverts any more"
-    if kind == "stuck_server" and still and found.task_state is not None:
-        reason = f"its task is {found.task_state}, {still}"
-    if not reason:
-        return "", ""
-    options = f"-e orphan_cleanup_consumers={server.uuid} -e orphan_cleanup_stuck_min_age=0"
-    return f"{reason} ({kind})", f"see the finding (detect_orphans {options}) first"
+            return "stuck_migration", describe_standstill(migration.changed_at, at)
+        if found.status != "VERIFY_RESIZE":
+            return "stuck_server", "which Nova neither confirms nor reverts any more"
+    return "stuck_server", describe_standstill(found.updated, at) if found.task_state else ""
 
 
 def _find_obstacle(

@@ -14,7 +14,7 @@ import yaml
 
 from ....plugins.action.validate_variables import ROLES
 from ....plugins.module_utils._common.errors import InvalidInput
-from ....plugins.module_utils._core.models.kinds import RENAMED_KINDS
+from ....plugins.module_utils._core.models.kinds import RENAMED_IN, RENAMED_KINDS
 from ....plugins.module_utils._core.plan.plan import Plan
 from ....plugins.module_utils._core.run.pack import read_packed_plan
 from ....plugins.plugin_utils._variables.checks import REMOVED_VALUES

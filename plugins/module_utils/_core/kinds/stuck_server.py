@@ -59,72 +59,66 @@ def check(index: SnapshotIndex, policy: Policy) -> Iterator[Finding]:
     """
     yield from _check_deletions(index, policy)
     for server, answer in _list_busy(index):
-        if finding := _check_busy(server, answer, index, policy):
-            yield finding
+        # Nova shows the present time as that of the change of a server that was never changed.
+        since = server.created if server.status == "BUILD" else server.updated
+        age = seconds_between(since, answer.at)
+        if age is not None and age >= policy.stuck_min_age:
+            step = _explain_task(server, index)
+            reason = step.reword(f"{_describe_task(server, age)} {step}")
+            yield report(KIND, server.uuid, reason, answer, server=server)
     for migration in list_migrations_in_scope(index):
-        if finding := _check_reset(migration, index, policy):
-            yield finding
+        answer = index.get_server_lookup(migration.server)
+        age = _find_age_of_reset(migration, answer)
+        if answer.value is not None and age is not None and age >= policy.stuck_min_age:
+            reason = _explain_reset(answer.value, migration, age, index)
+            answers, about = (index.snapshot.migrations, answer), {"server": answer.value}
+            yield report(KIND, migration.uuid, reason, *answers, migration=migration, **about)
 
 
 def _list_busy(index: SnapshotIndex) -> Iterator[tuple[Server, Answer[Server]]]:
-    """Yield the servers in BUILD or with another task than to be deleted; looked up or listed."""
-    read = index.snapshot.evidence
-    candidates = [uuid for uuid in index.snapshot.candidates if uuid in read]
+    """Yield the servers in BUILD or with a task, of which no move and no deletion is under way."""
+    candidates = {uuid: index.get_server_lookup(uuid) for uuid in index.snapshot.candidates}
     # The listings are newer than the lookups.
-    answers = {
-        **{uuid: read[uuid].server for uuid in candidates},
-        **index.snapshot.surroundings.deletions.busy,
-    }
-    for _uuid, answer in sorted(answers.items()):
+    answers = {**candidates, **index.snapshot.surroundings.deletions.busy}
+    for uuid, answer in sorted(answers.items()):
         server = answer.value
-        if server is None or server.task_state in DELETING_TASKS:
+        if server is None or server.host in index.unjudged_hosts:
             continue
         is_busy = server.status == "BUILD" or server.task_state is not None
-        if is_busy and server.host not in index.unjudged_hosts:
+        moves = (move for move in _list_moves(uuid, index) if move.status != "finished")
+        if is_busy and server.task_state not in DELETING_TASKS and all(one.ended for one in moves):
             yield server, answer
 
 
-def _check_busy(
-    server: Server, answer: Answer[Server], index: SnapshotIndex, policy: Policy
-) -> Finding | None:
-    listing = index.get_listed_migrations(server.uuid)
-    moves = sorted(listing.value or (), key=lambda move: move.created_at or "")
-    if any(not move.ended and move.status != "finished" for move in moves):
-        return None
-    # Nova shows the present time as that of the change of a server that was never changed.
-    since = server.created if server.status == "BUILD" else server.updated
-    age = seconds_between(since, answer.at)
-    if age is None or age < policy.stuck_min_age:
-        return None
-    step = _explain_task(server, moves, index)
+def _list_moves(server: str, index: SnapshotIndex) -> list[Migration]:
+    """Return the listed migrations of a server, oldest first."""
+    moves = index.get_listed_migrations(server).value or ()
+    return sorted(moves, key=lambda move: move.created_at or "")
+
+
+def _describe_task(server: Server, age: int) -> str:
     where = f" on {make_printable(server.host, _MAX_MESSAGE)}" if server.host else ""
     task = f"the task {make_printable(server.task_state or 'none', _MAX_MESSAGE)}"
     state = f"has {task} and has not changed for {format_duration(age)}."
     if server.status == "BUILD":
         state = f"is in BUILD with {task}, {format_duration(age)} after it was requested."
-    reason = step.reword(f"Server {server.uuid}{where} {state} {step}")
-    return report(KIND, server.uuid, reason, answer, server=server)
+    return f"Server {server.uuid}{where} {state}"
 
 
-def _explain_task(server: Server, moves: Sequence[Migration], index: SnapshotIndex) -> Reason:
-    """Return what blocks a server with a task, and what to do first.
-
-    moves: its migrations, which have ended, oldest first.
-    """
-    ends = "which ends most tasks. If this one is left,"
+def _explain_task(server: Server, index: SnapshotIndex) -> Reason:
+    """Return what blocks a server with a task, and what to do first."""
+    is_build = server.status == "BUILD"
+    ends = "puts the server into ERROR. Then" if is_build else "ends most tasks. If it stays"
     end = (
-        "end the task, which changes nothing of the guest: openstack server set --state active "
-        f"{server.uuid}."
+        "end the task (Nova then takes the server for ACTIVE, and stops one that is suspended): "
+        f"openstack server set --state active {server.uuid}."
     )
-    if server.status == "BUILD":
-        ends = "which puts the server into ERROR. Then"
+    if is_build:
         end = f"delete it, and create it again: openstack server delete {server.uuid}."
     if not server.host:
-        return Reason(
-            "task_without_host", f"It has no host, so that nothing goes on with it: {end}"
-        )
+        return _explain_lost_request(server, end)
     if server.task_state in _MOVE_TASKS:
-        return _explain_lost_move(server, moves, end)
+        return _explain_lost_move(server, _list_moves(server.uuid, index), end)
     host = make_printable(server.host, _MAX_MESSAGE)
     service = next(iter(index.list_compute_services(server.host)[0]), None)
     if service is None:
@@ -133,27 +127,32 @@ def _explain_task(server: Server, moves: Sequence[Migration], index: SnapshotInd
             f"Nova has no {COMPUTE} of {host}, and nothing else ends the task. Look whether its "
             f"guest runs there (virsh domstate {server.uuid}), then {end}",
         )
-    is_up = service.state == "up" and not service.forced_down
-    start = f"{'Restart' if is_up else 'If the host can come back, start'} {COMPUTE} there"
+    state, reason_id = "up", "task_on_live_host"
+    way = f"If nothing works on the server any more, restart it, which {ends}, {end}"
+    if service.state != "up" or service.forced_down:
+        state, reason_id = "down", "task_on_down_host"
+        way = f"If the host can come back, start it, which {ends}, or if the machine is off, {end}"
     # A start would destroy a server on the source of its own evacuation.
     lookups = index.snapshot.surroundings.evacuated.values()
     if any(lookup.value is not None and lookup.value.host == server.host for lookup in lookups):
-        return Reason(
-            "task_beside_evacuation",
-            f"Do not start {COMPUTE} of {host}: see the findings unfinished_evacuation there. If "
-            f"nothing works on the server any more, {end}",
-        )
-    if is_up:
-        return Reason(
-            "task_on_live_host",
-            f"{COMPUTE} of {host} is up: openstack server event list {server.uuid} names the "
-            f"request, by which {COMPUTE} logs it. If nothing works on it any more: {start}, "
-            f"{ends} {end}",
-        )
+        reason_id = "task_beside_evacuation"
+        way = f"Do not start it, because of the finding unfinished_evacuation there, but {end}"
     return Reason(
-        "task_on_down_host",
-        f"{COMPUTE} of {host} is down. {start}, {ends} {end} Do the latter at once if the host "
-        "will not come back and the machine is off.",
+        reason_id,
+        f"{COMPUTE} of {host} is {state}; openstack server event list {server.uuid} names the "
+        f"request, by which it logs. {way}",
+    )
+
+
+def _explain_lost_request(server: Server, end: str) -> Reason:
+    """Return how to go on with a server that no host has, so that nothing works on it."""
+    if server.status == "BUILD":
+        return Reason("build_without_host", f"It has no host, and nothing goes on with it: {end}")
+    return Reason(
+        "task_without_host",
+        f"It has no host. If openstack server event list {server.uuid} shows that no host has "
+        "begun, the request is lost. In the database of its cell: UPDATE instances SET task_state "
+        f"= NULL WHERE uuid = '{server.uuid}'. Then request it again.",
     )
 
 
@@ -161,9 +160,8 @@ def _explain_lost_move(server: Server, moves: Sequence[Migration], end: str) -> 
     """Return where the guest may be, and how the task ends where Nova lists no move under way."""
     hosts, newest = {server.host}, "it has no migration"
     if moves:
-        move = moves[-1]
-        hosts |= {move.source_compute, move.dest_compute}
-        newest = f"its newest migration ({move.uuid}) is {move.status}"
+        hosts |= {moves[-1].source_compute, moves[-1].dest_compute}
+        newest = f"its newest migration ({moves[-1].uuid}) is {moves[-1].status}"
     names = summarize_names(sorted(map(make_printable, filter(None, hosts))))
     return Reason(
         "task_without_migration",
@@ -175,50 +173,42 @@ def _explain_lost_move(server: Server, moves: Sequence[Migration], end: str) -> 
     )
 
 
-def _check_reset(migration: Migration, index: SnapshotIndex, policy: Policy) -> Finding | None:
-    """Return the finding about a resize whose server no longer waits for its confirmation."""
-    answer = index.get_server_lookup(migration.server)
+def _find_age_of_reset(migration: Migration, answer: Answer[Server]) -> int | None:
+    """Return since when a resize is finished and its server does not wait for it any more."""
     server = answer.value
     if server is None or migration.status != "finished":
         return None
     if server.status not in UNCONFIRMABLE_STATUSES or not server.task_known or server.task_state:
         return None
     # A resize that was confirmed during this reading has changed its server.
-    times = (migration.changed_at, server.updated)
-    ages = [seconds_between(moment, answer.at) for moment in times]
-    age = min(-1 if one is None else one for one in ages)
-    if age < policy.stuck_min_age:
-        return None
-    listing = index.snapshot.migrations
-    source, host = (
-        make_printable(name or "?", _MAX_MESSAGE)
-        for name in (migration.source_compute, migration.dest_compute)
-    )
+    ages = [seconds_between(one, answer.at) for one in (migration.changed_at, server.updated)]
+    return min(-1 if age is None else age for age in ages)
+
+
+def _explain_reset(server: Server, migration: Migration, age: int, index: SnapshotIndex) -> Reason:
+    ends = (migration.source_compute, migration.dest_compute)
+    source, host = (make_printable(name or "?", _MAX_MESSAGE) for name in ends)
     state = (
         f"Server {server.uuid} is {server.status} and waits for nothing, but its resize from "
         f"{source} to {host} (migration {migration.uuid}) is neither confirmed nor reverted, "
         f"unchanged for {format_duration(age)}. Nova refuses both since the server's state was "
         "changed, and its allocations on both hosts remain."
     )
-    waiting = [one for one in index.migrations.values() if one.server == server.uuid]
-    is_only = sum(one.status == "finished" for one in waiting) == 1
+    waiting = [one for one in _list_moves(server.uuid, index) if one.status == "finished"]
     is_there = server.host == migration.dest_compute and server.status in ("ACTIVE", "SHUTOFF")
-    if is_only and is_there:
-        reason = Reason(
-            "reset_resize_to_confirm",
-            f"{state} Make sure that its guest is on {host} (virsh domstate {server.uuid}): the "
-            f"next steps delete what is left of it on {source}, where {COMPUTE} must be up. In the "
-            "database of its cell: UPDATE instances SET vm_state = 'resized' WHERE uuid = "
-            f"'{server.uuid}'. Then: openstack server resize confirm {server.uuid}.",
-        )
-    else:
-        reason = Reason(
+    if len(waiting) > 1 or not is_there:
+        return Reason(
             "reset_resize_left",
             f"{state} First find its guest and its disks on {source}, on {host} and on the host "
             f"that Nova shows: virsh domstate {server.uuid}.",
         )
-    about = {"server": server, "migration": migration}
-    return report(KIND, migration.uuid, reason, listing, answer, **about)
+    return Reason(
+        "reset_resize_to_confirm",
+        f"{state} Make sure that its guest is on {host} (virsh domstate {server.uuid}): the next "
+        f"steps delete what is left of it on {source}, where {COMPUTE} must be up. In the database "
+        f"of its cell: UPDATE instances SET vm_state = 'resized' WHERE uuid = '{server.uuid}'. "
+        f"Then: openstack server resize confirm {server.uuid}.",
+    )
 
 
 def _check_deletions(index: SnapshotIndex, policy: Policy) -> Iterator[Finding]:
