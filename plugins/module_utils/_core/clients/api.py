@@ -335,7 +335,8 @@ class Api:
         """
         request = f"GET {path}"
         if params:
-            request += "?" + urllib.parse.unquote_plus(urllib.parse.urlencode(params, doseq=True))
+            values = {key: v if isinstance(v, tuple) else (v,) for key, v in params.items()}
+            request += "?" + "&".join(f"{key}={one}" for key in values for one in values[key])
         seconds = self.tell_time(reply)
         at = get_utc_now() if seconds is None else format_timestamp(seconds)
         return Answer(make_printable(request), microversion or "", reply.status, at, value)

@@ -254,6 +254,17 @@ def test_migration_without_a_task_is_not_waited_for(site: Drain) -> None:
     assert site.now < 600
 
 
+def test_migration_that_has_not_changed_for_a_day_is_named_and_not_waited_for(site: Drain) -> None:
+    server = site.boot("web")
+    site.request_as_user(server)
+    site.stand_still(server, "running")
+    site.migrations[0]["updated_at"] = "2026-01-01T00:00:00Z"
+    (outcome,) = site.run()["outcomes"]
+
+    assert outcome["outcome"] == LEFT and "(stuck_migration)" in outcome["reason"]
+    assert site.now < 600
+
+
 def test_migration_to_the_host_is_not_one_from_it(site: Drain) -> None:
     site.begin_as_user(site.boot("web", host="compute-3"))
     assert site.migrations[0]["dest_compute"] == SOURCE
