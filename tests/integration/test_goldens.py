@@ -29,7 +29,7 @@ PROBE = ROOT / "tools" / "benchmark" / "probe"
 _TIME = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(\.\d+)?(Z|\+00:00)?")
 _UUID = re.compile(r"\b[0-9a-f]{8}-?(?:[0-9a-f]{4}-?){3}[0-9a-f]{12}\b", re.IGNORECASE)
 _SUFFIX = re.compile(r"-[0-9a-f]{8}\b")
-_AGE = re.compile(r"\b\d+[dhms](?: \d+[hms])?\b")
+_AGE = re.compile(r"(?<=unchanged for )\w+(?: \d+[hms])?")
 _NUMBER = re.compile(r"\b\d+\b")
 
 Golden = dict[str, t.Any]
