@@ -564,6 +564,7 @@ options:
       - leaked_child
       - orphaned_provider
       - name_conflict
+      - hidden_allocation
       - capacity_mismatch
       - uneven_capacity
       - aggregate_mismatch

@@ -8,7 +8,10 @@ import typing as t
 if t.TYPE_CHECKING:
     from collections.abc import Mapping
 
-_OF_PLACEMENT = {"providers", "provider_allocations", "provider_part", "allocation", "write"}
+_OF_PLACEMENT = {
+    *("providers", "provider_allocations", "provider_part"),
+    *("allocation", "allocation_candidates", "write"),
+}
 
 
 @d.dataclass(frozen=True)

@@ -7,6 +7,8 @@ Measured on one API process with SQLite on 2 cores (Nova 34, Placement 16; the c
 LATENCIES: dict[str, tuple[float, float]] = {
     # The allocations of a provider: 8.9 ms with 20 consumers, 13.1 ms with 100.
     "provider_allocations": (0.0078, 0.00005),
+    # 0.1 to 0.5 s for 304 providers.
+    "allocation_candidates": (0.02, 0.0015),
     "providers": (0.02, 0.00075),
     "provider_part": (0.006, 0.0),
     "allocation": (0.007, 0.0),

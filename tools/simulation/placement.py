@@ -19,6 +19,8 @@ def answer(request: Request, world: World) -> Response:
         return Response(200, {"versions": [{**version, "links": links}]}, "version")
     if request.path == "/resource_providers":
         return _list_providers(request, world)
+    if request.path == "/allocation_candidates":
+        return _list_candidates(world)
     if request.path == "/allocations" and request.method == "POST":
         return _write(request, world)
     provider = _PROVIDER.fullmatch(request.path)
@@ -55,6 +57,19 @@ def _describe_provider(host: int, world: World) -> dict[str, object]:
         "parent_provider_uuid": None,
         "links": [],
     }
+
+
+def _list_candidates(world: World) -> Response:
+    summaries: dict[str, dict[str, object]] = {}
+    for host in range(world.hosts):
+        uuid, count = build_uuid(w.NODE, host), len(_list_allocations(host, world))
+        used = {
+            name: {"used": count * amount, "capacity": 0} for name, amount in w.ALLOCATION.items()
+        }
+        summaries[uuid] = {"resources": used, "traits": [], "root_provider_uuid": uuid}
+    requests = [{"allocations": {uuid: {"resources": {"MEMORY_MB": 1}}}} for uuid in summaries]
+    body = {"allocation_requests": requests, "provider_summaries": summaries}
+    return Response(200, body, "allocation_candidates", world.hosts)
 
 
 def _show_part(provider: str, part: str, world: World) -> Response:

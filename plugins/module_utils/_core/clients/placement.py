@@ -10,6 +10,7 @@ API reference: https://docs.openstack.org/api-ref/placement/
 from __future__ import annotations
 
 import dataclasses as d
+import functools
 import itertools
 import typing as t
 import urllib.parse
@@ -28,9 +29,11 @@ from ..models.placement import (
     ProviderDetails,
     ProviderSummary,
     Resources,
+    Totals,
     parse_inventories,
+    sum_amounts,
 )
-from ..models.snapshot import Answer
+from ..models.snapshot import NOT_ASKED, Answer
 from .api import Api, Reply, parse_rows
 
 # 1.20 gives providers their generation in every answer that lists them, after 1.14 (trees) and 1.18
@@ -49,6 +52,8 @@ _SHARING_TRAIT = "MISC_SHARES_VIA_AGGREGATE"
 
 # A host has a provider for each of its devices and NUMA cells.
 MAX_TREE_PROVIDERS = 200
+# So often a provider is read until nothing changes meanwhile.
+_MAX_READINGS = 3
 
 # The parts of a provider's details: each is a field of ProviderDetails and a request of its own.
 PARTS = ("inventories", "usages", "traits", "aggregates")
@@ -191,6 +196,30 @@ class PlacementReader:
     def query_usages(self, provider: str) -> Answer[Resources]:
         """Return the usages of `provider` as evidence; any status is an answer."""
         return self._query_part(provider, "usages")
+
+    def query_totals(self, provider: str) -> Answer[Totals]:
+        """Return what is in use on `provider`, and the sum of the allocations that it lists.
+
+        A new allocation gives the provider another generation, and the deletion of one gives it
+        other usages: where neither changed between the answers, they are of one moment. The answer
+        has no `value` for a provider that is gone, and where something changed each time.
+        """
+        answer: Answer[t.Any] = NOT_ASKED
+        for _reading in range(_MAX_READINGS):
+            states = []
+            for part in ("usages", "allocations", "usages"):
+                answer = self._api.ask(
+                    f"/resource_providers/{provider}/{part}",
+                    self._listing,
+                    functools.partial(_parse_part_with_generation, part),
+                )
+                if answer.value is None:
+                    return answer
+                states.append(answer.value)
+            (used, before), (listing, meanwhile), last = states
+            if last == (used, before) and meanwhile == before:
+                return d.replace(answer, value=Totals(used, sum_amounts(listing.values())))
+        return d.replace(answer, value=None)
 
     def _query_part(self, provider: str, part: str, microversion: str = "") -> Answer[t.Any]:
         return self._api.ask(
@@ -446,3 +475,7 @@ _PARSERS: Mapping[str, Callable[[t.Any], t.Any]] = {
     "aggregates": frozenset,
     "allocations": _parse_resources,
 }
+
+
+def _parse_part_with_generation(part: str, reply: Reply) -> tuple[t.Any, int]:
+    return _PARSERS[part](reply.body[part]), reply.body["resource_provider_generation"]

@@ -47,7 +47,7 @@ KINDS = (
          DRIFT, OPT_IN, needs=("actions", "last_actions", "amounts"), cells=EVERY,
          was="moved_server"),
     Kind("missing_allocation", "The server is on a host, but has no allocation",
-         DRIFT, OPT_IN, needs=("actions", "amounts"), cells=EVERY),
+         DRIFT, OPT_IN, needs=("actions", "amounts", "host_totals"), cells=EVERY),
     Kind("leaked_port",
          "The server has bandwidth that none of its ports requests, left by a deleted or detached "
          "port (LP 1820588)",
@@ -67,6 +67,9 @@ KINDS = (
     Kind("name_conflict",
          "A provider with another UUID has the name of a compute node (LP 1817833)",
          CONDITION, OPT_IN, needs=("former_roots",), cells=EVERY),
+    Kind("hidden_allocation",
+         "More of a provider is in use than the allocations that Placement lists there",
+         CONDITION, REPORT, needs=("totals",)),
     Kind("capacity_mismatch",
          "More is allocated than the capacity, or the inventory differs from the hypervisor",
          CONDITION, REPORT, named_needs=("inventories",), was="capacity_drift"),

@@ -134,6 +134,22 @@ class ProviderDetails:
 
 
 @d.dataclass(frozen=True)
+class Totals:
+    """What is in use on a provider, and the sum of the allocations that Placement lists there.
+
+    Both are of one moment: nothing was written on the provider between the answers.
+    """
+
+    used: Resources
+    listed: Resources
+
+    @property
+    def hidden(self) -> Resources:
+        """The amounts by resource class that no listed allocation has."""
+        return subtract_amounts({"": self.used}, {"": self.listed}).get("", {})
+
+
+@d.dataclass(frozen=True)
 class ProviderAggregates:
     """The aggregates of one provider (`GET /resource_providers/{uuid}/aggregates`).
 

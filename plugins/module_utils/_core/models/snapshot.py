@@ -38,6 +38,7 @@ from .placement import (
     ProviderAggregates,
     ProviderDetails,
     Resources,
+    Totals,
     list_compute_classes,
 )
 
@@ -162,6 +163,7 @@ OWN_USAGES = Request("own_usages")
 # Once for all consumers that they concern: the fields of `Snapshot`.
 HOST_TREE = Request("host_trees")
 HOST_ALLOCATIONS = Request("host_allocations")
+HOST_TOTALS = Request("host_totals")
 UNLISTED_MOVES = Request("unlisted_moves")
 
 # All that decides on the amounts of a server, from the tree of its host to its devices.
@@ -185,6 +187,7 @@ MEMBERS = Request("members")
 TRAITS = Request("traits")
 # What is read last.
 NODES = Request("nodes")
+TOTALS = Request("totals")
 PROJECTS = Request("projects")
 PROJECT_SERVERS = Request("project_servers")
 DELETIONS = Request("deletions")
@@ -300,6 +303,7 @@ class Surroundings:
 
     evacuated: by uuid, direct lookups of the servers with an unfinished evacuation that may be on
         its source.
+    totals: by provider, where more seemed to be in use than is listed.
     unread: a sentence for each thing that a service did not answer.
     """
 
@@ -307,6 +311,7 @@ class Surroundings:
     projects: Projects = Projects()
     deletions: Deletions = Deletions()
     evacuated: t.Mapping[str, Answer[Server]] = d.field(default_factory=dict)
+    totals: t.Mapping[str, Answer[Totals]] = d.field(default_factory=dict)
     unread: tuple[str, ...] = ()
 
 
@@ -599,6 +604,8 @@ class Snapshot(Listings):
     host_trees: by root, the trees of the hosts of servers whose amounts have to be known.
     host_allocations: by root, what shows whether a server lacks an allocation on a host where a
         migration has one that only the marker shows to be a migration.
+    host_totals: by root, whether something of the hosts of servers without an allocation is in use
+        that no listed allocation has: the first such provider, or the last one.
     unlisted_moves: the servers that are being moved although Nova lists no such migration; asked
         only where a migration is known by the marker alone.
     listed_amounts: what the listings alone say of the amounts of servers.
@@ -614,6 +621,7 @@ class Snapshot(Listings):
     details: t.Mapping[str, ProviderDetails] = d.field(default_factory=dict)
     host_trees: t.Mapping[str, Answer[HostTree]] = d.field(default_factory=dict)
     host_allocations: t.Mapping[str, HostAllocations] = d.field(default_factory=dict)
+    host_totals: t.Mapping[str, Answer[Totals]] = d.field(default_factory=dict)
     unlisted_moves: Answer[tuple[str, ...]] = NOT_ASKED
     listed_amounts: ListedAmounts = ListedAmounts()
     left_out: int = 0

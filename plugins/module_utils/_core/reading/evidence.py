@@ -122,6 +122,7 @@ class EvidenceReader:
             details=details,
             host_trees=dict(sorted(sources.host_trees.answers.items())),
             host_allocations=dict(sorted(sources.host_allocations.answers.items())),
+            host_totals=dict(sorted(sources.host_totals.answers.items())),
             unlisted_moves=next(iter(sources.unlisted_moves.answers.values()), NOT_ASKED),
             listed_amounts=listed_amounts,
             left_out=left_out,

@@ -62,6 +62,7 @@ _SENDERS: Mapping[str, Callable[[Sources, t.Any, t.Any], t.Any]] = {
     q.UNLISTED_MOVES: lambda to, look, _: to.unlisted_moves.get(look.times),
     q.HOST_ALLOCATIONS: lambda to, _, root: to.host_allocations.get(root),
     q.ROWS: lambda to, look, attempt: to.clients.nova.list_server_rows(look.uuid, attempt),
+    q.HOST_TOTALS: lambda to, _, root: to.host_totals.get(root),
     q.HOST_TREE: lambda to, _, root: to.host_trees.get(root),
     q.SHAPE: lambda to, _, uuid: to.clients.nova.get_server_with_image_properties(uuid),
     q.INTERFACES: lambda to, _, uuid: to.clients.nova.list_attached_port_uuids(uuid),
@@ -123,6 +124,7 @@ PROOF_OF_SERVER = (
     Row(q.ALLOCATION, s.ended_migrations),
     # Placement is read before Nova, so that a server that was just resized is seen resized.
     Row(q.HOST_TREE, s.host_of_uncertain_amounts),
+    Row(q.HOST_TOTALS, s.host_of_server_without_allocation),
     Row(q.SHAPE, s.after(q.HOST_TREE)),
     Row(q.INTERFACES, s.after(q.SHAPE)),
     Row(q.PORTS, s.after(q.SHAPE)),
@@ -151,7 +153,7 @@ _ELSEWHERE = frozenset(
         *(q.FORMER_ROOTS, q.INVENTORIES),
         # `others`
         *(q.MEMBERS, q.TRAITS, q.NODES, q.PROJECTS, q.PROJECT_SERVERS),
-        *(q.DELETIONS, q.FAILED_DELETIONS, q.EVACUATED),
+        *(q.DELETIONS, q.FAILED_DELETIONS, q.EVACUATED, q.TOTALS),
     }
 )
 

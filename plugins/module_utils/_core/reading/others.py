@@ -11,8 +11,10 @@ another one does not answer is said in the coverage, and is not searched.
 from __future__ import annotations
 
 import dataclasses as d
+import itertools
 import typing as t
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from ..._common.clock import get_utc_now
 from ..._common.errors import CloudError
@@ -48,6 +50,7 @@ from ..models.nova import (
     Server,
 )
 from ..models.other_services import DeletedServer, Deletion
+from ..models.placement import Resources, Totals, sum_amounts_by_key
 from ..models.snapshot import (
     NOT_ASKED,
     Answer,
@@ -76,6 +79,7 @@ def add_surroundings(session: Session, snapshot: Snapshot) -> Snapshot:
         projects=reader.read_projects(),
         deletions=reader.read_deletions(),
         evacuated=reader.read_evacuated(),
+        totals=reader.read_totals(),
         unread=tuple(reader.unread),
     )
     return d.replace(snapshot, surroundings=surroundings, finished_at=get_utc_now())
@@ -175,6 +179,23 @@ class _SurroundingsReader:
         # Not every host was asked for its servers.
         return any(node.servers is None or migration.server in node.servers for node in sources)
 
+    def read_totals(self) -> dict[str, Answer[Totals]]:
+        if not is_needed(q.TOTALS, self._scope):
+            return {}
+        nothing: tuple[dict[str, Answer[Totals]], int] = ({}, 0)
+        totals, unread = self._try(
+            "It was not searched for allocations that Placement does not list",
+            lambda: read_totals(self._placement, self._index),
+            nothing,
+        )
+        if unread:
+            self.unread.append(
+                f"What is in use on {format_count(unread, 'provider', 'providers')} could not be "
+                "compared with its listed allocations: Placement did not answer, or there are too "
+                "many."
+            )
+        return totals
+
     def _try(self, what: str, read: Callable[[], T], nothing: T) -> T:
         """Return what `read` returns, or `nothing` with a sentence where a service fails."""
         try:
@@ -197,6 +218,9 @@ _HIDDEN_STATES = tuple(("task_state", (task,)) for task in HIDDEN_TASKS)
 # So many servers, nodes or projects are looked up at most, each with up to three requests. A cloud
 # in which more are wrong has another fault.
 _MAX_LOOKUPS = 100
+# So few providers are asked one by one, and before that at most so many classes.
+_FEW_PROVIDERS = 3
+_MAX_CLASSES = 8
 # These leave the server as the action before them has left it.
 _FOLLOWERS = API_ACTIONS | {RESET_ACTION}
 
@@ -282,6 +306,69 @@ def _read_deletion(nova: NovaReader, server: str) -> Answer[Deletion]:
                 value = Deletion(answer.value, number == 0)
             return d.replace(t.cast("Answer[Deletion]", answer), value=value)
     return d.replace(t.cast("Answer[Deletion]", listing), value=Deletion(None, False))
+
+
+def read_totals(
+    placement: PlacementReader, index: ListingsIndex
+) -> tuple[dict[str, Answer[Totals]], int]:
+    """Return by provider what is in use where that is more than was listed.
+
+    One request for allocation candidates shows what is in use on all providers with something free;
+    others are asked one by one. Usages of projects are not read: Placement joins them with the
+    records of consumers, as it does the listings, and they lack the same allocations
+    (placement/objects/usage.py, _get_all_by_project_user).
+
+    The second value is how many providers could not be compared. Raises CloudError when Placement
+    does not answer.
+    """
+    compared = sorted(_list_compared_providers(index))
+    used: dict[str, Resources] = {}
+    missing = set(compared)
+    for resource_class in _list_likely_classes(index):
+        if len(missing) > _FEW_PROVIDERS:
+            candidates = placement.list_allocation_candidates({"resources": f"{resource_class}:1"})
+            used.update({uuid: one.used for uuid, one in candidates.summaries.items()})
+            missing -= set(used)
+    chosen = sorted(missing)[:_MAX_LOOKUPS]
+    usages = look_up_each(placement.query_usages, chosen, placement.workers)
+    used.update({uuid: one.value for uuid, one in usages.items() if one.value is not None})
+    more = [uuid for uuid in compared if _is_more_used(used.get(uuid), index.used.get(uuid))]
+    # Most have got a server since the first listing: one more request shows that.
+    listed = placement.list_allocations_on_providers(more).values()
+    sums = sum_amounts_by_key(itertools.chain.from_iterable(held.items() for held in listed))
+    suspects = [uuid for uuid in more if _is_more_used(used[uuid], sums.get(uuid))]
+    totals = look_up_each(placement.query_totals, suspects[:_MAX_LOOKUPS], placement.workers)
+    answers = (
+        *(usages.get(uuid, NOT_ASKED) for uuid in missing),
+        *(totals.get(uuid, NOT_ASKED) for uuid in suspects),
+    )
+    # One that is gone has nothing in use.
+    return totals, sum(one.value is None and one.status != 404 for one in answers)
+
+
+def _is_more_used(used: Resources | None, listed: Resources | None) -> bool:
+    return bool(Totals(used or {}, listed or {}).hidden)
+
+
+def _list_likely_classes(index: ListingsIndex) -> list[str]:
+    """Return classes of which many providers may have a unit left, the likeliest first."""
+    counted = Counter(itertools.chain.from_iterable(index.used.values()))
+    return list(dict.fromkeys(("MEMORY_MB", *dict(counted.most_common(_MAX_CLASSES)))))
+
+
+def _list_compared_providers(index: ListingsIndex) -> Iterator[str]:
+    """Yield the providers of which all allocations were listed."""
+    for uuid, provider in index.providers.items():
+        # A part of the cloud keeps only its own consumers of what is shared with all hosts.
+        if provider.sharing and index.listings.trees is not None:
+            continue
+        if not provider.sharing and not index.covers(provider.root):
+            continue
+        # Of a bare metal node in use, everything is listed.
+        listed = index.used.get(uuid, {})
+        if list(listed.values()) == [1] and all(cls.startswith("CUSTOM_") for cls in listed):
+            continue
+        yield uuid
 
 
 def read_bare_metal(

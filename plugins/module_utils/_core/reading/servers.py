@@ -390,6 +390,13 @@ def _needs_amounts(view: ServerView, look: Look) -> bool:
     return not compare_listed(server, look.resources, context.pci_aliases).fits
 
 
+def host_of_server_without_allocation(look: Look) -> Iterator[str]:
+    """Yield the root of the host of a settled server that has no allocation at all."""
+    view = look.view
+    if view is not None and view.own_tree is not None and view.settled and not look.resources:
+        yield view.own_tree
+
+
 def of_server_with_volumes(look: Look) -> Iterator[str]:
     """Yield a server that may boot from a volume."""
     server = look.evidence.shape.value

@@ -20,6 +20,7 @@ from ..clients.other_services import CyborgReader, NeutronReader, VolumeReader
 from ..clients.placement import PlacementReader
 from ..facts.index import ListingsIndex
 from ..models.nova import MOVING_ACTIONS, MOVING_STATUSES, Action, Migration
+from ..models.placement import Totals
 from ..models.snapshot import (
     FORMER_TREE,
     HOST_SERVERS,
@@ -65,6 +66,7 @@ class Sources:
         self.host_allocations = ReadOnce(
             functools.partial(read_host_allocations, placement, nova, index)
         )
+        self.host_totals = ReadOnce(functools.partial(read_host_totals, placement, index))
         self.former_trees = ReadOnce(functools.partial(read_former_tree, placement, nova, index))
         self.unlisted_moves = ReadOnce(
             functools.partial(read_unlisted_moves, nova, index, consumers)
@@ -107,6 +109,17 @@ def read_host_allocations(
     lacking = host.list_servers_without(root, listed, index.get_listed_migrations)
     actions = {uuid: nova.list_instance_actions(uuid) for uuid in lacking[:_MAX_LACKING]}
     return d.replace(host, actions=actions)
+
+
+def read_host_totals(placement: PlacementReader, index: ListingsIndex, root: str) -> Answer[Totals]:
+    """Return the first answer of a tree's providers that does not show that all is listed."""
+    answer: Answer[Totals] = NOT_ASKED
+    for provider in sorted(index.providers):
+        if index.get_root(provider) == root:
+            answer = placement.query_totals(provider)
+            if answer.value is None or answer.value.hidden:
+                break
+    return answer
 
 
 def read_former_tree(

@@ -36,6 +36,8 @@ from .....plugins.module_utils._core.models.placement import (
     Inventory,
     Provider,
     ProviderDetails,
+    Totals,
+    sum_amounts,
 )
 from .....plugins.module_utils._core.models.snapshot import (
     Answer,
@@ -78,6 +80,8 @@ class World:
         self.unlisted_migrations: set[str] = set()
         self.left_out_migrations: set[str] = set()
         self.unmapped: set[str] = set()
+        # By root, what is in use of it and in no listing.
+        self.unlisted: dict[str, dict[str, int]] = {}
         self.marked_deleted: set[str] = set()
         self.were_novas: set[str] = set()
         self.allocations: dict[str, Allocation] = {}
@@ -402,6 +406,7 @@ class World:
                 if root in self.providers
             },
             host_allocations={root: self._host_allocations(root) for root in self.nodes},
+            host_totals={root: self.totals(root) for root in self.nodes},
             unlisted_moves=self._answer("unlisted_moves", "", 200, self._list_unlisted_moves()),
             host_lookups={name: self._lookup(name) for name in self._names_without_node()},
             details={
@@ -437,6 +442,12 @@ class World:
                 for uuid in servers
             },
         )
+
+    def totals(self, provider: str) -> Answer[Totals]:
+        """Return what is in use on a provider, and what of it is listed."""
+        listed = sum_amounts(held.resources.get(provider, {}) for held in self.allocations.values())
+        used = sum_amounts((listed, self.unlisted.get(provider, {})))
+        return self._answer("host_totals", provider, 200, Totals(used, listed))
 
     def _list_unlisted_moves(self) -> tuple[str, ...]:
         """Return the servers that are being moved although Nova lists no such migration."""

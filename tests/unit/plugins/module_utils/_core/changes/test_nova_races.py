@@ -133,6 +133,10 @@ class Cloud:
         self.happens()
         return answer("GET /resource_providers", 200, self.world.host_tree(provider))
 
+    def query_totals(self, provider: str) -> t.Any:
+        self.happens()
+        return self.world.totals(provider)
+
     def query_tree_allocations(self, root: str, providers: t.Iterable[str]) -> t.Any:
         self.happens()
         held = self.world.allocations_of_tree(root)

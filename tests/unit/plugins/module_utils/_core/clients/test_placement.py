@@ -162,3 +162,48 @@ def test_answer_about_another_provider_than_the_wanted_one_is_refused(
 
     with pytest.raises(MalformedResponse, match="proxy"):
         reader.list_providers_in_trees([wanted])
+
+
+CALM = (7, 3, 1)
+WRITTEN = [(7, 1, 1), (8, 3, 3), (8, 3, 3)]
+# A deletion gives the provider no new generation.
+DELETED = [(7, 3, 1), (7, 1, 1), (7, 1, 1)]
+QUIET = [(8, 3, 3)] * 3
+
+
+@pytest.mark.parametrize(
+    ("states", "hidden"),
+    [
+        ([CALM] * 3, {"VCPU": 2}),
+        ([*WRITTEN, *QUIET], {}),
+        ([*DELETED, *QUIET], {}),
+        ([*WRITTEN, *DELETED, *WRITTEN], None),
+    ],
+)
+def test_totals_are_of_one_moment(
+    states: list[tuple[int, int, int]], hidden: dict[str, int] | None
+) -> None:
+    """Each answer has its generation, and how many VCPUs are in use and listed."""
+    service, rest = Service({}), iter(states)
+
+    def request(url: str, *given: t.Any, **options: t.Any) -> t.Any:
+        path = url.removeprefix("http://service")
+        generation, used, listed = next(rest)
+        parts = {"usages": {"VCPU": used}, "allocations": {ONE: {"resources": {"VCPU": listed}}}}
+        part = path.rpartition("/")[2]
+        service.answers[path] = {"resource_provider_generation": generation, part: parts[part]}
+        return Service.request(service, url, *given, **options)
+
+    service.request = request  # type: ignore[method-assign]
+    value = PlacementReader(service.open("Placement", (1, 20))).query_totals(ROOT).value
+
+    assert (value and value.hidden) == hidden
+
+
+@pytest.mark.parametrize("status", [403, 404, 503])
+def test_totals_need_each_answer(status: int) -> None:
+    path = f"/resource_providers/{ROOT}"
+    usages = {"resource_provider_generation": 1, "usages": {}}
+    service = Service({f"{path}/usages": usages, f"{path}/allocations": status})
+
+    assert PlacementReader(service.open("Placement", (1, 20))).query_totals(ROOT).value is None

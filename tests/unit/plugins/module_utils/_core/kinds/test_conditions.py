@@ -10,7 +10,7 @@ from .......plugins.module_utils._core.facts.index import SnapshotIndex
 from .......plugins.module_utils._core.facts.soundness import list_failed_checks
 from .......plugins.module_utils._core.models.change import ProviderRemoval
 from .......plugins.module_utils._core.models.nova import Service
-from .......plugins.module_utils._core.models.placement import Inventory, ProviderDetails
+from .......plugins.module_utils._core.models.placement import Inventory, ProviderDetails, Totals
 from .......plugins.module_utils._core.models.snapshot import (
     LISTED_BY_SERVERS,
     Cloud,
@@ -107,6 +107,27 @@ def test_orphaned_provider_with_allocations_is_reported_and_not_deletable(site: 
 
     assert finding.change is None
     assert finding.reason.id == "tree_has_allocations" and holder in finding.reason
+
+
+@pytest.mark.parametrize(
+    ("totals", "hidden"),
+    [
+        (
+            Totals({"VCPU": 3, "DISK_GB": 1}, {"VCPU": 1, "DISK_GB": 1}),
+            "than Placement lists: 2 VCPU.",
+        ),
+        (Totals({"VCPU": 1}, {"VCPU": 1}), None),
+        (None, None),
+    ],
+)
+def test_more_in_use_than_listed_is_reported(
+    site: Site, totals: Totals | None, hidden: str | None
+) -> None:
+    surroundings = Surroundings(totals={site.here: answer("GET usages", 200, totals)})
+    found = site.find_kind("hidden_allocation", surroundings=surroundings)
+
+    assert [(one.providers, one.change) for one in found] == [((site.here,), None)] * bool(hidden)
+    assert all(hidden in one.reason for one in found)
 
 
 def test_few_consumers_of_an_orphaned_provider_are_named(site: Site) -> None:

@@ -459,6 +459,19 @@ def test_port_may_request_more(
     )
 
 
+@pytest.mark.parametrize("is_read", [True, False])
+def test_server_whose_allocation_may_be_hidden_gets_no_second_one(
+    cloud: Cloud, is_read: bool
+) -> None:
+    """Its consumer has no record, so that Placement shows no allocation of it either."""
+    server = missing_allocation(cloud)
+    cloud.unlisted[cloud.here] = {"VCPU": 1}
+    if not is_read:
+        cloud.answers("host_totals", cloud.here, 503)
+
+    assert cloud.undecided(server) == "allocation_may_be_hidden"
+
+
 def test_port_requests_no_device_where_placement_tracks_none(cloud: Cloud) -> None:
     server = missing_allocation(cloud)
     cloud.ports[server] = (_port("direct"),)

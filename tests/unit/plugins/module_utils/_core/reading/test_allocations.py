@@ -337,8 +337,8 @@ def test_each_tree_is_read_by_one_shard(world: World, count: int) -> None:
 
 
 # What Placement has of Nova's groups is no part of these worlds; `kinds/test_mirror.py` has its
-# shards. Neither is what other services say, nor the lookup of a server on the source of its
-# evacuation. A shard never finds that capacities are uneven.
+# shards. Neither is what other services and usages say, nor the lookup of a server on the source of
+# its evacuation. A shard never finds that capacities are uneven.
 NOT_GENERATED = {
     "aggregate_mismatch",
     "trait_mismatch",
@@ -347,6 +347,7 @@ NOT_GENERATED = {
     "unfinished_evacuation",
     "stuck_server",
     "missing_project",
+    "hidden_allocation",
     "bare_metal_mismatch",
 }
 

@@ -1,6 +1,7 @@
 """What is read last, and is about no allocation in doubt."""
 
 import dataclasses as d
+import types
 import typing as t
 
 import pytest
@@ -22,6 +23,7 @@ from .......plugins.module_utils._core.models.placement import (
     Allocation,
     ProviderAggregates,
     ProviderDetails,
+    Totals,
 )
 from .......plugins.module_utils._core.models.snapshot import Answer, Mirror, Scope, Shard
 from .......plugins.module_utils._core.reading.others import (
@@ -30,6 +32,7 @@ from .......plugins.module_utils._core.reading.others import (
     read_bare_metal,
     read_deletions,
     read_projects,
+    read_totals,
 )
 from ...world import OLD, OUR_PROJECT, PROJECT, World, answer
 
@@ -52,6 +55,7 @@ class Services(World):
         self.known_projects = [Project(OUR_PROJECT, "ours", "default")]
         self.domains: tuple[str, ...] = ("default",)
         self.free: tuple[str, ...] = ()
+        self.full: set[str] = set()
         self.states: dict[str, list[DeletedServer]] = {}
         self.here = self.host("compute-1")
 
@@ -95,6 +99,31 @@ class Services(World):
     def get_details(self, providers: t.Iterable[str], parts: t.Any) -> dict[str, ProviderDetails]:
         self.asked += [f"details {provider}" for provider in providers]
         return {}
+
+    def list_allocation_candidates(self, query: dict[str, str]) -> t.Any:
+        self.asked.append(f"candidates {query['resources']}")
+        summaries = {
+            uuid: types.SimpleNamespace(used=self.used(uuid))
+            for uuid in self.providers
+            if uuid not in self.full and (uuid in self.listed) == (CLASS in query["resources"])
+        }
+        return types.SimpleNamespace(summaries=summaries)
+
+    def query_usages(self, provider: str) -> Answer[t.Any]:
+        return self._reply(f"usages {provider}", self.used(provider))
+
+    def query_totals(self, provider: str) -> Answer[Totals]:
+        return self._reply(f"totals {provider}", self.totals(provider).value)
+
+    def list_allocations_on_providers(self, providers: t.Sequence[str]) -> t.Any:
+        self.asked += [f"allocations {provider}" for provider in providers]
+        held = self.allocations.items()
+        return {uuid: one.resources for uuid, one in held if set(one.resources) & set(providers)}
+
+    def used(self, provider: str) -> t.Any:
+        totals = self.totals(provider).value
+        assert totals is not None
+        return totals.used
 
     # Keystone.
 
@@ -475,3 +504,90 @@ def test_the_aggregates_of_at_most_twenty_providers_are_read(site: Site) -> None
     again = site.read_again()
 
     assert again is not None and len(again.provider_aggregates) == 20
+
+
+# What is in use
+
+
+@pytest.fixture(name="fleet")
+def _fleet() -> Services:
+    fleet = Services()
+    for number in range(2, 6):
+        root = fleet.host(f"compute-{number}")
+        fleet.server(root, root)
+    return fleet
+
+
+def compare(fleet: Services, index: t.Any = None) -> tuple[list[str], int]:
+    """Return the providers whose totals were read, and how many could not be compared."""
+    fleet.asked.clear()
+    totals, unread = read_totals(t.cast("t.Any", fleet), index or fleet.index())
+    return list(totals), unread
+
+
+def test_few_requests_show_that_everything_in_use_is_listed(fleet: Services) -> None:
+    index = fleet.index()
+    assert compare(fleet) == ([], 0)
+    assert fleet.asked == ["candidates MEMORY_MB:1"]
+    # A server that was booted since the listing is listed now.
+    fleet.server(fleet.here, fleet.here)
+    assert compare(fleet, index) == ([], 0)
+    assert fleet.asked == ["candidates MEMORY_MB:1", f"allocations {fleet.here}"]
+    # Only what is full is asked for each.
+    fleet.full = {fleet.here}
+    assert compare(fleet) == ([], 0)
+    assert fleet.asked == ["candidates MEMORY_MB:1", f"usages {fleet.here}"]
+
+
+def test_what_is_not_listed_is_found_on_full_and_other_hosts(fleet: Services) -> None:
+    *others, last = fleet.nodes
+    fleet.full = set(others)
+    fleet.unlisted = {fleet.here: {"VCPU": 1}, last: {"DISK_GB": 1}}
+
+    assert compare(fleet) == ([fleet.here, last], 0)
+    assert sum("candidates" in row for row in fleet.asked) == 3
+
+
+@pytest.mark.parametrize(("status", "unread"), [(404, 0), (403, 1), (503, 1)])
+@pytest.mark.parametrize("request_name", ["query_usages", "query_totals"])
+def test_what_cannot_be_compared_is_counted(
+    fleet: Services, request_name: str, status: int, unread: int
+) -> None:
+    """A provider that is gone has nothing in use."""
+    fleet.full, fleet.unlisted = {fleet.here}, {fleet.here: {"VCPU": 1}}
+    setattr(fleet, request_name, lambda provider: answer("GET usages", status))
+
+    assert compare(fleet)[1] == unread
+
+
+def test_at_most_a_hundred_are_asked_for_each() -> None:
+    fleet = Services()
+    for number in range(105):
+        fleet.unlisted[fleet.host(f"full-{number}")] = {"VCPU": 1}
+
+    assert (len(compare(fleet)[0]), compare(fleet)[1]) == (100, 5)
+    fleet.full, fleet.unlisted = set(fleet.nodes), {}
+    assert compare(fleet) == ([], 6)
+
+
+def test_shard_compares_its_own_hosts(fleet: Services) -> None:
+    """It keeps only its own consumers of what all hosts share."""
+    pool = fleet.provider("pool", sharing=True)
+    fleet.unlisted = {root: {"DISK_GB": 1} for root in (pool, *fleet.nodes)}
+    part = SnapshotIndex(fleet.snapshot(trees=(fleet.here,)))
+
+    assert set(compare(fleet)[0]) == {pool, *fleet.nodes}
+    assert compare(fleet, part) == ([fleet.here], 0)
+
+
+def test_bare_metal_nodes_of_a_class_take_one_request() -> None:
+    """Those in use are full with what is listed, and the class of the others is known from them."""
+    metal = Services()
+    nodes = [metal.metal() for _number in range(9)]
+    for node in nodes[:4]:
+        metal.server(node)
+        metal.hold(metal.uuid(), node, amounts={CLASS: 1})
+    metal.full = set(nodes[:4])
+
+    assert compare(metal) == ([], 0)
+    assert metal.asked == ["candidates MEMORY_MB:1", f"candidates {CLASS}:1"]

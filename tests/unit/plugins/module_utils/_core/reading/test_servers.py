@@ -10,6 +10,7 @@ from .......plugins.module_utils._common.parallel import ReadOnce
 from .......plugins.module_utils._core.facts.devices import MAX_PORT_ACTIONS
 from .......plugins.module_utils._core.facts.index import ListingsIndex
 from .......plugins.module_utils._core.models.other_services import PortGroup, ServerPort
+from .......plugins.module_utils._core.models.placement import Totals
 from .......plugins.module_utils._core.models.snapshot import (
     NOT_ASKED,
     Evidence,
@@ -23,7 +24,7 @@ from .......plugins.module_utils._core.reading.sources import Clients, Sources
 from ...world import CLAIM, FLAVOR, NOW, World, answer
 
 # The rows from the tree of the host to the devices, and what they read.
-AMOUNTS = PROOF_OF_SERVER[1:10]
+AMOUNTS = PROOF_OF_SERVER[1:11]
 UNREAD = ("shape", "interfaces", "server_ports", "attachments", "root_volume")
 MORE = {**CLAIM, "VCPU": 7}
 NO_DISK = {"VCPU": 1, "MEMORY_MB": 512}
@@ -90,6 +91,7 @@ class Site(World):
             list_instance_actions=list_actions,
             query_tree_allocations=query_tree_allocations,
             query_host_tree=self._query_host_tree,
+            query_totals=lambda _: answer("GET usages", 200, Totals({}, {})),
             query_usages=lambda root: of_server.own_usages,
             list_server_uuids_on_host=lambda host: of_server.host_servers,
             find_deleted_server=lambda uuid, brief: known[uuid].deleted_listing,
