@@ -46,6 +46,7 @@ def test_hidden_allocations_are_reported_and_judged_once_they_have_records(
         f"hidden_allocation/{world.provider('compute-2')}": ("in_use_but_not_listed", False),
         f"hidden_allocation/{child}": ("in_use_but_not_listed", False),
         f"missing_allocation/{live}": ("allocation_may_be_hidden", False),
+        f"orphaned_provider/{gone}": ("tree_has_hidden_allocation", False),
     }
     # The second reading is of what has changed.
     memory = {"mode": "incremental", "memory": str(ansible.folder / "memory.json")}

@@ -13,10 +13,12 @@ from collections.abc import Callable, Sequence
 
 from ..._common.clock import read_monotonic_clock
 from ..._common.errors import CloudError, InvalidInput, JournalError, Reason
+from ..clients.placement import PlacementReader
 from ..clients.provider_state import ProviderStateReader
 from ..clients.provider_writer import ProviderWriter
 from ..clients.session import Session
 from ..facts.index import SnapshotIndex
+from ..facts.trees import HIDDEN
 from ..judging.engine import judge
 from ..models.change import FAILED, OUTCOME_BY_ACTION, SKIPPED
 from ..models.codec import Unchecked
@@ -47,6 +49,7 @@ class TreeRemover:
     ) -> None:
         self._group_check = group_check
         self._reading = Collector(session)
+        self._placement = PlacementReader(session.placement)
         self._states = ProviderStateReader(session.placement)
         self._writer = ProviderWriter(session.placement)
         self._policy = policy
@@ -103,6 +106,9 @@ class TreeRemover:
                     "provider_just_changed",
                     f"Provider {provider.name} changed just now: run again.",
                 )
+            # The children would be deleted before Placement refuses to delete their parent.
+            if any((self._placement.get_part(provider.uuid, "usages") or {}).values()):
+                return {}, HIDDEN
             details[provider.uuid] = state.as_dict()
         return details, None
 

@@ -20,6 +20,12 @@ from .index import SnapshotIndex
 from .services import COMPUTE, get_listed_services, list_down_cell_hosts, may_have_unlisted_node
 from .soundness import find_region_mismatch
 
+HIDDEN = Reason(
+    "tree_has_hidden_allocation",
+    "More of this tree is in use than Placement lists (hidden_allocation), and as long as it is, "
+    "the tree cannot be deleted.",
+)
+
 
 def list_roots_without_node(index: SnapshotIndex) -> list[Provider]:
     """Return the roots in scope that are not a compute node's.
@@ -65,11 +71,10 @@ def build_tree_finding(
     if excluded:
         return Finding("excluded", PROTECTED, root.uuid, excluded.reword(f"{reason} {excluded}"))
     tree = sort_children_first(root.uuid, index.providers.values())
-    consumers = index.consumers_by_tree.get(root.uuid, frozenset())
+    obstacle = _explain_allocations(index, root, tree)
     if doubt := _explain_possible_use(index, root):
         reason = reason.but(doubt)
-    if consumers:
-        obstacle = _describe_consumers(consumers)
+    if obstacle:
         reason = (doubt or obstacle).reword(f"{reason} {obstacle}")
     return Finding(
         kind,
@@ -78,8 +83,21 @@ def build_tree_finding(
         reason,
         providers=tuple(provider.uuid for provider in tree),
         evidence=(index.snapshot.hypervisors, index.snapshot.services),
-        change=None if doubt or consumers else ProviderRemoval(tree),
+        change=None if doubt or obstacle else ProviderRemoval(tree),
     )
+
+
+def _explain_allocations(
+    index: SnapshotIndex, root: Provider, tree: Iterable[Provider]
+) -> Reason | None:
+    """Return why the allocations on a tree keep it from being deleted; None without any."""
+    if consumers := index.consumers_by_tree.get(root.uuid):
+        return _describe_consumers(consumers)
+    totals = index.snapshot.surroundings.totals
+    answers = [totals[provider.uuid] for provider in tree if provider.uuid in totals]
+    if any(answer.value is None or answer.value.hidden for answer in answers):
+        return HIDDEN
+    return None
 
 
 def _describe_consumers(consumers: Collection[str]) -> Reason:

@@ -13,10 +13,10 @@ from ..facts.index import SnapshotIndex
 from ..facts.trees import build_tree_finding, find_name_conflicts
 from ..models.finding import Finding
 from ..models.kind import CONDITION, EVERY, OPT_IN, define_kind
-from ..models.snapshot import FORMER_ROOTS
+from ..models.snapshot import FORMER_ROOTS, TOTALS
 from ..options.policy import Policy
 
-KIND = define_kind(__name__, __doc__, CONDITION, OPT_IN, needs=(FORMER_ROOTS,), cells=EVERY)
+KIND = define_kind(__name__, __doc__, CONDITION, OPT_IN, needs=(FORMER_ROOTS, TOTALS), cells=EVERY)
 
 
 def check(index: SnapshotIndex, policy: Policy) -> Iterator[Finding]:

@@ -13,11 +13,17 @@ from ..facts.index import SnapshotIndex
 from ..facts.trees import build_tree_finding, find_name_conflicts, list_roots_without_node
 from ..models.finding import Finding
 from ..models.kind import CONDITION, EVERY, OPT_IN, define_kind
-from ..models.snapshot import FORMER_ROOTS
+from ..models.snapshot import FORMER_ROOTS, TOTALS
 from ..options.policy import Policy
 
 KIND = define_kind(
-    __name__, __doc__, CONDITION, OPT_IN, needs=(FORMER_ROOTS,), cells=EVERY, was="ghost_provider"
+    __name__,
+    __doc__,
+    CONDITION,
+    OPT_IN,
+    needs=(FORMER_ROOTS, TOTALS),
+    cells=EVERY,
+    was="ghost_provider",
 )
 
 

@@ -81,6 +81,7 @@ class Site:
         with mock.patch.multiple(
             provider_trees,
             Collector=lambda _session: types.SimpleNamespace(collect=self._collect),
+            PlacementReader=lambda _session: types.SimpleNamespace(get_part=self._get_part),
             ProviderStateReader=lambda _session: types.SimpleNamespace(read=self._read),
             ProviderWriter=lambda _session: types.SimpleNamespace(delete_tree=self._delete),
         ):
@@ -106,6 +107,9 @@ class Site:
         if generation is None:
             return None
         return types.SimpleNamespace(generation=generation, as_dict=lambda: {"uuid": uuid})
+
+    def _get_part(self, uuid: str, _part: str) -> dict[str, int]:
+        return self.world.unlisted.get(uuid, {"VCPU": 0})
 
     def _delete(self, providers: t.Sequence[Provider]) -> tuple[list[Provider], str]:
         if isinstance(self.refusal, Exception):
@@ -287,6 +291,19 @@ def test_provider_that_changes_after_the_proof_keeps_its_tree(
 
     assert outcome.outcome == "skipped"
     assert outcome.reason.id == "provider_just_changed" and changed.name in outcome.reason
+    assert (site.records, site.deleted) == ([], [])
+
+
+@pytest.mark.parametrize("position", [0, 1])
+def test_tree_of_which_something_is_in_use_that_is_not_listed_stays(
+    site: Site, position: int
+) -> None:
+    """Its children would be deleted before Placement refuses to delete the provider."""
+    site.world.unlisted[site.steps[0].change.providers[position].uuid] = {"VCPU": 1}
+
+    [outcome] = site.remove()
+
+    assert (outcome.outcome, outcome.reason.id) == ("skipped", "tree_has_hidden_allocation")
     assert (site.records, site.deleted) == ([], [])
 
 

@@ -130,6 +130,18 @@ def test_more_in_use_than_listed_is_reported(
     assert all(hidden in one.reason for one in found)
 
 
+@pytest.mark.parametrize("kind", ["orphaned_provider", "name_conflict"])
+@pytest.mark.parametrize("totals", [Totals({"VCPU": 1}, {}), None], ids=["hidden", "unread"])
+def test_tree_with_a_hidden_allocation_is_reported_and_not_deletable(
+    site: Site, kind: str, totals: Totals | None
+) -> None:
+    child = site.provider("child", site.arrange(kind))
+    surroundings = Surroundings(totals={child: answer("GET usages", 200, totals)})
+    (finding,) = site.find_kind(kind, surroundings=surroundings)
+
+    assert (finding.change, finding.reason.id) == (None, "tree_has_hidden_allocation")
+
+
 def test_few_consumers_of_an_orphaned_provider_are_named(site: Site) -> None:
     root = site.orphaned()
     holders = sorted(site.stranger(root) for _number in range(5))
