@@ -24,7 +24,7 @@ from .._core.facts.trees import describe_consumers
 from .._core.models.change import Change
 from .._core.models.finding import Finding
 from .._core.models.nova import Migration, Server
-from .._core.models.placement import Allocations, Provider, Resources, sum_amounts
+from .._core.models.placement import Allocations, Provider, Totals
 from .._core.models.snapshot import NOT_ASKED, Answer
 from .draining import GONE, MOVED, MoveOutcomeDocument
 from .host import Host, list_host_providers
@@ -144,34 +144,30 @@ def describe_others(occupants: Iterable[Blocker]) -> str:
 
 
 def find_hidden_usages(
-    providers: Iterable[Provider],
-    usages: Mapping[str, Resources | None],
-    allocations: Mapping[str, Allocations],
+    providers: Iterable[Provider], totals: Mapping[str, Answer[Totals]]
 ) -> Iterator[Blocker]:
-    """Yield the providers of which more or less is in use than their listed allocations say.
+    """Yield the providers of which more is in use than their listed allocations say.
 
     Placement lists no consumer of which it has no record, but refuses to delete its provider.
-
-    usages: by provider, None for one that is gone. allocations: by consumer.
     """
     for provider in providers:
-        listed = sum_amounts(held.get(provider.uuid, {}) for held in allocations.values())
-        used = {cls: amount for cls, amount in (usages[provider.uuid] or {}).items() if amount}
-        if used == {cls: amount for cls, amount in listed.items() if amount}:
+        answer = totals[provider.uuid]
+        # One that is gone has nothing in use.
+        if answer.status == 404 or (answer.value is not None and not answer.value.hidden):
             continue
-        yield Blocker(
-            "hidden_allocation",
-            provider.uuid,
-            provider.name,
-            f"On provider {provider.name}, {_describe_amounts(used)} in use, but its listed "
-            f"allocations are {_describe_amounts(listed)}: Placement would refuse to delete it. "
-            "`placement-manage db online_data_migrations` adds records of consumers that lack one; "
-            "run again then.",
+        reason = (
+            "what is in use could not be compared with what is listed (Placement answered "
+            f"{answer.status}): run again."
         )
-
-
-def _describe_amounts(amounts: Resources) -> str:
-    return ", ".join(f"{amount} {cls}" for cls, amount in sorted(amounts.items())) or "nothing"
+        if answer.value is not None:
+            hidden = ", ".join(f"{amount} {cls}" for cls, amount in answer.value.hidden.items())
+            reason = (
+                f"more is in use than Placement lists: {hidden}. "
+                "Placement would refuse to delete the provider: `placement-manage db "
+                "online_data_migrations` adds records of consumers that lack one; run again then."
+            )
+        where = f"On provider {provider.name}, "
+        yield Blocker("hidden_allocation", provider.uuid, provider.name, where + reason)
 
 
 def _find_doubts(contents: Contents) -> Iterator[Blocker]:

@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 from .._common.clock import get_utc_now
 from .._common.errors import InvalidInput, UnsoundReading
-from .._common.parallel import map_parallel
+from .._common.parallel import look_up_each, map_parallel
 from .._common.text import make_printable, suggest_names
 from .._core.clients.nova import NovaReader
 from .._core.clients.placement import PlacementReader
@@ -45,9 +45,6 @@ from .host_record import (
 )
 from .host_report import HostReport, PartPolicy, find_blockers, find_part_blockers
 from .parts import PartReader
-
-# How often usages and allocations are read until they agree. Others change them in between.
-_ATTEMPTS = 3
 
 
 class HostReader:
@@ -218,21 +215,13 @@ class HostReader:
             servers,
             tuple(lookup.value for lookup in lookups if lookup.value is not None),
             self._nova.list_migrations_of_host(host.name),
-            self._find_hidden_usages(list_host_providers(host, index.providers or self._providers)),
+            self._find_hidden(list_host_providers(host, index.providers or self._providers)),
         )
 
-    def _find_hidden_usages(self, providers: Sequence[Provider]) -> list[Blocker]:
-        """Return what only the usages of providers show, unless it was a change meanwhile."""
-        uuids = [provider.uuid for provider in providers]
-        blockers: list[Blocker] = []
-        for _attempt in range(_ATTEMPTS):
-            allocations = self._placement.list_allocations_on_providers(uuids)
-            found = map_parallel(lambda uuid: self._placement.get_part(uuid, "usages"), uuids)
-            usages = dict(zip(uuids, found, strict=True))
-            blockers = list(find_hidden_usages(providers, usages, allocations))
-            if not blockers:
-                break
-        return blockers
+    def _find_hidden(self, providers: Sequence[Provider]) -> list[Blocker]:
+        """Return what only the usages of providers show."""
+        totals = look_up_each(self._placement.query_totals, [entry.uuid for entry in providers])
+        return list(find_hidden_usages(providers, totals))
 
     def _find_providers_in_use(self, host: Host) -> Iterator[Blocker]:
         """Yield the former providers of a host that would not be deleted after its service.

@@ -6,7 +6,7 @@ import typing as t
 import pytest
 
 from ......plugins.module_utils._core.models.kinds import KINDS
-from ......plugins.module_utils._core.models.placement import Provider
+from ......plugins.module_utils._core.models.placement import Provider, Totals
 from ......plugins.module_utils._hosts.draining import GONE, MOVE_OUTCOMES, MOVED
 from ......plugins.module_utils._hosts.emptiness import (
     Blocker,
@@ -259,24 +259,13 @@ ROOT = Provider("11111111-1111-4111-8111-111111111111", "old", 1, "root", None)
 
 
 @pytest.mark.parametrize(
-    ("used", "listed", "is_hidden"),
-    [
-        ({"VCPU": 3, "DISK_GB": 0}, {"a": {"VCPU": 1}, "b": {"VCPU": 2}}, False),
-        ({"VCPU": 0}, {}, False),
-        # Placement lists no consumer that has no record.
-        ({"VCPU": 4}, {"a": {"VCPU": 1}}, True),
-        ({"VCPU": 1, "CUSTOM_FPGA": 1}, {"a": {"VCPU": 1}}, True),
-        ({"VCPU": 1}, {}, True),
-        ({"VCPU": 0}, {"a": {"VCPU": 1}}, True),
-        # The provider is gone meanwhile.
-        (None, {}, False),
-    ],
+    ("status", "used", "is_hidden"),
+    [(200, {"VCPU": 1}, False), (200, {"VCPU": 3}, True), (200, None, True), (404, None, False)],
 )
 def test_usages_that_no_listed_allocation_explains(
-    used: dict[str, int] | None, listed: dict[str, dict[str, int]], is_hidden: bool
+    status: int, used: dict[str, int] | None, is_hidden: bool
 ) -> None:
-    allocations = {consumer: {ROOT.uuid: amounts} for consumer, amounts in listed.items()}
-    found = list(find_hidden_usages([ROOT], {ROOT.uuid: used}, allocations))
+    totals = None if used is None else Totals(used, {"VCPU": 1})
+    found = list(find_hidden_usages([ROOT], {ROOT.uuid: answer("GET usages", status, totals)}))
 
     assert [blocker.kind for blocker in found] == (["hidden_allocation"] if is_hidden else [])
-    assert all("VCPU" in blocker.reason for blocker in found)
