@@ -274,6 +274,17 @@ options:
     type: list
     elements: raw
     default: []
+  sole_nova:
+    description:
+      - Whether no other Nova uses this Placement. Set it once you have checked that, if these
+        credentials may not list all endpoints in Keystone.
+      - The service catalogue lacks endpoints that are disabled or those of other projects. A
+        provider without a compute node may be a running host of such a Nova, so that
+        V(orphaned_provider), V(name_conflict) and V(unknown_consumer) on it are undecided.
+      - It has no effect where Keystone lists an endpoint of another Nova.
+    type: bool
+    default: false
+    version_added: 3.0.0
   ignore_allocators:
     description:
       - The types of services that have no allocations on Nova's hosts, such as V(container) (Zun),

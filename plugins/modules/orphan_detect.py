@@ -522,12 +522,21 @@ summary:
           sample: false
           version_added: 2.0.0
         unjudged_hosts:
-          description: Names of the hosts that were not judged because their cell does not answer.
+          description: Names of the hosts that were not judged because their cell does not answer,
+            or because of RV(summary.coverage.hosts_without_service).
           returned: success
           type: list
           elements: str
           sample: []
           version_added: 2.0.0
+        hosts_without_service:
+          description: Names of those of these hosts that have a compute node, but no row in Nova's
+            table of services.
+          returned: success
+          type: list
+          elements: str
+          sample: []
+          version_added: 3.0.0
         retried:
           description: Number of requests that were sent again because their answer was incomplete
             or did not arrive.

@@ -62,7 +62,7 @@ class HostReader:
         self._kinds = kinds
         self.part_policy = part_policy
         self._cloud = name_cloud(session.cloud)
-        self._other_novas = () if part_policy.ignore_other_regions else session.other_novas
+        self._session = session
         self._services: Answer[tuple[Service, ...]] = NOT_ASKED
         self._nodes: Answer[tuple[Hypervisor, ...]] = NOT_ASKED
         self._providers: Mapping[str, Provider] = {}
@@ -261,9 +261,12 @@ class HostReader:
         names: Iterable[str],
         is_own: bool = False,
     ) -> None:
-        other_novas = () if is_own else self._other_novas
+        other_novas: tuple[str, ...] = ()
+        if not is_own and not self.part_policy.ignore_other_regions:
+            other_novas = self._session.other_novas or self._session.query_other_novas().value or ()
         lookups = {name: self._nova.get_host(name) for name in names}
-        check_no_compute_node(root, providers, nodes, services, other_novas, lookups)
+        search = self._nova.search_nodes(root.name)
+        check_no_compute_node(root, providers, nodes, services, other_novas, lookups, search)
 
 
 def list_consumers(host: Host, index: SnapshotIndex, policy: Policy) -> dict[str, Finding | None]:

@@ -117,6 +117,17 @@ class NovaReader:
             f"/os-hosts/{urllib.parse.quote(name, safe='')}", self._host_lookup, lambda reply: True
         )
 
+    def search_nodes(self, name: str) -> Answer[tuple[str, ...]]:
+        """Search for the compute nodes whose name contains `name`.
+
+        The answer has only those of which Nova also finds the compute service, by the mapping of
+        their host. It is a 404 if there is no such compute node, so a 200 without any proves that
+        the service is missing (nova/api/openstack/compute/hypervisors.py, _get_hypervisors).
+        """
+        parse = parse_rows("hypervisors", lambda row: str(row["hypervisor_hostname"]))
+        query = {"hypervisor_hostname_pattern": name}
+        return self._api.ask("/os-hypervisors", self._hypervisor_listing, parse, **query)
+
     def list_hypervisors(
         self, with_servers: bool, roots: Sequence[str] = ()
     ) -> Answer[tuple[Hypervisor, ...]]:

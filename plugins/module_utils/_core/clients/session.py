@@ -21,12 +21,13 @@ from ..._common.context import Context, Task
 from ..._common.errors import CloudError, InvalidInput, hide_credentials
 from ..._common.options import Spec
 from ..._common.progress import PROGRESS
-from ..models.snapshot import Cloud
+from ..models.snapshot import Answer, Cloud
 from ..options.connection import ConnectionOptions
 from ..options.policy import ALLOCATORS
 from .api import IRONIC_ERROR_KEYS, KEYSTONE_ERROR_KEYS, Api, ServiceClock
 from .login import Login, check_cloud_files, translate_option_errors
 from .login_errors import NOT_THE_API, OPENSTACKSDK_IMPORT_ERROR, has_cause, translate_sdk_errors
+from .other_services import OptionalApi
 
 # `run` checks whether it is there; without it nothing else here is called.
 with contextlib.suppress(ImportError):
@@ -92,6 +93,27 @@ class Session:
         self.placement.needs_one_clock = True
         if self.placement.clock is not None:
             self.placement.clock.read()
+
+    def query_other_novas(self) -> Answer[tuple[str, ...]]:
+        """Return the regions with another Nova on this Placement, by all endpoints of Keystone.
+
+        The catalogue of a token has neither disabled endpoints nor those of other projects. The
+        answer has no `value` where these credentials may not list them.
+        """
+        keystone = OptionalApi(self.identity)
+        types = keystone.ask_pages("/services", "services", lambda row: (row["id"], row["type"]))
+        if types.value is None:
+            return t.cast("Answer[tuple[str, ...]]", types)
+        endpoints = keystone.ask_pages("/endpoints", "endpoints", _parse_endpoint)
+        if endpoints.value is None:
+            return t.cast("Answer[tuple[str, ...]]", endpoints)
+        catalogue = [
+            {"type": kind, "endpoints": [row for owner, row in endpoints.value if owner == service]}
+            for service, kind in types.value
+        ]
+        urls = self.compute.endpoint, self.placement.endpoint
+        others = find_other_novas(catalogue, *urls, self.region)
+        return d.replace(t.cast("Answer[t.Any]", endpoints), value=others)
 
     @property
     def cloud(self) -> Cloud:
@@ -341,26 +363,54 @@ def find_other_novas(
     endpoints but one of the user's own.
     """
     services = list(catalogue)
-    compute_urls = _collect_urls(services, "compute")
+    # Names such as `computev21` stand beside this one.
+    novas = [entry for entry in services if entry["type"].startswith("compute")]
+    compute_urls = _collect_urls(novas)
     own_regions = _find_own_regions(compute_urls, compute, region)
     placements = {
         name: set(map(_strip_version, urls))
-        for name, urls in _collect_urls(services, "placement").items()
+        for name, urls in _collect_urls(
+            entry for entry in services if entry["type"] == "placement"
+        ).items()
     }
     own_placements = {_strip_version(placement)}.union(
         *(placements.get(name, ()) for name in own_regions)
     )
-    others = sorted(compute_urls.keys() - own_regions)
-    return tuple(name for name in others if placements.get(name, set()) & own_placements)
+    others = {
+        name
+        for name in compute_urls.keys() - own_regions
+        # A Nova without a Placement in its own region uses that of another one.
+        if placements.get(name, own_placements) & own_placements
+    }
+    return tuple(sorted(others | _find_regions_with_second_nova(novas, compute, own_regions)))
 
 
-def _collect_urls(
-    services: t.Iterable[t.Mapping[str, t.Any]], service_type: str
-) -> dict[str, set[str]]:
-    """Return the URLs of the services of one type, by region."""
+def _find_regions_with_second_nova(
+    novas: t.Sequence[t.Mapping[str, t.Any]], compute: str, own_regions: t.Collection[str]
+) -> set[str]:
+    """Return those of our regions in which a service beside ours has another address."""
+    ours: set[str] = set()
+    others: dict[str, set[str]] = {}
+    for service in novas:
+        urls = _collect_urls([service])
+        if any(_is_same_endpoint(compute, url) for url in chain.from_iterable(urls.values())):
+            ours |= set(map(_strip_version, chain.from_iterable(urls.values())))
+            continue
+        for name in urls.keys() & own_regions:
+            others.setdefault(name, set()).update(map(_strip_version, urls[name]))
+    # Without an endpoint of ours in the catalogue, a single service is most likely ours.
+    return {name for name, urls in others.items() if urls - ours and (ours or len(urls) > 1)}
+
+
+def _parse_endpoint(row: t.Any) -> tuple[str, dict[str, t.Any]]:
+    """Return the service of an endpoint, and the endpoint as a catalogue has it."""
+    return row["service_id"], {"region": row.get("region_id"), "url": str(row["url"])}
+
+
+def _collect_urls(services: t.Iterable[t.Mapping[str, t.Any]]) -> dict[str, set[str]]:
+    """Return the URLs of services, by region."""
     urls: dict[str, set[str]] = {}
-    wanted = [service for service in services if service["type"] == service_type]
-    for endpoint in chain.from_iterable(service["endpoints"] for service in wanted):
+    for endpoint in chain.from_iterable(service["endpoints"] for service in services):
         url = hide_credentials(endpoint["url"])
         urls.setdefault(endpoint["region"] or "", set()).add(url)
     return urls

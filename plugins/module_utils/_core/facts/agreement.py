@@ -19,7 +19,7 @@ from collections.abc import Iterable, Iterator
 from ..._common.errors import Reason
 from ..._common.text import summarize_names
 from ..models.snapshot import Evidence, Listings, Snapshot
-from .services import get_compute_hosts
+from .services import COMPUTE, get_compute_hosts, list_hosts_without_service
 
 # A host that comes or goes during a reading makes the listings differ too. Only a restart renews
 # what a worker knows of the cells.
@@ -123,13 +123,15 @@ def _check_host_lookups(listings: Listings) -> Reason | None:
     if listings.services.value is None or listings.services_after.value is None:
         return None
     found = {name for name, lookup in listings.host_lookups.items() if lookup.status == 200}
-    unlisted = sorted(found - get_hosts_in_every_listing(listings))
+    explained = {*get_hosts_in_every_listing(listings), *list_hosts_without_service(listings)}
+    unlisted = sorted(found - explained)
     if not unlisted:
         return None
     return Reason(
         "hosts_left_out_of_listings",
         f"Nova has compute nodes on {summarize_names(unlisted)} (GET /os-hosts) "
-        f"that its listings leave out. {_ADVICE} {_STALE_HOST}",
+        f"that its listings leave out. If their rows in its table services were deleted, restart "
+        f"{COMPUTE} there. {_ADVICE} {_STALE_HOST}",
     )
 
 

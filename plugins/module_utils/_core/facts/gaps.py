@@ -29,7 +29,7 @@ from .index import ListingsIndex
 
 
 def find_gap(view: ConsumerView, cells: str) -> Reason | None:
-    """Return which answer a proof about this consumer lacks because a cell does not answer.
+    """Return which answer a proof about this consumer lacks because hosts are not listed.
 
     The result is None when the proof lacks none. cells: as `Kind.cells`.
     """
@@ -39,20 +39,20 @@ def find_gap(view: ConsumerView, cells: str) -> Reason | None:
     if cells == EVERY:
         return Reason(
             "every_cell_needed",
-            f"this rests on absence, and the cell of {summarize_names(sorted(silent))} "
-            "does not answer",
+            f"this rests on absence, and Nova lists nothing of {summarize_names(sorted(silent))}",
         )
     if touched := sorted(list_touched_hosts(view) & silent):
         return Reason(
             "cell_of_host_down",
-            f"it involves {summarize_names(touched)}, whose cell does not answer",
+            f"it involves {summarize_names(touched)}, of which Nova lists nothing",
         )
     roots = [root for root in list_touched_roots(view) if _may_be_of_silent_host(root, view)]
     if not roots:
         return None
     names = summarize_names(sorted(map(view.index.get_name, roots)))
     return Reason(
-        "may_be_of_down_cell", f"a cell does not answer, and {names} may belong to a host in it"
+        "may_be_of_down_cell",
+        f"Nova lists nothing of {summarize_names(sorted(silent))}, and {names} may belong there",
     )
 
 

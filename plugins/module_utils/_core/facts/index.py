@@ -17,11 +17,12 @@ from collections.abc import Iterable, Mapping
 from collections.abc import Set as AbstractSet
 
 from ..._common.errors import Reason
-from ..._common.text import normalize_uuid
+from ..._common.text import normalize_uuid, summarize_names
 from ..._common.times import is_earlier, seconds_between
 from ..models.nova import Migration, Server, Service
 from ..models.placement import NOVA_TRAITS, Provider, ProviderDetails, Resources, sum_amounts_by_key
 from ..models.snapshot import NOT_ASKED, Answer, Listings, Snapshot
+from ..options.policy import Policy
 from .agreement import get_hosts_in_every_listing, list_host_names
 from .services import COMPUTE, list_unjudged_hosts, strip_domain
 from .soundness import find_region_mismatch, list_failed_absence_checks, list_failed_checks
@@ -82,7 +83,7 @@ class ListingsIndex:
 
     @functools.cached_property
     def unjudged_hosts(self) -> frozenset[str]:
-        """The hosts of cells that did not answer at some time of the reading."""
+        """The hosts about which a listing says nothing, although they exist."""
         return frozenset(list_unjudged_hosts(self.listings))
 
     @functools.cached_property
@@ -348,10 +349,10 @@ class SnapshotIndex(ListingsIndex):
         if self._listing_doubt:
             return self._listing_doubt
         # Before the lookups: beside another Nova no host is looked up.
-        if regions := self.snapshot.cloud.other_novas:
+        if regions := self.snapshot.cloud.other_novas or self.snapshot.other_novas.value:
             return Reason(
                 "other_nova_on_placement",
-                f"region {', '.join(regions)} has its own Nova that uses this Placement, "
+                f"region {', '.join(regions)} has another Nova that uses this Placement, "
                 "and it may be one of the hosts there",
             )
         if doubt := self.find_doubtful_lookup(root):
@@ -367,29 +368,43 @@ class SnapshotIndex(ListingsIndex):
         return self.find_possible_service(name)
 
     def find_possible_service(self, name: str) -> Reason | None:
-        """Return which compute service may be behind a provider of that name; None if none is.
+        """Return which compute node or service may be behind a provider of that name, or None.
 
-        Nova lists no compute node of it.
+        Nova does not list the compute nodes of a host that it has not discovered, up or down. The
+        service of a host may have any name, and its compute node that of the provider.
         """
+        search = self.snapshot.node_searches.get(name)
+        if search is not None and search.value == ():
+            return Reason(
+                "node_not_listed",
+                f"Nova has a compute node {name}, and leaves it out of its listings because it "
+                "finds no compute service of it: run nova-manage cell_v2 discover_hosts, or start "
+                f"{COMPUTE} there. If it is gone for good, decommission its host "
+                "(osops.placement.decommission_host)",
+            )
         # A service that only one of the two answers has is there as well.
         every = itertools.chain.from_iterable(self._services_by_listing)
-        nodeless = [service for service in every if service.host not in self._nodes_by_host]
-        unlisted = {service.host for service in nodeless if service.state == "up"}
-        hosts = {service.host for service in nodeless}
-        possible = {host for host in hosts if strip_domain(host) == strip_domain(name)}
-        if unlisted:
-            return Reason(
-                "service_without_node",
-                f"{COMPUTE} on {', '.join(sorted(unlisted))} is up and has no compute node yet "
-                "(nova-manage cell_v2 discover_hosts)",
-            )
-        if possible:
-            return Reason(
-                "service_may_be_of_provider",
-                f"{COMPUTE} on {', '.join(sorted(possible))} is down, and the provider may be its "
-                "compute node: decommission that host (osops.placement.decommission_host)",
-            )
-        return None
+        nodeless = {service.host for service in every if service.host not in self._nodes_by_host}
+        if not nodeless:
+            return None
+        return Reason(
+            "service_without_node",
+            f"{COMPUTE} on {summarize_names(sorted(nodeless))} has no compute node that Nova "
+            "lists, and the provider may be its: run nova-manage cell_v2 discover_hosts, or "
+            "decommission a host that is gone (osops.placement.decommission_host)",
+        )
+
+    def find_possible_nova(self, policy: Policy) -> Reason | None:
+        """Return why a Nova that no answer names may use this Placement, or None."""
+        answer = self.snapshot.other_novas
+        if policy.sole_nova or answer.value is not None:
+            return None
+        return Reason(
+            "other_nova_possible",
+            f"Keystone answered {answer.status} when asked for all endpoints, so another Nova that "
+            "the service catalogue does not name may use this Placement. If there is none, set "
+            "sole_nova (orphan_cleanup_sole_nova: true)",
+        )
 
     def list_compute_states(self, host: str | None) -> set[str | None]:
         """Return the states of nova-compute on `host` in the two listings of services.
@@ -457,7 +472,7 @@ class SnapshotIndex(ListingsIndex):
         if nodes is None or self.snapshot.services.value is None or self.unjudged_hosts:
             return Reason(
                 "may_be_host_of_down_cell",
-                "a cell is not answering, and it may be one of its hosts",
+                "Nova does not list all of its hosts, and it may be one of the others",
             )
         mismatch = find_region_mismatch(nodes, self.providers)
         if mismatch or not self.failed_checks:

@@ -53,10 +53,28 @@ def has_every_cell_answered(services: Answer[tuple[Service, ...]]) -> bool:
 
 
 def list_unjudged_hosts(listings: Listings) -> list[str]:
+    """Return the hosts about which a listing says nothing, although they exist."""
+    return sorted({*list_silent_hosts(listings), *list_hosts_without_service(listings)})
+
+
+def list_silent_hosts(listings: Listings) -> list[str]:
     """Return the hosts of cells that did not answer at some time of the reading."""
     # A cell that fell silent during the reading may have left anything out of it.
     answers = (listings.services, listings.services_after)
     return sorted({host for answer in answers for host in list_down_cell_hosts(answer)})
+
+
+def list_hosts_without_service(listings: Listings) -> list[str]:
+    """Return the hosts that have a compute node, and no row in the table of services any more.
+
+    Every listing leaves out such a host, whatever cells the API workers know.
+    """
+    listed = get_compute_hosts(listings.services) | get_compute_hosts(listings.services_after)
+    return sorted(
+        host
+        for host, search in listings.node_searches.items()
+        if search.value == () and listings.host_lookups[host].status == 200 and host not in listed
+    )
 
 
 def list_down_cell_hosts(answer: Answer[tuple[Service, ...]]) -> list[str]:

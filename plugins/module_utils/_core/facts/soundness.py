@@ -21,7 +21,7 @@ from ..models.kinds import KINDS
 from ..models.nova import Hypervisor, Server
 from ..models.snapshot import Answer, Cloud, Listings, Snapshot
 from .agreement import list_disagreements, list_doubtful_hosts
-from .services import list_unjudged_hosts
+from .services import list_hosts_without_service, list_silent_hosts
 
 
 def list_failed_checks(listings: Listings) -> tuple[Reason, ...]:
@@ -61,7 +61,8 @@ def list_failed_absence_checks(snapshot: Snapshot) -> tuple[Reason, ...]:
 
     The result is empty when the reading is sound and every cell answered.
     """
-    silent = summarize_names(list_unjudged_hosts(snapshot))
+    silent = summarize_names(list_silent_hosts(snapshot))
+    without_service = summarize_names(list_hosts_without_service(snapshot))
     doubtful = summarize_names(list_doubtful_hosts(snapshot))
     down = Reason(
         "cell_down", f"A cell is not answering: Nova could not say anything about {silent}."
@@ -71,8 +72,13 @@ def list_failed_absence_checks(snapshot: Snapshot) -> tuple[Reason, ...]:
         f"Nova's listings leave out {doubtful}, "
         "and GET /os-hosts did not show whether there is a compute node.",
     )
-    more = (*([down] if silent else []), *([left_out] if doubtful else []))
-    return (*list_failed_checks(snapshot), *more)
+    deleted = Reason(
+        "hosts_without_service",
+        f"Nova's listings leave out {without_service}, whose compute service was deleted from its "
+        "database, but not the compute node.",
+    )
+    more = ((down, silent), (left_out, doubtful), (deleted, without_service))
+    return (*list_failed_checks(snapshot), *(reason for reason, hosts in more if hosts))
 
 
 def _check_listings(listings: Listings) -> Reason | None:
@@ -106,7 +112,7 @@ def _check_hypervisor_listing(listings: Listings) -> Reason | None:
     The compute nodes that the servers of other hosts show instead are not all of them, and it is
     unknown which hosts are missing.
     """
-    if listings.every_cell_listed or list_unjudged_hosts(listings):
+    if listings.every_cell_listed or list_silent_hosts(listings):
         return None
     return Reason(
         "cell_was_down",

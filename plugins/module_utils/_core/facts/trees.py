@@ -45,10 +45,10 @@ def find_name_conflicts(index: SnapshotIndex) -> list[tuple[Provider, Hypervisor
     return [(root, by_name[root.name]) for root in roots if root.name in by_name]
 
 
-def _explain_possible_use(index: SnapshotIndex, root: Provider) -> Reason | None:
+def _explain_possible_use(index: SnapshotIndex, root: Provider, policy: Policy) -> Reason | None:
     """Return why a provider without a compute node may still be needed; None if it is not."""
     if index.has_nova_trait(root.uuid):
-        return index.find_possible_host(root.uuid)
+        return index.find_possible_host(root.uuid) or index.find_possible_nova(policy)
     reason = Reason(
         "not_known_to_be_novas",
         "it has neither the trait COMPUTE_NODE nor OWNER_NOVA, so it may not be Nova's",
@@ -72,7 +72,7 @@ def build_tree_finding(
         return Finding("excluded", PROTECTED, root.uuid, excluded.reword(f"{reason} {excluded}"))
     tree = sort_children_first(root.uuid, index.providers.values())
     obstacle = _explain_allocations(index, root, tree)
-    if doubt := _explain_possible_use(index, root):
+    if doubt := _explain_possible_use(index, root, policy):
         reason = reason.but(doubt)
     if obstacle:
         reason = (doubt or obstacle).reword(f"{reason} {obstacle}")
@@ -163,6 +163,7 @@ def check_no_compute_node(
     services: Answer[tuple[Service, ...]],
     other_novas: Collection[str],
     lookups: Mapping[str, Answer[bool]],
+    search: Answer[tuple[str, ...]],
 ) -> None:
     """Raise UnsoundReading unless it is certain that `root` is not the provider of a compute node.
 
@@ -170,6 +171,7 @@ def check_no_compute_node(
     other_novas: the regions with a Nova of their own on the same Placement; their compute nodes
         are not in `nodes`.
     lookups: by name, the direct lookups of the hosts whose compute node `root` may be.
+    search: the search for compute nodes of that name.
     """
     listed_nodes = require_compute_nodes(nodes)
     _check_not_listed(root, listed_nodes)
@@ -185,6 +187,13 @@ def check_no_compute_node(
     listed_services = get_listed_services(services)
     hosts = {node.host for node in listed_nodes}
     _check_no_unlisted_node(root, listed_services, hosts)
+    if search.value == ():
+        raise UnsoundReading(
+            "root_is_of_unlisted_node",
+            f"Nova has a compute node {root.name}, and leaves it out of its listings because it "
+            f"finds no compute service of it: run nova-manage cell_v2 discover_hosts, or start "
+            f"{COMPUTE} there. If it is gone, delete its service first.",
+        )
     _check_lookups(root, lookups, hosts & {service.host for service in listed_services})
     if other_novas:
         raise UnsoundReading(

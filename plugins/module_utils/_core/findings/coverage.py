@@ -47,14 +47,28 @@ def list_unjudged_hosts(coverage: Unchecked) -> list[str]:
 
 def describe_unjudged_hosts(coverage: Unchecked) -> str:
     """Return a sentence for people about what was not judged, empty when everything was."""
-    hosts = list_unjudged_hosts(coverage)
-    if hosts:
-        counted = format_count(
-            len(hosts),
-            "host was not judged, because its cell does not answer",
-            "hosts were not judged, because their cell does not answer",
-        )
-        return f"{counted}: {summarize_names(hosts)}."
+    without_service = coverage.get("hosts_without_service") or []
+    groups = (
+        (
+            "cell does not answer",
+            set(list_unjudged_hosts(coverage)).difference(without_service),
+            "",
+        ),
+        (
+            "row in Nova's table services was deleted",
+            without_service,
+            " Restart nova-compute there, which registers again; where it refuses because it has "
+            "guests, restore the row. If the host is gone, run nova-manage cell_v2 delete_host.",
+        ),
+    )
+    sentences = []
+    for cause, hosts, advice in groups:
+        one, many = f"host was not judged, because its {cause}", "hosts were not judged, because"
+        counted = format_count(len(hosts), one, f"{many} their {cause}")
+        if hosts:
+            sentences.append(f"{counted}: {summarize_names(sorted(hosts))}.{advice}")
+    if sentences:
+        return " ".join(sentences)
     # Files of version 1.0 say only that something was not judged, and not what.
     if coverage.get("partial"):
         return "Part of the cloud was not judged, because a cell does not answer."

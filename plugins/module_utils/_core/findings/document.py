@@ -11,6 +11,7 @@ import typing as t
 from collections.abc import Collection, Iterable, Mapping
 
 from ..facts.index import SnapshotIndex
+from ..facts.services import list_hosts_without_service
 from ..facts.soundness import list_unmet_requirements
 from ..models.change import Change
 from ..models.codec import Json, convert_to_json
@@ -188,6 +189,7 @@ def _build_coverage(index: SnapshotIndex, amounts: AmountCounts | None) -> Cover
         "unread": list(snapshot.surroundings.unread),
         "silent_hosts": len(index.unjudged_hosts),
         "unjudged_hosts": sorted(index.unjudged_hosts),
+        "hosts_without_service": list_hosts_without_service(snapshot),
         "retried": snapshot.retried,
         "providers": len(providers),
         "consumers": len(snapshot.allocations),

@@ -101,6 +101,9 @@ class Coverage(t.TypedDict):
     # names, sorted. Files of version 1.0 do not have these two.
     partial: t.NotRequired[bool]
     unjudged_hosts: t.NotRequired[list[str]]
+    # Those of them whose row in Nova's table of services is missing. Files of older versions do not
+    # have it.
+    hosts_without_service: t.NotRequired[list[str]]
     # What the figures are about, such as "the whole cloud". Files of older versions do not have it.
     scope: t.NotRequired[str]
     # "full", or "incremental" where only what changed was read again. Files of version 1.0 do not

@@ -78,6 +78,7 @@ def _build_row(run: RunResult) -> Json:
         "failed_checks": coverage.get("failed_checks", []),
         "partial": bool(coverage.get("partial")),
         "unjudged_hosts": list_unjudged_hosts(coverage),
+        "hosts_without_service": coverage.get("hosts_without_service", []),
         "finished_at": findings.get("finished_at"),
         "verdicts": summary.get("verdicts", {}),
         "kinds": summary.get("kinds", {}),

@@ -118,7 +118,7 @@ def _decide_unproven(view: ConsumerView) -> tuple[str, Decision]:
     if foreign and view.index.unjudged_hosts:
         reason = Reason(
             "may_belong_to_down_cell",
-            f"A cell does not answer, and {', '.join(foreign)} may belong to a host in that cell.",
+            f"Nova does not list all of its hosts, and {', '.join(foreign)} may belong to another.",
         )
         return "unproven", undecided(reason, *view.state_evidence)
     if foreign and view.subject.server.status == 404:

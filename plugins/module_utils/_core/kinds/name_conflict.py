@@ -24,7 +24,8 @@ def check(index: SnapshotIndex, policy: Policy) -> Iterator[Finding]:
 
     Proof: All soundness checks pass, and the compute node of that name has another UUID, for which
     Placement has no provider (LP 1817833). The provider has the trait `COMPUTE_NODE` or
-    `OWNER_NOVA`, which only Nova sets; without one the finding is undecided.
+    `OWNER_NOVA`, which only Nova sets; without one the finding is undecided. No other Nova uses
+    this Placement, as for `orphaned_provider`.
 
     Needs: Every cell, because the proof is that no cell has a compute node with the UUID of the
     provider.

@@ -32,12 +32,12 @@ def check(index: SnapshotIndex, policy: Policy) -> Iterator[Finding]:
 
     Proof: All soundness checks pass, and Nova lists no compute node with the UUID of the root
     provider. The provider has the trait `COMPUTE_NODE` or `OWNER_NOVA`, which only Nova sets:
-    without it, a provider with VCPU and MEMORY_MB may be another service's. The finding is
-    undecided if another Nova, or a compute service without a compute node, may be behind the
-    provider.
+    without it, a provider with VCPU and MEMORY_MB may be another service's. No other Nova uses this
+    Placement: Keystone lists all endpoints, or you have set `orphan_cleanup_sole_nova`. The finding
+    is undecided while any compute service, up or down, has no compute node.
 
     Needs: Every cell, because the proof is that no cell has the compute node. The host is also
-    looked up directly, by its host mapping.
+    looked up directly, by its host mapping, and the compute node by the name of the provider.
 
     Change: The tree is deleted, children first, once it has no allocations.
     """

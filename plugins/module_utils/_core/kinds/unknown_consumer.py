@@ -38,12 +38,13 @@ def prove(view: ConsumerView, policy: Policy) -> Decision | None:
     host was asked for its servers, or every cell for this one, several times over. The credentials
     can see a live server, so a 404 is not for lack of permission. The consumer has allocations only
     on compute nodes of this Nova. A host that is gone counts too, if its provider has the trait
-    `COMPUTE_NODE` or `OWNER_NOVA` and you name the host in `orphan_cleanup_hosts` or the consumer
-    in `orphan_cleanup_consumers`. The allocation is older than `orphan_cleanup_unknown_min_age`.
-    All of this rests on absence of evidence alone: a consumer of another service that shares Nova's
-    hosts looks the same, and so does the migration of a live server whose row was purged by hand. A
-    consumer without a type is undecided while the service catalogue has a service that makes
-    allocations itself, unless `orphan_cleanup_ignore_allocators` names that service.
+    `COMPUTE_NODE` or `OWNER_NOVA`, no other Nova uses this Placement, and you name the host in
+    `orphan_cleanup_hosts` or the consumer in `orphan_cleanup_consumers`. The allocation is older
+    than `orphan_cleanup_unknown_min_age`. All of this rests on absence of evidence alone: a
+    consumer of another service that shares Nova's hosts looks the same, and so does the migration
+    of a live server whose row was purged by hand. A consumer without a type is undecided while the
+    service catalogue has a service that makes allocations itself, unless
+    `orphan_cleanup_ignore_allocators` names that service.
 
     Needs: Every cell, because the proof is that Nova has no record of the consumer anywhere.
 
@@ -62,6 +63,9 @@ def prove(view: ConsumerView, policy: Policy) -> Decision | None:
         *view.server_answers,
         *view.subject.rows[:1],
     )
+    if gone and (possible := index.find_possible_nova(policy)):
+        reason = possible.reword(f"Nova has no record of the consumer. But {possible}.")
+        return undecided(reason, *evidence)
     if unnamed := _list_unnamed_hosts(view, gone):
         reason = Reason(
             "host_to_be_named",

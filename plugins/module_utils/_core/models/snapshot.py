@@ -534,6 +534,8 @@ class Listings:
     aggregates: the host aggregates of Nova, which every API worker knows, whatever cells it knows.
     host_lookups: by name, direct lookups of hosts that are named in some answer but are not in a
         listing of Nova.
+    node_searches: by name, what says whether such a host has a compute node without a compute
+        service.
     mirror: how Nova and Placement group the hosts; None where that was not read.
     """
 
@@ -553,6 +555,7 @@ class Listings:
     control: Answer[tuple[Server, ...]] | None
     aggregates: tuple[Aggregate, ...] = ()
     host_lookups: t.Mapping[str, Answer[bool]] = d.field(default_factory=dict)
+    node_searches: t.Mapping[str, Answer[tuple[str, ...]]] = d.field(default_factory=dict)
     mirror: Mirror | None = None
 
     @property
@@ -609,6 +612,8 @@ class Snapshot(Listings):
     unlisted_moves: the servers that are being moved although Nova lists no such migration; asked
         only where a migration is known by the marker alone.
     listed_amounts: what the listings alone say of the amounts of servers.
+    other_novas: the regions with another Nova on this Placement, by all endpoints of Keystone; only
+        where a root provider of a Nova has no compute node.
     left_out: how many more candidates there would have been, had the reading been sound.
     retried: how many requests were repeated because their answer was broken.
     finished_at: the time after the last request.
@@ -624,6 +629,7 @@ class Snapshot(Listings):
     host_totals: t.Mapping[str, Answer[Totals]] = d.field(default_factory=dict)
     unlisted_moves: Answer[tuple[str, ...]] = NOT_ASKED
     listed_amounts: ListedAmounts = ListedAmounts()
+    other_novas: Answer[tuple[str, ...]] = NOT_ASKED
     left_out: int = 0
     retried: int = 0
     finished_at: str

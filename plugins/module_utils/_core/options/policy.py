@@ -19,7 +19,7 @@ from collections.abc import Collection, Iterable, Mapping
 from ..._common.clock import get_utc_now
 from ..._common.context import Context
 from ..._common.errors import InvalidInput, Reason
-from ..._common.options import Age, List, Options
+from ..._common.options import Age, Bool, List, Options
 from ..._common.text import normalize_uuid, require_uuid
 from ..._common.times import UTC
 from ..models.other_services import PciAlias
@@ -192,6 +192,7 @@ class Policy:
     unconfirmed_min_age, stuck_min_age, stale_min_age: the ages from which on unconfirmed resizes,
         stuck migrations and stale services are reported.
     ignore_allocators: the services that allocate nothing on Nova's hosts, as the user has checked.
+    sole_nova: whether no other Nova uses this Placement, as the user has checked.
     exclusion_notes: by name, what to say of an exclusion that has an end or a reason.
     ended_exclusions: the exclusions that have ended, as sentences.
     guests: what was seen of guests on hosts; evidence that no API can give.
@@ -206,6 +207,7 @@ class Policy:
     exclude_consumers: frozenset[str] = frozenset()
     exclude_providers: frozenset[str] = frozenset()
     ignore_allocators: frozenset[str] = frozenset()
+    sole_nova: bool = False
     exclusion_notes: Mapping[str, str] = d.field(default_factory=dict)
     ended_exclusions: tuple[str, ...] = ()
     guests: tuple[HostGuests, ...] = ()
@@ -262,6 +264,20 @@ class AgeOptions(Options):
 
 
 class ProofOptions(AgeOptions, ExclusionOptions):
+    sole_nova = Bool(False)
+    """
+    Whether no other Nova uses this Placement. Set it once you have checked that, if these
+    credentials may not list all endpoints in Keystone.
+
+    The service catalogue lacks endpoints that are disabled or those of other projects. A provider
+    without a compute node may be a running host of such a Nova, so that V(orphaned_provider),
+    V(name_conflict) and V(unknown_consumer) on it are undecided.
+
+    It has no effect where Keystone lists an endpoint of another Nova.
+
+    Since 3.0.0.
+    """
+
     ignore_allocators = List()
     """
     The types of services that have no allocations on Nova's hosts, such as V(container) (Zun),
@@ -349,6 +365,7 @@ def parse_policy(options: Mapping[str, t.Any], at: str | None = None) -> Policy:
         exclude_consumers=_list_active_names(consumers, at),
         exclude_providers=_list_active_names(providers, at),
         ignore_allocators=_parse_allocators(options["ignore_allocators"]),
+        sole_nova=options["sole_nova"],
         pci_aliases=parse_pci_aliases(options["pci_aliases"]),
         exclusion_notes=_list_active_notes((*consumers, *providers), at),
         ended_exclusions=(

@@ -61,7 +61,7 @@ class EvidenceReader:
     def __post_init__(self) -> None:
         self.placement, self.nova = self.clients.placement, self.clients.nova
         self.index, self.scope = self.context.index, self.context.scope
-        self._hosts = HostLookups(self.nova, self.index)
+        self._hosts = HostLookups(self.nova, self.index.listings)
         self._details: dict[str, ProviderDetails] = {}
 
     def read_providers(self) -> None:
@@ -73,7 +73,7 @@ class EvidenceReader:
         if without_node and not index.listings.cloud.other_novas:
             # All of them, in scope or not: if the listings leave out a cell, the lookup of any host
             # there shows it, also for a provider that has another name than its host.
-            self._hosts.look_up_roots({root.uuid for root in index.roots} - set(index.nodes))
+            self._hosts.look_up_roots(index, {root.uuid for root in index.roots} - set(index.nodes))
         self._details = read_details(self.placement, index, without_node)
 
     def finish(
@@ -105,7 +105,14 @@ class EvidenceReader:
             self._details = read_missing_traits(
                 self.placement, self.index, allocations, self._details
             )
-        self._hosts.look_up_roots(find_roots_without_node(self.index, allocations))
+        without_node = find_roots_without_node(self.index, allocations)
+        self._hosts.look_up_roots(self.index, without_node)
+        nova_roots = find_nova_roots(self._details).difference(self.index.nodes)
+        other_novas: Answer[tuple[str, ...]] = NOT_ASKED
+        # Beside a Nova of the catalogue, whose compute nodes they may be, nothing more decides.
+        if has_nodes and nova_roots and not self.index.listings.cloud.other_novas:
+            other_novas = self.clients.query_other_novas()
+            self._hosts.search_roots(self.index, nova_roots)
         # In parallel, because no proof that an allocation is orphaned rests on the inventories.
         (candidates, evidence), details = run_parallel(
             lambda: self._look_up_consumers(sources, consumers, answers),
@@ -125,6 +132,7 @@ class EvidenceReader:
             host_totals=dict(sorted(sources.host_totals.answers.items())),
             unlisted_moves=next(iter(sources.unlisted_moves.answers.values()), NOT_ASKED),
             listed_amounts=listed_amounts,
+            other_novas=other_novas,
             left_out=left_out,
             retried=self.placement.retried + self.nova.retried,
             finished_at=get_utc_now(),
@@ -146,11 +154,10 @@ class EvidenceReader:
         if is_same_listing(listings.services, services_after):
             services_after = list_services(self.nova)
         return d.replace(
-            listings,
+            self._hosts.add_to(listings),
             started_at=self.started_at,
             scope=self.scope,
             hypervisors=hypervisors,
-            host_lookups=self._hosts.answers,
             services_after=services_after,
         )
 

@@ -18,7 +18,7 @@ from ..clients.placement import PlacementReader
 from ..clients.session import Session
 from ..facts.agreement import list_host_names, list_hosts_to_look_up
 from ..facts.index import ListingsIndex, group_by_tree
-from ..facts.services import has_every_cell_answered
+from ..facts.services import get_compute_hosts, has_every_cell_answered
 from ..facts.soundness import list_failed_checks
 from ..models.nova import Hypervisor, Server, Service
 from ..models.placement import Allocations, Provider
@@ -34,33 +34,50 @@ from .compute_nodes import (
 )
 from .others import MirrorReader, is_wanted
 
+# For at most so many hosts that a listing lacks Nova is asked for the reason.
+_MAX_SEARCHES = 20
+
 
 class HostLookups:
-    """The direct lookups of hosts in one reading; each host is looked up once.
+    """The direct lookups of hosts in one reading; each host is looked up once."""
 
-    answers: those of the listings, and all that were added since.
-    """
-
-    def __init__(self, nova: NovaReader, index: ListingsIndex) -> None:
+    def __init__(self, nova: NovaReader, listings: Listings) -> None:
         self._nova = nova
-        self._index = index
-        self.answers: dict[str, Answer[bool]] = dict(index.listings.host_lookups)
+        self._listings = listings
+        self.answers = dict(listings.host_lookups)
+        self.searches = dict(listings.node_searches)
 
     def look_up(self, names: Iterable[str]) -> None:
         """Look up the hosts of those names that were not looked up yet."""
-        wanted = sorted(set(names) - set(self.answers))
-        self.answers.update(look_up_each(self._nova.get_host, wanted))
+        answers = look_up_each(self._nova.get_host, sorted(set(names) - set(self.answers)))
+        self.answers.update(answers)
+        # A whole cell may be missing in the listings, and then the reason is another one.
+        found = [name for name, answer in answers.items() if answer.status == 200]
+        left_out = sorted(set(found) - get_compute_hosts(self._listings.services))
+        searches = look_up_each(self._nova.search_nodes, left_out[:_MAX_SEARCHES])
+        self.searches.update(searches)
 
-    def look_up_roots(self, roots: Iterable[str]) -> None:
+    def look_up_roots(self, index: ListingsIndex, roots: Iterable[str]) -> None:
         """Look up the hosts that root providers without a compute node may belong to."""
         # In an unsound reading any root may seem to have no compute node. The lookups so far count:
         # they may show that the listings leave hosts out.
-        so_far = d.replace(self._index.listings, host_lookups=self.answers)
-        if list_failed_checks(so_far):
+        if list_failed_checks(self.add_to(index.listings)):
             return
-        names = map(self._index.get_name, roots)
+        names = map(index.get_name, roots)
         wanted = set(itertools.chain.from_iterable(map(list_host_names, names)))
-        self.look_up(wanted - self._index.hosts_listed)
+        self.look_up(wanted - index.hosts_listed)
+
+    def search_roots(self, index: ListingsIndex, roots: Iterable[str]) -> None:
+        """Search for the compute nodes of root providers that are not a listed compute node's.
+
+        nova-compute names the root provider after its compute node, whatever its host is called.
+        """
+        names = set(map(index.get_name, roots)) - self.searches.keys()
+        self.searches.update(look_up_each(self._nova.search_nodes, sorted(names)))
+
+    def add_to(self, listings: Listings) -> Listings:
+        """Return the listings with all lookups."""
+        return d.replace(listings, host_lookups=self.answers, node_searches=self.searches)
 
 
 def find_roots_without_node(
@@ -184,11 +201,11 @@ class ListingReader:
         have.
         """
         # No consumer was looked up yet, so there is no evidence that names more hosts.
-        names = list_hosts_to_look_up(listings, ())
-        host_lookups = look_up_each(self._nova.get_host, names)
+        lookups = HostLookups(self._nova, listings)
+        lookups.look_up(list_hosts_to_look_up(listings, ()))
         nodes = choose_nodes_for_server_listing(listings)
         hypervisors = add_servers(self._nova, listings.hypervisors, nodes)
-        return d.replace(listings, host_lookups=host_lookups, hypervisors=hypervisors)
+        return d.replace(lookups.add_to(listings), hypervisors=hypervisors)
 
 
 # How many servers are looked up to test the credentials, from how many hosts they are taken, and

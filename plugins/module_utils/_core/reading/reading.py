@@ -66,6 +66,7 @@ class Collector:
             NeutronReader(session.network, session.project, session.roles),
             VolumeReader(session.block_storage),
             CyborgReader(session.accelerator),
+            session.query_other_novas,
         )
         self._mirror = MirrorReader(ProviderGroupReader(session.placement), self._nova)
         self._listings = ListingReader(session, self._placement, self._nova, self._mirror)

@@ -39,13 +39,14 @@ _MAX_MOVING = 20
 
 @d.dataclass(frozen=True)
 class Clients:
-    """The services that are asked about consumers."""
+    """The services that are asked about consumers, and whether another Nova is beside this one."""
 
     placement: PlacementReader
     nova: NovaReader
     neutron: NeutronReader
     volumes: VolumeReader
     cyborg: CyborgReader
+    query_other_novas: Callable[[], Answer[tuple[str, ...]]]
 
 
 class Sources:

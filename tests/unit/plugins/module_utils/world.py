@@ -407,6 +407,7 @@ class World:
             },
             host_allocations={root: self._host_allocations(root) for root in self.nodes},
             host_totals={root: self.totals(root) for root in self.nodes},
+            other_novas=answer("GET /endpoints", 200, ()),
             unlisted_moves=self._answer("unlisted_moves", "", 200, self._list_unlisted_moves()),
             host_lookups={name: self._lookup(name) for name in self._names_without_node()},
             details={

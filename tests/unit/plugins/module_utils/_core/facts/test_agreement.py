@@ -15,6 +15,10 @@ from .......plugins.module_utils._core.facts.agreement import (
     list_host_names,
     list_hosts_to_look_up,
 )
+from .......plugins.module_utils._core.facts.services import (
+    list_hosts_without_service,
+    list_unjudged_hosts,
+)
 from .......plugins.module_utils._core.facts.soundness import (
     list_failed_absence_checks,
     list_failed_checks,
@@ -95,6 +99,27 @@ def test_host_found_directly_and_never_listed_is_named(site: Site) -> None:
 
     assert told.id == "hosts_left_out_of_listings" and NEW in told
     assert "nova-manage cell_v2 delete_host" in told
+
+
+@pytest.mark.parametrize(
+    ("nodes", "failed"),
+    [
+        ((), [False, True]),
+        # Another compute node is found, or the worker that was asked does not know the cell.
+        ((f"{NEW}0",), [True, True]),
+        (None, [True, True]),
+    ],
+)
+def test_host_whose_service_was_deleted_by_hand_is_left_out_alone(
+    site: Site, nodes: tuple[str, ...] | None, failed: list[bool]
+) -> None:
+    search = answer("GET /os-hypervisors?…", 404 if nodes is None else 200, nodes)
+    snapshot = site.snapshot(host_lookups=FOUND, node_searches={NEW: search})
+    checks = (list_failed_checks(snapshot), list_failed_absence_checks(snapshot))
+
+    assert list(map(bool, checks)) == failed
+    assert list_hosts_without_service(snapshot) == ([] if failed[0] else [NEW])
+    assert list_unjudged_hosts(snapshot) == list_hosts_without_service(snapshot)
 
 
 @pytest.mark.parametrize("unread", ["services", "services_after"])

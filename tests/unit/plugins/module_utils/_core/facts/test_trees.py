@@ -93,6 +93,7 @@ def _judge(root: str = GHOST, **other: t.Any) -> None:
         "services": answer("GET /os-services", 200, (SERVICE,)),
         "other_novas": (),
         "lookups": {"ghost": answer("GET /os-hosts/ghost", 404)},
+        "search": answer("GET /os-hypervisors?ghost", 404),
         **other,
     }
     check_no_compute_node(PROVIDERS[root], **given)
@@ -120,6 +121,7 @@ def test_tree_without_a_compute_node_belongs_to_no_host() -> None:
         (_beside("GHOST.example", "down"), "root_may_be_of_service"),
         (_beside("ghost", "up"), "root_may_be_of_service"),
         ({"other_novas": ("north",)}, "root_may_be_of_other_nova"),
+        ({"search": answer("GET /os-hypervisors?ghost", 200, ())}, "root_is_of_unlisted_node"),
         ({"lookups": {"ghost": answer("GET /os-hosts/ghost", 200, True)}}, "root_lookup_failed"),
         ({"lookups": {"ghost": answer("GET /os-hosts/ghost", 403)}}, "root_lookup_failed"),
     ],

@@ -126,6 +126,7 @@ def test_coverage_says_how_much_was_read(cloud: Cloud) -> None:
         "unread": [],
         "silent_hosts": 0,
         "unjudged_hosts": [],
+        "hosts_without_service": [],
         "retried": 0,
         "providers": 3,
         "consumers": 5,

@@ -309,24 +309,40 @@ def test_service_started_during_the_reading_counts(site: Site) -> None:
 
 
 @pytest.mark.parametrize(
-    ("host", "state", "verdict", "reason"),
+    ("case", "reason"),
     [
-        ("compute-3", "up", "undecided", "service_without_node"),
-        ("compute-3", "down", "undecided", "service_may_be_of_provider"),
-        ("compute-3.example.org", "down", "undecided", "service_may_be_of_provider"),
-        ("compute-30", "down", "drifted", "provider_without_compute_node"),
+        ({"host": "compute-3"}, "service_without_node"),
+        ({"host": "az1-c07", "state": "down"}, "service_without_node"),
+        ({"found": ()}, "node_not_listed"),
+        ({"found": ("compute-30",)}, None),
+        ({"found": None}, None),
+        ({"novas": ("RegionTwo",)}, "other_nova_on_placement"),
+        ({"novas": None}, "other_nova_possible"),
+        ({"novas": None, "sole_nova": True}, None),
+        ({"novas": ("RegionTwo",), "sole_nova": True}, "other_nova_on_placement"),
     ],
 )
-def test_host_that_is_not_discovered_is_not_orphaned(
-    site: Site, host: str, state: str, verdict: str, reason: str
+@pytest.mark.parametrize("kind", ["orphaned_provider", "name_conflict"])
+def test_provider_of_a_host_that_no_listing_has_is_not_deletable(
+    site: Site, kind: str, case: dict[str, t.Any], reason: str | None
 ) -> None:
-    """Its compute node exists, and Nova does not list it."""
-    site.orphaned("compute-3")
-    site.has_service(host, "enabled", state)
-    (finding,) = site.find_kind("orphaned_provider")
+    """It is down and not discovered, has no service any more, or is of a hidden Nova."""
+    root = site.arrange(kind)
+    if "host" in case:
+        site.has_service(case["host"], "enabled", case.get("state", "up"))
+    found, novas = case.get("found"), case.get("novas", ())
+    name = site.providers[root].name
+    (finding,) = site.find_kind(
+        kind,
+        d.replace(NO_MINIMUM_AGE, sole_nova=case.get("sole_nova", False)),
+        node_searches={name: answer("GET /os-hypervisors?…", 200 if found else 404, found)},
+        other_novas=answer("GET /endpoints", 403 if novas is None else 200, novas),
+    )
 
-    assert (finding.verdict, bool(finding.change)) == (verdict, verdict == "drifted")
-    assert finding.reason.id == reason
+    assert (finding.verdict, bool(finding.change)) == (
+        ("undecided", False) if reason else ("drifted", True)
+    )
+    assert finding.reason.id == reason or reason is None
 
 
 @pytest.mark.parametrize(

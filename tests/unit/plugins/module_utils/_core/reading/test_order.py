@@ -60,7 +60,7 @@ def _ask_about_nothing(marker: int, fresh: bool) -> Services:
     nodes = tuple(d.replace(node, servers=None) for node in snapshot.hypervisors.value or ())
     hypervisors = d.replace(snapshot.hypervisors, value=nodes)
     index = ListingsIndex(d.replace(snapshot, hypervisors=hypervisors))
-    sources = Sources(t.cast("t.Any", Clients(*[services] * 5)), index, [consumer])
+    sources = Sources(t.cast("t.Any", Clients(*[services] * 6)), index, [consumer])
     sources.list_migrations = services.list_migrations_of_server
     context = Context(index=index, scope=snapshot.scope, fresh=fresh)
     look = Look(context, consumer, snapshot.evidence[consumer].allocation)

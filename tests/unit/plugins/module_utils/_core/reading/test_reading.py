@@ -56,6 +56,7 @@ class Site(World):
             list_server_rows=self._rows_of,
             list_server_uuids_in_status=lambda status, attempt: answer("GET …?status", 200, ()),
             get_host=lambda name: answer(f"GET /os-hosts/{name}", 404),
+            search_nodes=lambda name: answer(f"GET /os-hypervisors?{name}", 404),
             believe_errors=lambda believe: None,
             retried=0,
             get_server_with_image_properties=lambda uuid: known[uuid].shape,
@@ -72,6 +73,7 @@ class Site(World):
             roles=frozenset(),
             block_storage=None,
             accelerator=None,
+            query_other_novas=lambda: answer("GET /endpoints", 200, ()),
         )
         with (
             mock.patch.object(reading_module, "PlacementReader", lambda api: placement),

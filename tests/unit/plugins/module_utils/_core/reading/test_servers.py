@@ -107,7 +107,7 @@ class Site(World):
             list_accelerator_requests=lambda _: self._note("accelerators", answer("GET", 200, ())),
         )
         allocations = {consumer: evidence.allocation for consumer, evidence in known.items()}
-        sources = Sources(Clients(*[service] * 5), index, allocations)
+        sources = Sources(Clients(*[service] * 6), index, allocations)
         sources.list_migrations = lambda uuid: known[uuid].migrations
         sources.host_trees = self.trees
         return sources
