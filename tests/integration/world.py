@@ -18,6 +18,7 @@ from minicloud_ctl.paths import Paths
 from minicloud_ctl.waiting import wait_for
 
 CLAIM = {"VCPU": 1, "MEMORY_MB": 512, "DISK_GB": 1}
+_ENDPOINT = ("service_id", "region_id", "interface", "url")
 API, CELL1, CELL2 = "first_nova_api", "first_cell1", "first_cell2"
 
 # How often a detection checks that all cells answer: before the listings, after them, and after the
@@ -338,31 +339,31 @@ class World:
 
     @contextlib.contextmanager
     def one_region(self) -> t.Iterator[None]:
-        """Remove the endpoints of the other region from the catalogue.
-
-        They are there even when nobody answers.
-        """
-        must = self.cloud.session.must
-        others = [
-            known["id"]
-            for known in must("keystone", "GET", "/v3/endpoints")["endpoints"]
-            if known["region_id"] == REGIONS["second"]
-        ]
-
-        def enable(enabled: bool) -> None:
-            for endpoint in others:
-                must(
-                    "keystone",
-                    "PATCH",
-                    f"/v3/endpoints/{endpoint}",
-                    {"endpoint": {"enabled": enabled}},
-                )
-
-        enable(False)
+        """Delete the endpoints of the other region, which are there even when nobody answers."""
+        must, others = self.cloud.session.must, self._endpoints_of_second()
+        for endpoint in others:
+            must("keystone", "DELETE", f"/v3/endpoints/{endpoint['id']}")
         try:
             yield
         finally:
-            enable(True)
+            for endpoint in others:
+                kept = {name: endpoint[name] for name in _ENDPOINT}
+                must("keystone", "POST", "/v3/endpoints", {"endpoint": kept})
+
+    @contextlib.contextmanager
+    def hidden_region(self) -> t.Iterator[None]:
+        """Disable the endpoints of the other region, so that no catalogue has them."""
+        others = self._endpoints_of_second()
+        for enabled in (False, True):
+            for endpoint in others:
+                path, change = f"/v3/endpoints/{endpoint['id']}", {"enabled": enabled}
+                self.cloud.session.must("keystone", "PATCH", path, {"endpoint": change})
+            if not enabled:
+                yield
+
+    def _endpoints_of_second(self) -> list[dict[str, t.Any]]:
+        listed = self.cloud.session.must("keystone", "GET", "/v3/endpoints")["endpoints"]
+        return [known for known in listed if known["region_id"] == REGIONS["second"]]
 
     def picture(self) -> dict[str, t.Any]:
         """Return the state of Nova and Placement, except for what changes by itself.

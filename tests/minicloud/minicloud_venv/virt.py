@@ -94,3 +94,11 @@ def _follow(call: str) -> None:
     if failure.read_text(encoding="utf-8").strip() == ROLLBACK:
         raise exception.InstanceFaultRollback(inner_exception=error)
     raise error
+
+
+class NamedNode(ONE_NODE):
+    """Its node has the name in the file ``hypervisor-hostname``, as libvirt's has the system's."""
+
+    def init_host(self, host: str) -> None:
+        super().init_host(host)
+        self._set_nodes([Path(nova.conf.CONF.state_path, "hypervisor-hostname").read_text()])

@@ -181,6 +181,8 @@ FLAVORS = Request("flavors")
 BANDWIDTH = Request("bandwidth")
 # The inventories and traits of root providers without a compute node; the inventories of all.
 FORMER_ROOTS = Request("former_roots")
+# The providers that compute nodes lack, and those with their names.
+MISSING_PROVIDERS = Request("missing_providers")
 INVENTORIES = Request("inventories")
 # The groups of hosts in Placement, and the traits that follow from them and from the services.
 MEMBERS = Request("members")
@@ -614,6 +616,8 @@ class Snapshot(Listings):
     listed_amounts: what the listings alone say of the amounts of servers.
     other_novas: the regions with another Nova on this Placement, by all endpoints of Keystone; only
         where a root provider of a Nova has no compute node.
+    providers_again: by uuid, read again at the end, the trees of providers with the UUIDs or the
+        names of compute nodes without a provider; None where that was not read.
     left_out: how many more candidates there would have been, had the reading been sound.
     retried: how many requests were repeated because their answer was broken.
     finished_at: the time after the last request.
@@ -630,6 +634,7 @@ class Snapshot(Listings):
     unlisted_moves: Answer[tuple[str, ...]] = NOT_ASKED
     listed_amounts: ListedAmounts = ListedAmounts()
     other_novas: Answer[tuple[str, ...]] = NOT_ASKED
+    providers_again: t.Mapping[str, Provider] | None = None
     left_out: int = 0
     retried: int = 0
     finished_at: str

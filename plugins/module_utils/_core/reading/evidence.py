@@ -14,10 +14,12 @@ from ..._common.parallel import map_parallel, run_parallel
 from ..facts.agreement import list_hosts_to_look_up
 from ..facts.index import ListingsIndex, MigrationListing, find_nova_roots
 from ..facts.services import is_same_listing
+from ..facts.soundness import list_failed_checks
 from ..models.nova import Migration, Server
-from ..models.placement import Allocation, ProviderDetails
+from ..models.placement import Allocation, Provider, ProviderDetails
 from ..models.snapshot import (
     ALLOCATION,
+    MISSING_PROVIDERS,
     NOT_ASKED,
     Answer,
     Evidence,
@@ -25,6 +27,7 @@ from ..models.snapshot import (
     Listings,
     Snapshot,
 )
+from ..options.scope import is_needed
 from . import order
 from .allocations import find_owning_root
 from .compute_nodes import add_servers, list_services
@@ -42,6 +45,8 @@ from .sources import Clients, Sources
 # How many rows of the listing of all migrations cost Nova what one request for those of one server
 # does (docs/benchmark.md).
 _ROWS_PER_REQUEST = 40
+# For more compute nodes without a provider all providers are listed again.
+_MAX_LACKING = 100
 
 
 @d.dataclass
@@ -133,11 +138,27 @@ class EvidenceReader:
             unlisted_moves=next(iter(sources.unlisted_moves.answers.values()), NOT_ASKED),
             listed_amounts=listed_amounts,
             other_novas=other_novas,
+            providers_again=self._read_missing_providers(),
             left_out=left_out,
             retried=self.placement.retried + self.nova.retried,
             finished_at=get_utc_now(),
             mirror_again=self.mirror.read_again(self.index),
         )
+
+    def _read_missing_providers(self) -> dict[str, Provider] | None:
+        """Read again the providers that compute nodes lack; None where none is, or may be, lacking.
+
+        nova-compute may have created them since the providers were listed.
+        """
+        index = self.index
+        lacking = [node for node in index.nodes.values() if node.uuid not in index.providers]
+        is_wanted = is_needed(MISSING_PROVIDERS, self.scope) and not self.context.fresh
+        if not lacking or not is_wanted or list_failed_checks(index.listings):
+            return None
+        if len(lacking) > _MAX_LACKING:
+            return self.placement.list_providers()
+        wanted = {name for node in lacking for name in (node.uuid, node.name)}
+        return self.placement.list_providers_in_trees(sorted(wanted))
 
     def _read_last_listings(self, evidence: Mapping[str, Evidence]) -> Listings:
         """Return the listings as they are at the end of the reading.

@@ -150,7 +150,7 @@ _ELSEWHERE = frozenset(
         # `candidates`: which consumers are looked up, and which hosts are asked for flavors.
         *(q.EVERY_CONSUMER, q.USAGE, q.CHILDREN, q.FLAVORS, q.BANDWIDTH),
         # `providers`
-        *(q.FORMER_ROOTS, q.INVENTORIES),
+        *(q.FORMER_ROOTS, q.INVENTORIES, q.MISSING_PROVIDERS),
         # `others`
         *(q.MEMBERS, q.TRAITS, q.NODES, q.PROJECTS, q.PROJECT_SERVERS),
         *(q.DELETIONS, q.FAILED_DELETIONS, q.EVACUATED, q.TOTALS),

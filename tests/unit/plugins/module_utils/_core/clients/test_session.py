@@ -17,7 +17,7 @@ from ansible.module_utils import basic
 
 from .......plugins.module_utils._common.errors import CloudError
 from .......plugins.module_utils._core.clients.api import Api
-from .......plugins.module_utils._core.clients.session import CloudTask, find_other_novas
+from .......plugins.module_utils._core.clients.session import CloudTask, Session, find_other_novas
 from .......plugins.module_utils._core.models.kind import REMEDIATE
 from .......plugins.module_utils._core.models.kinds import KINDS
 from .......plugins.module_utils._core.options.connection import ConnectionOptions
@@ -102,6 +102,51 @@ def test_nova_whose_url_starts_like_ours_is_another(
     endpoint = f"{urls[here]}/" if "/v2.1" in urls[here] else f"{urls[here]}/v2.1/"
 
     assert find_other_novas(catalogue, endpoint, f"{API}/placement/", here) == (there,)
+
+
+@pytest.mark.parametrize(
+    ("services", "told"),
+    [
+        # The region has no Placement of its own.
+        ({"compute": {"south": "http://nova.south/v2.1"}}, ("south",)),
+        ({"compute": {"east": "http://n"}, "placement": {"east": "http://placement.east"}}, ()),
+        ({"computev21": {"north": "http://second.north/v2.1/$(project_id)s"}}, ("north",)),
+        ({"compute_legacy": {"north": "http://nova.north/v2/%(tenant_id)s"}}, ()),
+        (403, None),
+        (0, None),
+    ],
+)
+def test_all_endpoints_of_keystone_show_a_nova_that_the_catalogue_lacks(
+    services: t.Any, told: tuple[str, ...] | None
+) -> None:
+    answers: dict[str, t.Any] = {"/services": services}
+    if isinstance(services, dict):
+        ours = {"compute": {"north": NOVAS["north"]}, "placement": {"north": "http://placement"}}
+        both = [*_list_services(**ours), *_list_services(**services)]
+        rows = [
+            {"service_id": number, "region_id": row["region"], "url": row["url"]}
+            for number, service in enumerate(both)
+            for row in service["endpoints"]
+        ]
+        types_by_id = [{"id": number, "type": row["type"]} for number, row in enumerate(both)]
+        answers = {"/services": {"services": types_by_id}, "/endpoints": {"endpoints": rows}}
+    keystone = Service(answers).open("Keystone")
+    urls = {"compute": f"{NOVAS['north']}/", "placement": "http://placement/"}
+    apis: t.Any = {name: types.SimpleNamespace(endpoint=url) for name, url in urls.items()}
+    session = Session(
+        **apis,
+        network=None,
+        identity=keystone,
+        region="north",
+        project=None,
+        allocators=(),
+        other_novas=(),
+    )
+
+    answered = session.query_other_novas()
+
+    assert answered.value == told
+    assert session.query_other_novas().status == (services if told is None else 200)
 
 
 def test_endpoint_without_region_and_custom_url_count_as_one_region() -> None:

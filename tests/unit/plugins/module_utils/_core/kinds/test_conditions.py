@@ -245,15 +245,6 @@ def test_listed_node_has_no_conflict_with_a_second_node_of_its_name(site: Site) 
     assert site.find_kind("name_conflict") == []
 
 
-@pytest.mark.parametrize("kind", ["orphaned_provider", "name_conflict"])
-def test_provider_possibly_of_another_nova_is_not_deletable(site: Site, kind: str) -> None:
-    site.arrange(kind)
-    (finding,) = site.find_kind(kind, **of_cloud("RegionTwo"))
-
-    assert (finding.verdict, finding.change) == ("undecided", None)
-    assert "RegionTwo" in finding.reason
-
-
 @pytest.mark.parametrize(
     ("allocators", "told"),
     [((), "it may not be Nova's."), (("container",), "the service catalogue has container")],
@@ -316,6 +307,7 @@ def test_service_started_during_the_reading_counts(site: Site) -> None:
         ({"found": ()}, "node_not_listed"),
         ({"found": ("compute-30",)}, None),
         ({"found": None}, None),
+        ({"catalogue": ("RegionTwo",)}, "other_nova_on_placement"),
         ({"novas": ("RegionTwo",)}, "other_nova_on_placement"),
         ({"novas": None}, "other_nova_possible"),
         ({"novas": None, "sole_nova": True}, None),
@@ -337,6 +329,7 @@ def test_provider_of_a_host_that_no_listing_has_is_not_deletable(
         d.replace(NO_MINIMUM_AGE, sole_nova=case.get("sole_nova", False)),
         node_searches={name: answer("GET /os-hypervisors?…", 200 if found else 404, found)},
         other_novas=answer("GET /endpoints", 403 if novas is None else 200, novas),
+        **of_cloud(*case.get("catalogue", ())),
     )
 
     assert (finding.verdict, bool(finding.change)) == (
@@ -386,6 +379,42 @@ def test_group_reports_the_services_and_migrations_of_its_hosts(
 
 def test_node_with_its_own_provider_has_no_conflict(site: Site) -> None:
     assert site.find_kind("name_conflict") == []
+
+
+@pytest.mark.parametrize(
+    ("name", "service", "reason"),
+    [
+        ("compute-1", "compute-9", "hypervisors_have_one_name"),
+        ("compute-1", "compute-1.dc1", "host_got_other_name"),
+        # Two hosts of one short name, in two domains.
+        ("host-5", "host-5.dc2", "hypervisors_have_one_name"),
+        ("renamed", "renamed", "provider_has_name_of_other_node"),
+        ("compute-9", "compute-9", "node_without_provider"),
+        ("child", "child", "node_without_provider"),
+        # It is a name_conflict.
+        ("compute-3", "compute-3", None),
+    ],
+)
+def test_compute_node_without_a_provider_is_reported_with_its_cause(
+    site: Site, name: str, service: str, reason: str | None
+) -> None:
+    site.host("host-5", service="host-5.dc1")
+    site.provider("child", site.here)
+    site.orphaned()
+    other = site.host("compute-7")
+    site.providers[other] = d.replace(site.providers[other], name="renamed")
+    node = site.host(name, service=service)
+    created = {node: site.providers.pop(node)}
+    again = {uuid: row for uuid, row in site.providers.items() if row.name == name}
+
+    found = site.find_kind("missing_provider", providers_again=again)
+
+    assert [(one.subject, one.reason.id, one.change) for one in found] == (
+        [(node, reason, None)] if reason else []
+    )
+    unsound = {"providers_again": again, "migrations": answer("GET /os-migrations", 500)}
+    for changes in ({"providers_again": created}, {"providers_again": None}, unsound):
+        assert site.find_kind("missing_provider", **changes) == []
 
 
 @pytest.mark.parametrize(
