@@ -45,6 +45,7 @@ _KINDS = (
     "leaked_child",
     "orphaned_provider",
     "name_conflict",
+    "missing_provider",
     "capacity_mismatch",
     "uneven_capacity",
     "aggregate_mismatch",

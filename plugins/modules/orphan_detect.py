@@ -57,6 +57,7 @@ options:
       - leaked_child
       - orphaned_provider
       - name_conflict
+      - missing_provider
       - capacity_mismatch
       - uneven_capacity
       - aggregate_mismatch

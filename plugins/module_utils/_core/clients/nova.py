@@ -125,8 +125,12 @@ class NovaReader:
         the service is missing (nova/api/openstack/compute/hypervisors.py, _get_hypervisors).
         """
         parse = parse_rows("hypervisors", lambda row: str(row["hypervisor_hostname"]))
-        query = {"hypervisor_hostname_pattern": name}
-        return self._api.ask("/os-hypervisors", self._hypervisor_listing, parse, **query)
+        return self._api.ask(
+            "/os-hypervisors/detail",
+            self._hypervisor_listing,
+            parse,
+            hypervisor_hostname_pattern=name,
+        )
 
     def list_hypervisors(
         self, with_servers: bool, roots: Sequence[str] = ()

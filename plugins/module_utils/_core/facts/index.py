@@ -382,6 +382,11 @@ class SnapshotIndex(ListingsIndex):
                 f"{COMPUTE} there. If it is gone for good, decommission its host "
                 "(osops.placement.decommission_host)",
             )
+        if search is not None and search.status not in (200, 404):
+            return Reason(
+                "node_search_failed",
+                f"Nova answered {search.status} when compute node {name} was searched for",
+            )
         # A service that only one of the two answers has is there as well.
         every = itertools.chain.from_iterable(self._services_by_listing)
         nodeless = {service.host for service in every if service.host not in self._nodes_by_host}

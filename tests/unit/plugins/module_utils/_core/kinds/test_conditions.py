@@ -307,6 +307,8 @@ def test_service_started_during_the_reading_counts(site: Site) -> None:
         ({"found": ()}, "node_not_listed"),
         ({"found": ("compute-30",)}, None),
         ({"found": None}, None),
+        ({"status": 500}, "node_search_failed"),
+        ({"search": 500}, "node_search_failed"),
         ({"catalogue": ("RegionTwo",)}, "other_nova_on_placement"),
         ({"novas": ("RegionTwo",)}, "other_nova_on_placement"),
         ({"novas": None}, "other_nova_possible"),
@@ -323,11 +325,12 @@ def test_provider_of_a_host_that_no_listing_has_is_not_deletable(
     if "host" in case:
         site.has_service(case["host"], "enabled", case.get("state", "up"))
     found, novas = case.get("found"), case.get("novas", ())
+    status = case.get("status", 404 if found is None else 200)
     name = site.providers[root].name
     (finding,) = site.find_kind(
         kind,
         d.replace(NO_MINIMUM_AGE, sole_nova=case.get("sole_nova", False)),
-        node_searches={name: answer("GET /os-hypervisors?…", 200 if found else 404, found)},
+        node_searches={name: answer("GET /os-hypervisors/detail?…", status, found)},
         other_novas=answer("GET /endpoints", 403 if novas is None else 200, novas),
         **of_cloud(*case.get("catalogue", ())),
     )
