@@ -21,13 +21,12 @@ from ..._common.context import Context, Task
 from ..._common.errors import CloudError, InvalidInput, hide_credentials
 from ..._common.options import Spec
 from ..._common.progress import PROGRESS
-from ..models.snapshot import Answer, Cloud
+from ..models.snapshot import NOT_ASKED, Answer, Cloud
 from ..options.connection import ConnectionOptions
 from ..options.policy import ALLOCATORS
 from .api import IRONIC_ERROR_KEYS, KEYSTONE_ERROR_KEYS, Api, ServiceClock
 from .login import Login, check_cloud_files, translate_option_errors
 from .login_errors import NOT_THE_API, OPENSTACKSDK_IMPORT_ERROR, has_cause, translate_sdk_errors
-from .other_services import OptionalApi
 
 # `run` checks whether it is there; without it nothing else here is called.
 with contextlib.suppress(ImportError):
@@ -100,13 +99,18 @@ class Session:
         The catalogue of a token has neither disabled endpoints nor those of other projects. The
         answer has no `value` where these credentials may not list them.
         """
-        keystone = OptionalApi(self.identity)
-        types = keystone.ask_pages("/services", "services", lambda row: (row["id"], row["type"]))
-        if types.value is None:
-            return t.cast("Answer[tuple[str, ...]]", types)
-        endpoints = keystone.ask_pages("/endpoints", "endpoints", _parse_endpoint)
-        if endpoints.value is None:
-            return t.cast("Answer[tuple[str, ...]]", endpoints)
+        if self.identity is None:
+            return NOT_ASKED
+        keystone = self.identity
+        try:
+            types = keystone.ask_pages(
+                "/services", "services", lambda row: (row["id"], row["type"])
+            )
+            endpoints = keystone.ask_pages("/endpoints", "endpoints", _parse_endpoint)
+        except CloudError:
+            return d.replace(NOT_ASKED, request="GET /endpoints")
+        if types.value is None or endpoints.value is None:
+            return t.cast("Answer[t.Any]", types if types.value is None else endpoints)
         catalogue = [
             {"type": kind, "endpoints": [row for owner, row in endpoints.value if owner == service]}
             for service, kind in types.value

@@ -308,7 +308,6 @@ def test_service_started_during_the_reading_counts(site: Site) -> None:
         ({"found": ("compute-30",)}, None),
         ({"found": None}, None),
         ({"status": 500}, "node_search_failed"),
-        ({"search": 500}, "node_search_failed"),
         ({"catalogue": ("RegionTwo",)}, "other_nova_on_placement"),
         ({"novas": ("RegionTwo",)}, "other_nova_on_placement"),
         ({"novas": None}, "other_nova_possible"),
