@@ -322,7 +322,7 @@ options:
     description:
       - A migration that is under way but has not changed for longer than this is reported as
         V(stuck_migration). Only a detection reports this kind.
-      - The same is the least age of a V(stuck_deletion), and of the cleaning of a bare metal node
+      - The same is the least age of a V(stuck_server), and of the cleaning of a bare metal node
         that is reported as V(bare_metal_mismatch).
       - A server that has been in BUILD for longer than this with neither a host nor a task is no
         longer protected as booting.
@@ -550,7 +550,7 @@ options:
         among consumers that are looked up directly, V(capacity_mismatch) only on the named O(hosts)
         and on the providers of other findings, and V(uneven_capacity) nowhere.
       - For V(missing_project), the projects of all servers are read only if you name it here, and
-        otherwise those of the consumers that are looked up directly. For V(stuck_deletion), servers
+        otherwise those of the consumers that are looked up directly. For V(stuck_server), servers
         in C(ERROR) are read only if you name it here, and for named O(hosts) and O(consumers).
       - With V(wrong_amount), every server is compared by itself with what Nova would allocate for
         it. Otherwise only those are compared whose hosts report other sums than Placement, or have
@@ -576,6 +576,7 @@ options:
       - orphaned_provider
       - name_conflict
       - missing_provider
+      - hidden_allocation
       - capacity_mismatch
       - uneven_capacity
       - aggregate_mismatch
@@ -585,7 +586,7 @@ options:
       - stuck_migration
       - unfinished_evacuation
       - stale_service
-      - stuck_deletion
+      - stuck_server
       - missing_project
       - bare_metal_mismatch
     default: []
