@@ -46,6 +46,7 @@ _KINDS = (
     "orphaned_provider",
     "name_conflict",
     "missing_provider",
+    "hidden_allocation",
     "capacity_mismatch",
     "uneven_capacity",
     "aggregate_mismatch",

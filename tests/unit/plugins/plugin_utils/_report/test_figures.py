@@ -192,7 +192,7 @@ def test_formats_have_the_figures_of_the_file(report: Report) -> None:
     assert sum(samples["findings_left"].values()) == left
     assert sum(samples["new_findings"].values()) == new
     assert samples["undecided"][""] == verdicts["undecided"]
-    assert samples["protected"][""] == verdicts["protected"]
+    assert sum(samples["protected"].values()) == verdicts["protected"]
     assert sum(samples["stranded"].values()) == sum(
         found["summary"]["stranded"]["resource_classes"].values()
     )

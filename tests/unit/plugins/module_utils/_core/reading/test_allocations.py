@@ -347,6 +347,7 @@ NOT_GENERATED = {
     "unfinished_evacuation",
     "stuck_server",
     "missing_project",
+    "missing_provider",
     "hidden_allocation",
     "bare_metal_mismatch",
 }
