@@ -484,8 +484,9 @@ options:
     default: []
   projects:
     description:
-      - Read only consumers whose allocations are recorded for these projects, each by its name or
-        UUID. If it is empty, the consumers of all projects are read.
+      - Read only the consumers of these projects, each by its name or UUID. The project of a server
+        counts. If Nova has no such server, that of its allocation does. If it is empty, the
+        consumers of all projects are read.
       - Names are looked up in Keystone, which needs the permission to list projects. It is an error
         if there is no project of that name, or more than one in different domains.
       - A UUID that neither Keystone nor Placement knows is an error too. If the credentials cannot
@@ -547,8 +548,9 @@ options:
         undecided consumers are always reported.
       - Three kinds are searched for everywhere only if you name them here, because they take a
         request for each consumer or provider of the cloud. Otherwise, V(wrong_owner) is found only
-        among consumers that are looked up directly, V(capacity_mismatch) only on the named O(hosts)
-        and on the providers of other findings, and V(uneven_capacity) nowhere.
+        among consumers that are looked up directly and those for whose owner Placement has zeros,
+        V(capacity_mismatch) only on the named O(hosts) and on the providers of other findings, and
+        V(uneven_capacity) nowhere.
       - For V(missing_project), the projects of all servers are read only if you name it here, and
         otherwise those of the consumers that are looked up directly. For V(stuck_server), servers
         in C(ERROR) are read only if you name it here, and for named O(hosts) and O(consumers).

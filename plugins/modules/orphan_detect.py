@@ -331,7 +331,8 @@ summary:
             compute-17:
               VCPU: 3
         projects:
-          description: Amounts by project UUID and resource class.
+          description: Amounts by resource class and by the UUID of the project that owns the
+            server, or else the allocation.
           returned: success
           type: dict
           sample:
@@ -340,12 +341,15 @@ summary:
         quota:
           description:
             - What each project gets back of its quota, by project UUID. C(cores) are C(VCPU) and
-              C(PCPU) together, C(ram_mib) is C(MEMORY_MB), and C(consumers) is the number of
-              consumers that the changes would free.
+              C(PCPU) together, C(ram_mib) is C(MEMORY_MB), C(resource_classes) has all amounts,
+              and C(consumers) is the number of consumers that the changes would free.
+            - Placement counts for the project that it has for an allocation, also where the server
+              belongs to another one.
             - C(name) is empty and C(exists) is V(null) where Keystone did not say so.
             - Nova counts cores and RAM in Placement where C([quota]count_usage_from_placement) is
-              set or the quota driver is that of unified limits. Otherwise it counts its own
-              records, and orphans take nothing of a quota. It never counts servers in Placement.
+              set, and each resource class by itself if the quota driver is that of unified limits.
+              Otherwise it counts its own records, and orphans take nothing of a quota. It never
+              counts servers in Placement.
           returned: success
           type: dict
           sample:
@@ -355,6 +359,10 @@ summary:
               consumers: 2
               cores: 3
               ram_mib: 2560
+              resource_classes:
+                VCPU: 3
+                MEMORY_MB: 2560
+                DISK_GB: 11
           version_added: 2.0.0
     capacity:
       description:

@@ -5,8 +5,8 @@ import typing as t
 
 import pytest
 
-from .support import Ansible
-from .world import World
+from .support import Ansible, Placement
+from .world import NOBODY, World
 
 OWN_CLOUD = True
 pytestmark = pytest.mark.long
@@ -69,7 +69,8 @@ def test_candidate_of_a_deleted_project_is_found_in_every_run(
     (extra,) = [entry for entry in document["findings"] if entry["kind"] == "extra_host"]
     assert extra["consumer"] == server
     quota = document["summary"]["stranded"]["quota"][project]
-    assert quota == {"name": "", "exists": False, "consumers": 1, "cores": 1, "ram_mib": 512}
+    assert (quota["name"], quota["exists"], quota["consumers"]) == ("", False, 1)
+    assert quota["resource_classes"] == {"VCPU": 1, "MEMORY_MB": 512, "DISK_GB": 1}
     # Of another domain as well.
     must = world.cloud.session.must
     domain = must("keystone", "POST", "/v3/domains", {"domain": {"name": "elsewhere"}})["domain"]
@@ -88,4 +89,48 @@ def test_projects_are_named_beside_the_quota_that_they_get_back(
     assert run.status == 0, run.output
     (quota,) = run.read("findings.json")["summary"]["stranded"]["quota"].values()
     assert (quota["name"], quota["cores"], quota["ram_mib"]) == ("demo", 1, 512)
-    assert "Quota to get" in run.told and "): 1 core, 512 MiB" in run.told
+    assert "Quota to get" in run.told and "): 1 VCPU, 512 MiB, 1 GiB disk" in run.told
+
+
+def test_owner_of_a_server_is_that_of_nova(
+    ansible: Ansible, world: World, placement: Placement
+) -> None:
+    """Placement does not know who owns a server from before Rocky, or one that was healed."""
+    server = world.boot("compute-1")
+    held = world.disown(server)
+
+    def find(**options: t.Any) -> list[dict[str, t.Any]]:
+        entries = detect(ansible, **options)["findings"]
+        return [entry for entry in entries if entry["consumer"] == server]
+
+    # The listings show it to be in order.
+    (entry,) = find()
+    assert (entry["kind"], entry["project"]) == ("wrong_owner", held.project)
+    assert entry["change"]["after"]["project_id"] == held.project
+    # Neither is it a server of a project that Keystone does not have, nor of another one.
+    assert get_missing(detect(ansible, consumers=[server])) == {}
+    assert (len(find(projects=["demo"])), find(projects=["admin"])) == (1, [])
+
+    world.claim_also(server, "compute-2")
+    document = detect(ansible, consumers=[server])
+    assert [entry["kind"] for entry in document["findings"]] == ["extra_host"]
+    stranded = document["summary"]["stranded"]
+    assert list(stranded["projects"]) == [held.project]
+    cores = {project: quota["cores"] for project, quota in stranded["quota"].items()}
+    assert cores == {held.project: 0, NOBODY: 1}
+
+    def count(project: str) -> int:
+        usages: dict[str, int] = placement.get(f"/usages?project_id={project}", "1.28")["usages"]
+        return usages.get("VCPU", 0)
+
+    before = [count(held.project), count(NOBODY)]
+    variables = {"orphan_cleanup_min_age": 0, "orphan_cleanup_consumers": [server]}
+    run = ansible.playbook("cleanup_orphans", variables=variables)
+    assert run.outcome(server)["outcome"] == "reduced"
+    # That is what Nova counts, with either quota driver.
+    assert [count(held.project), count(NOBODY)] == [before[0], before[1] - 1]
+    chosen = {"orphan_cleanup_remediate_kinds": ["wrong_owner"], **variables}
+    run = ansible.playbook("cleanup_orphans", variables=chosen)
+    assert run.outcome(server)["outcome"] == "rewritten"
+    assert [count(held.project), count(NOBODY)] == [before[0] + 1, before[1] - 2]
+    assert find() == []

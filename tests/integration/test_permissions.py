@@ -117,6 +117,7 @@ def stray(minicloud: Minicloud, world: World, placement: Placement) -> str:
     )
     inventories = {"VCPU": {"total": 8}, "MEMORY_MB": {"total": 1024}}
     placement.create_provider(BARE, inventories, traits=["COMPUTE_NODE"])
+    world.disown(world.boot("compute-1"))
     return world.claim("compute-1")
 
 
@@ -159,6 +160,7 @@ def test_auditor_finds_what_admin_finds(ansible: Ansible, office: Office) -> Non
         "evacuated_source",
         "unhosted_server",
         "wrong_amount",
+        "wrong_owner",
         "deleted_migration",
         "unknown_consumer",
     }

@@ -19,6 +19,8 @@ from minicloud_ctl.waiting import wait_for
 
 CLAIM = {"VCPU": 1, "MEMORY_MB": 512, "DISK_GB": 1}
 _ENDPOINT = ("service_id", "region_id", "interface", "url")
+# Placement's project and user of a consumer whose owner it does not know.
+NOBODY = "00000000-0000-0000-0000-000000000000"
 API, CELL1, CELL2 = "first_nova_api", "first_cell1", "first_cell2"
 
 # How often a detection checks that all cells answer: before the listings, after them, and after the
@@ -229,6 +231,15 @@ class World:
             holdings.put(
                 self.cloud, consumer, allocations, now if now.project else holdings.somebody()
             )
+
+    def disown(self, server: str) -> holdings.Holding:
+        """Let Placement not know who owns a server, as of one from before Rocky.
+
+        Return what it has, with its owner.
+        """
+        held = holdings.of(self.cloud, server)
+        holdings.put(self.cloud, server, held.allocations, holdings.Holding({}, NOBODY, NOBODY))
+        return held
 
     def claim(self, host: str, consumer: str | None = None) -> str:
         """Create a consumer unknown to Nova, with an allocation on `host`."""

@@ -10,7 +10,7 @@ import re
 import typing as t
 from collections.abc import Collection, Iterable, Mapping
 
-from ...module_utils._common.text import format_count, make_printable
+from ...module_utils._common.text import make_printable
 from ...module_utils._core.models.change import DELETE_PROVIDERS, FAILED, SKIPPED, Amounts
 from ...module_utils._core.models.placement import sum_amounts
 
@@ -126,18 +126,19 @@ def label_project(uuid: str, stranded: Stranded) -> str:
 def list_quota_lines(stranded: Stranded) -> list[str]:
     """Return for each project what it gets back of its quota, the largest amounts first.
 
-    Only of those that Keystone has: what no longer exists has no quota.
+    Only of those that Keystone has: what no longer exists has no quota. Nova counts dedicated CPUs
+    as cores or as a class of their own, so they have an amount of their own here.
     """
     quotas, lines = stranded.get("quota", {}), []
     for uuid in sorted(
         quotas, key=lambda uuid: (-quotas[uuid]["cores"], -quotas[uuid]["ram_mib"], uuid)
     ):
         quota = quotas[uuid]
-        parts = [format_count(quota["cores"], "core", "cores")] if quota["cores"] else []
-        if quota["ram_mib"]:
-            parts.append(f"{humanize_amount('MEMORY_MB', quota['ram_mib'])} of RAM")
-        if quota["exists"] and parts:
-            lines.append(f"{label_project(uuid, stranded)}: {', '.join(parts)}")
+        # Files of older versions have only these two.
+        older = {"VCPU": quota["cores"], "MEMORY_MB": quota["ram_mib"]}
+        amounts = {cls: one for cls, one in quota.get("resource_classes", older).items() if one}
+        if quota["exists"] and amounts:
+            lines.append(f"{label_project(uuid, stranded)}: {humanize_amounts(amounts)}")
     return lines
 
 

@@ -254,9 +254,10 @@ class NovaReader:
             {"status": status}, page_size=MAX_PAGE - attempt, own_connection=True
         )
 
-    def list_server_uuids(self) -> frozenset[str]:
-        """Return the uuids of all servers that are not deleted."""
-        return frozenset(self._list_uuids({}, stage="servers").value or ())
+    def list_server_uuids(self, project: str = "") -> frozenset[str]:
+        """Return the uuids of all servers that are not deleted, or of those of one project."""
+        filters = {"project_id": project} if project else {}
+        return frozenset(self._list_uuids(filters, stage="servers").value or ())
 
     def list_server_projects(self) -> Answer[tuple[tuple[str, str], ...]]:
         """Return the uuid and the project of each server that is not deleted.

@@ -327,13 +327,12 @@ class PlacementReader:
         answers = map_parallel(self.get_allocation, list(consumers), self.workers)
         return [answer.value for answer in answers if answer.value and answer.value.resources]
 
-    def has_usages(self, project: str) -> bool:
-        """Return whether anything is allocated for a project."""
+    def get_usages(self, project: str) -> Resources:
+        """Return what is allocated for a project. Raises CloudError if it cannot be read."""
         path = "/usages"
         reply = self._api.get(path, _USAGES_MICROVERSION, project_id=project)
         self._api.expect(reply, f"for the usages of project {project}")
-        usages = self._api.parse(lambda reply: dict(reply.body["usages"]), reply, path)
-        return any(usages.values())
+        return self._api.parse(lambda reply: dict(reply.body["usages"]), reply, path)
 
     def _list_sharing_uuids(self) -> set[str]:
         return {entry["uuid"] for entry in self._list_provider_entries(required=_SHARING_TRAIT)}

@@ -224,7 +224,7 @@ def _build_entry(finding: Finding, index: SnapshotIndex, history: History) -> En
         "server": convert_to_json(finding.server),
         "migration": convert_to_json(finding.migration),
         "service": convert_to_json(finding.service),
-        "project": allocation.project,
+        "project": finding.owner,
         "user": allocation.user,
         "type": allocation.type,
         "generation": allocation.generation,

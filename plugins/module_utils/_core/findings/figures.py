@@ -29,20 +29,25 @@ def summarize_stranded(findings: Iterable[Finding], index: SnapshotIndex) -> Str
     reading of the whole cloud.
     """
     by_provider: list[tuple[str, Resources]] = []
-    by_project: list[tuple[str, Resources]] = []
+    by_owner: list[tuple[str, Resources]] = []
+    # Placement counts for a quota by the project that it has, also where Nova has another one.
+    by_charged: list[tuple[str, Resources]] = []
     consumers: dict[str, set[str]] = {}
     for finding in findings:
-        project = (finding.allocation.project or "") if finding.allocation else ""
+        charged = (finding.allocation.project or "") if finding.allocation else ""
         for provider, amounts in finding.frees.items():
             by_provider.append((index.get_name(provider), amounts))
-            by_project.append((project, amounts))
-            consumers.setdefault(project, set()).add(finding.subject)
-    stranded = sum_amounts(amounts for _project, amounts in by_project)
+            by_owner.append((finding.owner or "", amounts))
+            by_charged.append((charged, amounts))
+            consumers.setdefault(charged, set()).add(finding.subject)
+    stranded = sum_amounts(amounts for _project, amounts in by_owner)
     allocated = _sum_allocated(stranded, index)
-    projects = _sum_and_sort(by_project)
+    projects, given_back = _sum_and_sort(by_owner), _sum_and_sort(by_charged)
     quota = {
-        project: _summarize_quota(project, amounts, len(consumers[project]), index)
-        for project, amounts in projects.items()
+        project: _summarize_quota(
+            project, given_back.get(project, {}), len(consumers.get(project, ())), index
+        )
+        for project in sorted({*projects, *given_back})
     }
     return {
         "resource_classes": stranded,
@@ -60,7 +65,8 @@ def _summarize_quota(
     """Return what a project gets back of its quota.
 
     Nova counts cores and RAM in Placement, but servers in its own database (nova/quota.py,
-    _cores_ram_count_placement): an orphan takes nothing of the quota for servers.
+    _cores_ram_count_placement): an orphan takes nothing of the quota for servers. With unified
+    limits it counts each resource class by itself (nova/limit/placement.py, _get_usage).
     """
     name, exists = find_project(project, index.snapshot)
     return {
@@ -69,6 +75,7 @@ def _summarize_quota(
         "consumers": consumers,
         "cores": amounts.get("VCPU", 0) + amounts.get("PCPU", 0),
         "ram_mib": amounts.get("MEMORY_MB", 0),
+        "resource_classes": dict(amounts),
     }
 
 

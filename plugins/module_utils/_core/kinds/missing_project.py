@@ -26,9 +26,10 @@ KIND = define_kind(
 def check(index: SnapshotIndex, policy: Policy) -> Iterator[Finding]:
     """Yield the projects that own live servers and that Keystone no longer has.
 
-    Proof: Keystone answers 404 when asked for the project directly, and these credentials have
-    shown that they see other projects: Keystone lists their own project to them, and one of another
-    domain where there is more than one domain. Otherwise the finding is undecided.
+    Proof: Nova has a server of the project. Keystone answers 404 when asked for the project
+    directly, and these credentials have shown that they see other projects: Keystone lists their
+    own project to them, and one of another domain where there is more than one domain. Otherwise
+    the finding is undecided.
 
     Needs: Keystone. Detection asks for the projects of all servers that it looks up, and for those
     of all servers of the cloud if you name this kind in `orphan_cleanup_kinds`.
@@ -72,11 +73,13 @@ def _is_reported_here(uuid: str, index: SnapshotIndex) -> bool:
 
 
 def _list_live_servers(index: SnapshotIndex) -> dict[str, set[str]]:
-    """Return the live servers by the project of their allocation, of those that were looked up."""
+    """Return the live servers by the project that Nova has for them, of those that were looked up.
+
+    Placement may have another one for the allocation, which `wrong_owner` finds.
+    """
     servers: dict[str, set[str]] = {}
     for evidence in index.snapshot.evidence.values():
-        allocation = evidence.allocation.value
-        if evidence.server.value is None or allocation is None:
-            continue
-        servers.setdefault(allocation.project or "", set()).add(evidence.uuid)
+        server = evidence.server.value
+        if server is not None and server.project:
+            servers.setdefault(server.project, set()).add(evidence.uuid)
     return servers

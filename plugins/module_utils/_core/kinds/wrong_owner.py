@@ -13,11 +13,11 @@ from ..facts.consumer import ConsumerView, has_wrong_owner
 from ..models.change import build_change
 from ..models.finding import Decision, drifted
 from ..models.kind import DRIFT, OPT_IN, define_kind
-from ..models.snapshot import ACTIONS, EVERY_CONSUMER
+from ..models.snapshot import ACTIONS, EVERY_CONSUMER, UNOWNED
 from ..options.policy import Policy
 
 KIND = define_kind(
-    __name__, __doc__, DRIFT, OPT_IN, needs=(ACTIONS,), named_needs=(EVERY_CONSUMER,)
+    __name__, __doc__, DRIFT, OPT_IN, needs=(ACTIONS, UNOWNED), named_needs=(EVERY_CONSUMER,)
 )
 
 
@@ -26,6 +26,10 @@ def prove(view: ConsumerView, policy: Policy) -> Decision | None:
 
     Proof: The server is settled on its host, and has an allocation on that host and on no other.
     Placement records another project or user for the allocation than Nova for the server.
+    Every full reading asks Placement whether anything is allocated for project
+    00000000-0000-0000-0000-000000000000, which stands for an owner that it does not know, and looks
+    for these servers. Others with a wrong owner are found among the consumers that are looked up,
+    which are all if you name this kind in `orphan_cleanup_kinds`.
 
     Needs: The cells of the hosts on which the server is or has allocations, and of the hosts that
     its migrations name. The server is read from its own cell.

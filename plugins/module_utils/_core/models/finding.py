@@ -103,6 +103,13 @@ class Finding:
         return self.allocation.consumer if self.allocation else None
 
     @property
+    def owner(self) -> str | None:
+        """The project of the server; that of the allocation where Nova has no such server."""
+        if self.server and self.server.project:
+            return self.server.project
+        return self.allocation.project if self.allocation else None
+
+    @property
     def frees(self) -> Amounts:
         """What the change would free, by provider and resource class; empty without a change."""
         return self.change.frees if self.change else {}

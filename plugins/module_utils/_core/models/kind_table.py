@@ -59,7 +59,7 @@ KINDS = (
     Kind("wrong_owner",
          "The project or user that Placement records for the allocation is not the one that Nova "
          "has for the server",
-         DRIFT, OPT_IN, needs=("actions",), named_needs=("every_consumer",)),
+         DRIFT, OPT_IN, needs=("actions", "unowned"), named_needs=("every_consumer",)),
     Kind("leaked_child", "Nothing explains why the server has an allocation on a child provider",
          DRIFT, OPT_IN, needs=("actions", "amounts", "children")),
     Kind("orphaned_provider", "A provider of a compute node that no longer exists",

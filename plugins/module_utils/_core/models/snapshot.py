@@ -172,6 +172,8 @@ AMOUNTS = Request("amounts")
 # About more than one consumer, where a kind needs it.
 # Each consumer in scope, even if the listings show it to be in order.
 EVERY_CONSUMER = Request("every_consumer")
+# Those that Placement has for no project.
+UNOWNED = Request("unowned")
 # The servers, with their flavors, of hosts that use more or less than is allocated there; of hosts
 # with allocations on child providers; and of all hosts, compared with their allocations.
 USAGE = Request("usage")

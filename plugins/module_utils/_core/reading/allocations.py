@@ -15,6 +15,7 @@ candidate in that shard for certain, and to the tree of its own host only when i
 
 from __future__ import annotations
 
+import collections
 import dataclasses as d
 from collections.abc import Callable, Collection, Iterable, Mapping
 
@@ -25,8 +26,35 @@ from ..clients.nova import NovaReader
 from ..clients.placement import PlacementReader
 from ..facts.index import ListingsIndex, group_by_tree
 from ..models.nova import Hypervisor, Server
-from ..models.placement import Allocations, Provider
+from ..models.placement import Allocations, Provider, sum_amounts
 from ..models.snapshot import Answer, Scope, Shard
+
+# Placement's project of a consumer whose owner it does not know, such as one from before Rocky
+# ([placement]incomplete_consumer_project_id).
+NO_PROJECT = "00000000-0000-0000-0000-000000000000"
+# So many consumers are looked up for it at most, as many at once, and until so many were found. A
+# cloud in which more are wrong has another fault.
+_MAX_LOOKUPS, _BATCH, _MAX_UNOWNED = 2000, 100, 100
+
+
+def find_unowned(
+    placement: PlacementReader, consumers: Iterable[str]
+) -> tuple[list[str], dict[str, int]]:
+    """Return the consumers of no project, and what those have that were not looked up.
+
+    Raises CloudError when Placement does not say what is allocated for no project.
+    """
+    left = collections.Counter(placement.get_usages(NO_PROJECT))
+    found: list[str] = []
+    uuids = sorted(consumers) if +left else []
+    for start in range(0, len(uuids), _BATCH):
+        if not +left or start >= _MAX_LOOKUPS or len(found) >= _MAX_UNOWNED:
+            return found, dict(+left)
+        for allocation in placement.get_allocations(uuids[start : start + _BATCH]):
+            if allocation.project == NO_PROJECT:
+                found.append(allocation.consumer)
+                left.subtract(sum_amounts(allocation.resources.values()))
+    return found, {}
 
 
 @d.dataclass(frozen=True)

@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 import dataclasses as d
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
 from ..._common.clock import get_utc_now
 from ..._common.parallel import map_parallel, run_parallel
@@ -227,10 +227,11 @@ class EvidenceReader:
         """Look up each of the consumers; those with evidence are the candidates."""
         context = d.replace(self.context, nova_roots=find_nova_roots(self._details))
         sources.list_migrations = self._choose_migration_source(len(allocations))
+        owned = self._list_servers_in_scope(allocations.values())
         candidates = []
         evidence_by_uuid: dict[str, Evidence] = {}
         for collected in map_parallel(
-            lambda consumer: look_up(consumer, context, sources, allocations),
+            lambda consumer: look_up(consumer, context, sources, allocations, owned),
             consumers,
             self.nova.workers,
             stage="lookups",
@@ -244,6 +245,17 @@ class EvidenceReader:
                 evidence_by_uuid[evidence.uuid] = merged
         return tuple(candidates), evidence_by_uuid
 
+    def _list_servers_in_scope(self, allocations: Iterable[Answer[Allocation]]) -> frozenset[str]:
+        """Return the servers of the projects in scope, if Placement has others for a consumer.
+
+        Nova's project counts, which is only known of a server that is looked up.
+        """
+        projects = self.context.scope.projects
+        held = [answer.value for answer in allocations if answer.value and answer.value.resources]
+        if not projects or all(one.project in projects for one in held):
+            return frozenset()
+        return frozenset().union(*map(self.nova.list_server_uuids, projects))
+
     def _choose_migration_source(
         self, lookups: int
     ) -> Callable[[str], Answer[tuple[Migration, ...]]]:
@@ -253,13 +265,18 @@ class EvidenceReader:
         """
         # One listing of all migrations may cost less than a request for each consumer. It is a new
         # one, because the first was read before the allocations of the consumers.
-        if not self.context.fresh and len(self.index.migrations) <= _ROWS_PER_REQUEST * lookups:
+        few = _ROWS_PER_REQUEST * lookups
+        if lookups and not self.context.fresh and len(self.index.migrations) <= few:
             return MigrationListing(self.nova.list_migrations()).get_part
         return self.nova.list_migrations_of_server
 
 
 def look_up(
-    consumer: str, context: Context, sources: Sources, allocations: Mapping[str, Answer[Allocation]]
+    consumer: str,
+    context: Context,
+    sources: Sources,
+    allocations: Mapping[str, Answer[Allocation]],
+    owned: Collection[str] = (),
 ) -> list[Evidence]:
     """Look up one consumer, and the server whose migration it is or its migrations.
 
@@ -267,25 +284,27 @@ def look_up(
     scope.
 
     allocations: the answers by consumer, all read before the first request to Nova.
+    owned: the servers of the projects in scope for which Placement may have another project.
     """
     allocation, projects = allocations[consumer].value, context.scope.projects
     holds = allocation is not None and bool(allocation.resources)
-    if projects and holds and allocation and allocation.project not in projects:
-        return []
     migration = context.index.migrations.get(consumer)
     subject = migration.server if migration else consumer
+    charged = allocation.project if allocation and holds else None
+    if projects and holds and charged not in projects and subject not in owned:
+        return []
     # A migration without an allocation is not judged.
     if migration and not holds:
         return []
     look = Look(context, subject, allocations[subject], migration, allocation)
     order.walk(order.PROOF[1:], sources, look)
+    # Placement has no project of a consumer without an allocation, and may have a wrong one.
+    server = look.evidence.server.value
+    if projects and (server.project if server else charged) not in projects:
+        return []
     if migration:
         order.walk(order.PROOF_OF_MIGRATION, sources, look)
         return [Evidence(consumer, allocations[consumer]), look.evidence]
-    # Placement has no project of a consumer without an allocation: that of the server counts.
-    server = look.evidence.server.value
-    if projects and not holds and (server is None or server.project not in projects):
-        return []
     order.walk(order.PROOF_OF_SERVER, sources, look)
     return [look.evidence, *look.of_migrations]
 

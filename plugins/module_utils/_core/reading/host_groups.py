@@ -294,7 +294,7 @@ class _Resolver:
             project = self._keystone.get_project(uuid)
             if project is not None:
                 return project.name
-            known = self._placement.has_usages(uuid)
+            known = any(self._placement.get_usages(uuid).values())
         except CloudError as error:
             self._warn(f"projects: it is not known whether project {uuid} exists. {error}")
             return ""

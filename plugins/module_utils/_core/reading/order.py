@@ -148,7 +148,7 @@ _ELSEWHERE = frozenset(
         # The rows from the tree of a host to the devices of a server.
         q.AMOUNTS,
         # `candidates`: which consumers are looked up, and which hosts are asked for flavors.
-        *(q.EVERY_CONSUMER, q.USAGE, q.CHILDREN, q.FLAVORS, q.BANDWIDTH),
+        *(q.EVERY_CONSUMER, q.UNOWNED, q.USAGE, q.CHILDREN, q.FLAVORS, q.BANDWIDTH),
         # `providers`
         *(q.FORMER_ROOTS, q.INVENTORIES, q.MISSING_PROVIDERS),
         # `others`

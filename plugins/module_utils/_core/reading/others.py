@@ -80,7 +80,7 @@ def add_surroundings(session: Session, snapshot: Snapshot) -> Snapshot:
         deletions=reader.read_deletions(),
         evacuated=reader.read_evacuated(),
         totals=reader.read_totals(),
-        unread=tuple(reader.unread),
+        unread=(*snapshot.surroundings.unread, *reader.unread),
     )
     return d.replace(snapshot, surroundings=surroundings, finished_at=get_utc_now())
 
@@ -550,9 +550,13 @@ def read_projects(keystone: ProjectReader, nova: NovaReader, snapshot: Snapshot)
 
 
 def _list_owners(snapshot: Snapshot) -> set[str]:
-    """Return the projects of the candidates' allocations."""
-    allocations = (evidence.allocation.value for evidence in snapshot.evidence.values())
-    return {held.project for held in allocations if held and held.resources and held.project}
+    """Return the projects of the candidates' allocations, and those that Nova has for them."""
+    owners = set()
+    for evidence in snapshot.evidence.values():
+        held, server = evidence.allocation.value, evidence.server.value
+        if held and held.resources:
+            owners |= {held.project or "", (server and server.project) or ""}
+    return owners
 
 
 def _list_servers(nova: NovaReader, snapshot: Snapshot) -> Mapping[str, tuple[str, ...]]:

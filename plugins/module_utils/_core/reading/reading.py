@@ -14,6 +14,7 @@ import dataclasses as d
 from collections.abc import Collection, Mapping, Sequence
 
 from ..._common.clock import get_utc_now
+from ..._common.errors import CloudError
 from ..._common.parallel import map_parallel
 from ..clients.groups import ProviderGroupReader
 from ..clients.nova import NovaReader
@@ -21,11 +22,13 @@ from ..clients.other_services import CyborgReader, NeutronReader, VolumeReader
 from ..clients.placement import PlacementReader
 from ..clients.session import Session
 from ..facts.index import ListingsIndex
+from ..facts.soundness import list_failed_checks
 from ..models.nova import Server
 from ..models.other_services import PciAlias
-from ..models.snapshot import FLAVORS, Listings, Scope, Snapshot
-from ..options.scope import is_needed
+from ..models.snapshot import FLAVORS, UNOWNED, Listings, Scope, Snapshot, Surroundings
+from ..options.scope import is_needed, needs_every_lookup
 from . import compute_nodes
+from .allocations import find_unowned
 from .candidates import (
     AmountNominator,
     choose_hosts_for_server_details,
@@ -85,14 +88,41 @@ class Collector:
             living = self._nova.list_server_uuids()
         amounts = AmountNominator(index, server_details, choice, self._pci_aliases)
         candidates = find_candidates(index, server_details, living, amounts)
+        unowned, unread = self._find_unowned(index, candidates)
+        candidates = sorted({*candidates, *unowned}) if unowned else candidates
         kept = limit_candidates(candidates, index, _MAX_CANDIDATES_WHEN_UNSOUND)
         reader = self._make_evidence_reader(index, index.listings.started_at, scope, fresh=False)
         reader.read_providers()
-        return reader.finish(
+        snapshot = reader.finish(
             kept,
             server_details,
             left_out=len(candidates) - len(kept),
             listed_amounts=amounts.summarize(candidates),
+        )
+        return d.replace(snapshot, surroundings=Surroundings(unread=unread))
+
+    def _find_unowned(
+        self, index: ListingsIndex, candidates: Collection[str]
+    ) -> tuple[list[str], tuple[str, ...]]:
+        """Return the consumers of no project, and a sentence for what could not be found of them.
+
+        They seem to be in order, because no listing of Placement has the owners.
+        """
+        listings = index.listings
+        is_wanted = is_needed(UNOWNED, listings.scope) and not needs_every_lookup(listings.scope)
+        if not is_wanted or not index.nodes or list_failed_checks(listings):
+            return [], ()
+        others = listings.allocations.keys() - set(candidates)
+        try:
+            unowned, left = find_unowned(self._placement, others)
+        except CloudError as error:
+            return [], (f"It was not searched for allocations of no project: {error}",)
+        if not left:
+            return unowned, ()
+        amounts = ", ".join(f"{amount} {cls}" for cls, amount in sorted(left.items()))
+        return unowned, (
+            f"Not all consumers of no project were found: others have up to {amounts}. Name the "
+            "kind wrong_owner to look up every consumer.",
         )
 
     def collect_cloud(self) -> Snapshot:

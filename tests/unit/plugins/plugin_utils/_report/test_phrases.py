@@ -27,16 +27,18 @@ def test_projects_with_the_largest_amounts_come_first() -> None:
         a={"name": "web", "cores": 1, "ram_mib": 2048},
         b={"name": "db", "cores": 4},
         c={"name": "ram", "ram_mib": 512},
+        d={"name": "gpu", "resource_classes": {"VGPU": 1, "DISK_GB": 20, "VCPU": 0}},
     )
 
-    lines = ["db (b): 4 cores", "web (a): 1 core, 2 GiB of RAM", "ram (c): 512 MiB of RAM"]
+    lines = ["db (b): 4 VCPU", "web (a): 1 VCPU, 2 GiB", "ram (c): 512 MiB"]
+    lines.append("gpu (d): 20 GiB disk, 1 VGPU")
     assert list_quota_lines(stranded) == lines
 
 
 @pytest.mark.parametrize(
     "fields",
     [{"exists": False, "cores": 1}, {"exists": None, "cores": 1}, {"cores": 0}],
-    ids=["gone", "unknown", "disk only"],
+    ids=["gone", "unknown", "nothing"],
 )
 def test_what_gets_no_quota_back_has_no_line(fields: dict[str, t.Any]) -> None:
     assert list_quota_lines(make_stranded(a=fields)) == []

@@ -96,7 +96,10 @@ def test_stranded_amounts_are_summed_by_class_provider_and_project(cloud: Cloud)
         "providers": {"compute-1": twice, "compute-1_pci": {"VF": 2}, "compute-2": CLAIM},
         "projects": {PROJECT: {**thrice, "VF": 2}},
         "quota": {
-            PROJECT: {"name": "", "exists": None, "consumers": 3, "cores": 3, "ram_mib": 1536}
+            PROJECT: {
+                **{"name": "", "exists": None, "consumers": 3, "cores": 3, "ram_mib": 1536},
+                "resource_classes": {**thrice, "VF": 2},
+            }
         },
     }
 
@@ -154,13 +157,28 @@ def test_unsound_reading_is_incomplete_and_says_why(cloud: Cloud, listing: str) 
 
 def test_consumer_without_project_is_listed_under_an_empty_name(cloud: Cloud) -> None:
     """JSON knows no other key that could be sorted among names."""
-    held = cloud.world.allocations
+    held, deleted = cloud.world.allocations, cloud.world.deleted
     held[cloud.deleted] = d.replace(held[cloud.deleted], project=None)
+    deleted[cloud.deleted] = d.replace(deleted[cloud.deleted], project=None)
 
     assert cloud.report()["summary"]["stranded"]["projects"] == {
         "": {**CLAIM, "VF": 2},
         PROJECT: {cls: 2 * amount for cls, amount in CLAIM.items()},
     }
+
+
+def test_owner_is_that_of_the_server_and_the_quota_that_of_placement(cloud: Cloud) -> None:
+    """A removal changes what Placement counts, and it counts by the project that it has."""
+    held = cloud.world.allocations
+    held[cloud.evacuated] = d.replace(held[cloud.evacuated], project="zero")
+    report = cloud.report()
+
+    owners = {entry["consumer"]: entry["project"] for entry in report["findings"]}
+    assert set(owners.values()) == {PROJECT}
+    stranded = report["summary"]["stranded"]
+    assert set(stranded["projects"]) == {PROJECT}
+    cores = {project: each["cores"] for project, each in stranded["quota"].items()}
+    assert cores == {PROJECT: 2, "zero": 1}
 
 
 def test_entry_shows_allocations_and_what_would_be_removed(cloud: Cloud) -> None:

@@ -1,6 +1,7 @@
 """The allocations in scope, and those of the shards of a cloud."""
 
 import dataclasses as d
+import types
 import typing as t
 
 import hypothesis
@@ -12,6 +13,7 @@ from .......plugins.module_utils._core.facts.index import ListingsIndex
 from .......plugins.module_utils._core.models.finding import Finding
 from .......plugins.module_utils._core.models.kinds import KINDS
 from .......plugins.module_utils._core.models.placement import (
+    Allocation,
     Allocations,
     Inventory,
     ProviderDetails,
@@ -19,9 +21,11 @@ from .......plugins.module_utils._core.models.placement import (
 from .......plugins.module_utils._core.models.snapshot import HostGroups, Scope, Shard, Snapshot
 from .......plugins.module_utils._core.options.policy import Policy
 from .......plugins.module_utils._core.reading.allocations import (
+    NO_PROJECT,
     find_owning_root,
     find_roots_of_hosts,
     find_roots_of_members,
+    find_unowned,
     list_providers_to_read,
     list_roots_in_shard,
     select_allocations,
@@ -519,3 +523,33 @@ def test_no_consumer_is_lost_where_nova_lists_no_compute_node() -> None:
         return [uuid for uuid in candidates if _owned(uuid, snapshot, {})]
 
     assert [uuid for shard in shards(2) for uuid in seen(shard)] == [stranger]
+
+
+@pytest.mark.parametrize(
+    ("unowned", "hidden", "looked_up", "found", "left"),
+    [
+        (0, 0, 0, 0, {}),
+        (1, 0, 100, 1, {}),
+        # What no listing has is not found, and all was looked up.
+        (1, 7, 150, 1, {}),
+        # As many candidates would be too many.
+        (150, 0, 100, 100, {"VCPU": 50}),
+    ],
+)
+def test_consumers_of_no_project_are_found_with_few_lookups(
+    unowned: int, hidden: int, looked_up: int, found: int, left: dict[str, int]
+) -> None:
+    consumers = [f"{number:03}" for number in range(150)]
+    asked: list[str] = []
+
+    def get_allocations(uuids: list[str]) -> list[Allocation]:
+        asked.extend(uuids)
+        owners = [NO_PROJECT if int(uuid) < unowned else "demo" for uuid in uuids]
+        pairs = zip(uuids, owners, strict=True)
+        return [Allocation(one, 1, owner, "u", None, {"p": {"VCPU": 1}}, 9) for one, owner in pairs]
+
+    placement = types.SimpleNamespace(
+        get_usages=lambda _project: {"VCPU": unowned + hidden}, get_allocations=get_allocations
+    )
+    assert find_unowned(t.cast("t.Any", placement), consumers) == (consumers[:found], left)
+    assert len(asked) == looked_up

@@ -59,6 +59,9 @@ class Site(World):
             search_nodes=lambda name: answer(f"GET /os-hypervisors?{name}", 404),
             believe_errors=lambda believe: None,
             retried=0,
+            list_server_uuids=lambda project: {
+                uuid for uuid, server in self.servers.items() if server.project == project
+            },
             get_server_with_image_properties=lambda uuid: known[uuid].shape,
             list_attached_port_uuids=lambda uuid: known[uuid].interfaces,
         )
@@ -129,25 +132,24 @@ def test_lookup_of_a_server_is_kept_beside_that_of_its_migration(site: Site) -> 
     assert found == _judge(site.looked_at(migration, server))
 
 
-def test_project_filter_uses_the_project_of_the_allocation(site: Site) -> None:
+def test_project_filter_uses_the_project_of_the_server(site: Site) -> None:
     here, *_others = site.roots
     foreign_claim = site.server(here, here)
     site.allocations[foreign_claim] = d.replace(site.allocations[foreign_claim], project="theirs")
     foreign_server = site.server(here, here, project="theirs")
     snapshot = site.looked_at(foreign_claim, foreign_server, projects=(PROJECT,))
 
-    assert snapshot.candidates == (foreign_server,)
+    assert snapshot.candidates == (foreign_claim,)
     assert [finding.kind for finding in judge(snapshot, NO_MINIMUM_AGE)] == ["wrong_owner"]
 
 
 def test_server_out_of_scope_is_not_judged_because_of_its_migration(site: Site) -> None:
     here, there, _other = site.roots
-    server = site.server(here, here, there)
-    site.allocations[server] = d.replace(site.allocations[server], project="theirs")
+    server = site.server(here, here, there, project="theirs")
     emptied = site.migration(server, there, here, "confirmed")
     held = site.migration(server, there, here, "confirmed", there)
 
-    assert site.looked_at(server, emptied, held, projects=(PROJECT,)).candidates == (held,)
+    assert site.looked_at(server, emptied, held, projects=(PROJECT,)).candidates == ()
 
 
 def _without_servers(site: Site) -> t.Any:
