@@ -413,8 +413,8 @@ summary:
           sample: 1
     overcommit:
       description:
-        - How many hosts have more allocated than they physically have, by resource class. The
-          processors of a host are its VCPU and PCPU together.
+        - How many hosts have more allocated than they physically have, by resource class. C(VCPU)
+          are the shared CPUs of a host. Dedicated ones cannot be overcommitted.
         - What the host reserves for itself is taken off where the inventory was read.
       returned: success
       type: dict

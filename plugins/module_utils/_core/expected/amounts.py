@@ -87,8 +87,12 @@ def fits_all_that_is_known(view: ConsumerView, policy: Policy, present: Allocati
     """
     if _find_doubt(view, present) is not None:
         return False
-    requests = [d.replace(request, missing=()) for request in _build_requests(view, policy)]
-    return compare(requests, get_host_tree(view), present).matches is True
+    requests = _build_requests(view, policy)
+    # Either amount of disk may be right while it is unknown whether the root disk is a volume.
+    if any(part.name == "volume" for request in requests for part in request.missing):
+        requests += _build_requests(view, policy, volume_backed=True)
+    known = [d.replace(request, missing=()) for request in requests]
+    return compare(known, get_host_tree(view), present).matches is True
 
 
 def count_amounts(index: SnapshotIndex, policy: Policy) -> AmountCounts:
@@ -137,11 +141,15 @@ def _find_doubt(view: ConsumerView, present: Allocations) -> MissingInput | None
     return None
 
 
-def _build_requests(view: ConsumerView, policy: Policy) -> tuple[ResourceRequest, ...]:
+def _build_requests(
+    view: ConsumerView, policy: Policy, **assumed: t.Any
+) -> tuple[ResourceRequest, ...]:
+    """Return the requests that Nova may have made. assumed: inputs that count for known."""
     server = view.server
     if server is None or server.flavor is None:
         raise ValueError(f"{view.consumer} has no flavor")
-    return build_requests(build_inputs(server.flavor, view.subject, policy.pci_aliases))
+    inputs = build_inputs(server.flavor, view.subject, policy.pci_aliases)
+    return build_requests(d.replace(inputs, **assumed))
 
 
 def get_host_tree(view: ConsumerView) -> HostTree:

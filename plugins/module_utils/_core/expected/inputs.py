@@ -104,9 +104,9 @@ def build_listed_inputs(
     A listing shows neither ports nor devices: what they request is not in the inputs.
     """
     unread: dict[str, str] = {}
-    is_unclear = bool(server.image and server.volumes)
+    is_unclear = bool(server.image) == bool(server.volumes)
     if is_unclear:
-        unread["volume_backed"] = "it has an image and volumes"
+        unread["volume_backed"] = "it has an image and volumes, or neither"
     if not server.image:
         unread["image_properties"] = "a listing does not show the properties of a volume"
     elif server.image_properties is None:
@@ -124,13 +124,10 @@ def build_listed_inputs(
 def find_root_volume(server: Server, attachments: Sequence[Attachment] | None) -> str | None:
     """Return the volume that a server boots from; None if there is none, or it is unknown.
 
+    The only volume of a server without an image may be one of data, beside a blank local root disk.
+
     attachments: None where they could not be read.
     """
-    if not server.volumes:
-        return None
-    # Nova lists no volume twice, and the only volume of a server without an image is its root disk.
-    if not server.image and len(server.volumes) == 1:
-        return server.volumes[0]
     root = (server.root_device or "").removeprefix("/dev/")
     for attachment in attachments or ():
         if attachment.device and attachment.device.removeprefix("/dev/") == root:
@@ -189,14 +186,18 @@ def _decide_volume_backed(subject: Evidence) -> bool:
     server = _require(subject.shape, "Nova", "its image")
     # Nova decides by the root disk, and by the image where it knows no root disk
     # (nova/compute/utils.py, is_volume_backed_instance).
-    if not server.image:
-        return True
     if not server.volumes:
-        return False
+        if server.image:
+            return False
+        # Its root disk may be a blank one of its host, which Nova shows to nobody.
+        raise _UnreadError("it has neither an image nor a volume that it could boot from")
     attachments = _require(subject.attachments, "Nova", "where its volumes are attached")
     if not server.root_device or not all(entry.device for entry in attachments):
         raise _UnreadError("Nova does not show which of its disks it boots from")
-    return find_root_volume(server, attachments) is not None
+    is_volume = find_root_volume(server, attachments) is not None
+    if not is_volume and not server.image:
+        raise _UnreadError("it has no image, and none of its volumes is its root disk")
+    return is_volume
 
 
 def _choose_image_properties(subject: Evidence) -> Mapping[str, str]:

@@ -163,16 +163,15 @@ def _describe_provider(uuid: str, stranded: Mapping[str, int], index: SnapshotIn
 def summarize_overcommit(index: SnapshotIndex) -> dict[str, Json]:
     """Return by resource class how many hosts are over-committed, and how much at most.
 
-    The processors of a host are its VCPU and PCPU together. A class is left out of which no host
-    reports a figure.
+    A class is left out of which no host reports a figure, such as that of dedicated CPUs.
     """
     ratios: dict[str, list[tuple[float, str]]] = {}
     for uuid, node in sorted(index.nodes.items()):
         # What is allocated on a host out of scope was not read.
         if uuid not in index.providers or not index.covers(uuid):
             continue
-        for cls, members in node.PLACEMENT_CLASSES.items():
-            ratio = _compute_ratio(index, node, cls, members)
+        for cls in node.has:
+            ratio = _compute_ratio(index, node, cls)
             if ratio is not None:
                 ratios.setdefault(cls, []).append((ratio, node.host))
     return {cls: _summarize_ratios(rows) for cls, rows in sorted(ratios.items())}
@@ -188,18 +187,14 @@ def _summarize_ratios(ratios: Sequence[tuple[float, str]]) -> Json:
     }
 
 
-def _compute_ratio(
-    index: SnapshotIndex, node: Hypervisor, cls: str, members: Sequence[str]
-) -> float | None:
+def _compute_ratio(index: SnapshotIndex, node: Hypervisor, cls: str) -> float | None:
     """Return how many times what a host has is allocated; None where that is not known.
 
     What the host reserves for itself is taken off where the inventory was read.
     """
-    physical = node.has.get(cls, 0)
     details = index.snapshot.details.get(node.uuid)
     stock = details.inventories if details else {}
-    physical -= sum(stock[member].reserved for member in members if member in stock)
+    physical = node.has[cls] - (stock[cls].reserved if cls in stock else 0)
     if physical <= 0:
         return None
-    used = index.used.get(node.uuid, {})
-    return sum(used.get(member, 0) for member in members) / physical
+    return index.used.get(node.uuid, {}).get(cls, 0) / physical

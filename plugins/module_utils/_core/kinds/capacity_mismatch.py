@@ -68,13 +68,12 @@ def _describe_inventory_differences(
 ) -> list[str]:
     """Return where the inventory of a root differs from what nova-compute reports, as text."""
     differences = []
-    for cls, members in node.PLACEMENT_CLASSES.items():
-        totals = [inventory[member].total for member in members if member in inventory]
+    for cls, amount in sorted(node.has.items()):
         # A node that reports none of a class proves nothing about the inventory: from compute
         # microversion 2.88 on, Nova no longer returns these numbers.
-        if totals and node.has.get(cls) and sum(totals) != node.has[cls]:
+        if cls in inventory and amount and inventory[cls].total != amount:
             differences.append(
-                f"the inventory has {sum(totals)} {'+'.join(members)}, "
-                f"but the hypervisor reports {node.has[cls]}"
+                f"the inventory has {inventory[cls].total} {cls}, "
+                f"but the hypervisor reports {amount}"
             )
     return differences

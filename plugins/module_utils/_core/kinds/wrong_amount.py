@@ -9,7 +9,13 @@ from __future__ import annotations
 import dataclasses as d
 
 from ..._common.errors import Reason
-from ..expected.amounts import compare_amounts, fits_all_that_is_known, get_host_tree
+from ..._common.text import summarize_names
+from ..expected.amounts import (
+    compare_amounts,
+    find_host_tree,
+    fits_all_that_is_known,
+    get_host_tree,
+)
 from ..expected.corrections import (
     IMAGE_CLASSES,
     VOLUME_MAY_HAVE_CHANGED,
@@ -23,7 +29,7 @@ from ..expected.corrections import (
 from ..expected.inputs import list_image_classes
 from ..expected.placing import Expectation
 from ..facts.consumer import ConsumerView, has_wrong_owner, is_settled_and_healthy
-from ..models.finding import Decision, undecided
+from ..models.finding import Decision, drifted, undecided
 from ..models.kind import DRIFT, EVERY, OPT_IN, define_kind
 from ..models.nova import Migration
 from ..models.placement import sum_amounts
@@ -47,7 +53,9 @@ def prove(view: ConsumerView, policy: Policy) -> Decision | None:
     Proof: The server is settled on its host and has an allocation there and on no other host. It
     differs from everything that Nova would have allocated for its flavor, image, ports and devices
     on the providers of its host, and exactly one such allocation is nearest to it. No resize failed
-    on this host, or on one from which live migrations took the server to this host.
+    on this host, or on one from which live migrations took the server to this host. Or it has a
+    resource class on a provider without an inventory of it, and another provider of the same tree
+    has one: this is only reported.
 
     Needs: Every cell: the new allocation is on a compute node, and only the complete listing of
     compute nodes shows which provider is that node's.
@@ -60,7 +68,11 @@ def prove(view: ConsumerView, policy: Policy) -> Decision | None:
     present = view.allocation.resources
     expectation = compare_amounts(view, policy, present)
     # What the listings show to be in order was not looked up.
-    if expectation is None or expectation.matches:
+    if expectation is None:
+        return None
+    if misplaced := _explain_wrong_provider(view):
+        return drifted(misplaced, *list_amount_evidence(view))
+    if expectation.matches:
         return None
     if expectation.matches is None:
         return _decide_unknown_amounts(view, policy, expectation)
@@ -89,6 +101,27 @@ def prove(view: ConsumerView, policy: Policy) -> Decision | None:
     if correction.allocations == present:
         return None
     return decide_change(reason, view, correction.allocations)
+
+
+def _explain_wrong_provider(view: ConsumerView) -> Reason | None:
+    """Return which class the server has on the wrong provider of its own tree; None if none.
+
+    nova-compute moves classes to child providers, such as memory encryption (a reshape). Placement
+    refuses to move one away from its allocations, so somebody has changed its database.
+    """
+    tree = find_host_tree(view).value
+    own = [one for one in tree.providers.values() if not one.sharing] if tree else []
+    for provider in own:
+        for cls in sorted(view.allocation.resources.get(provider.uuid, {})):
+            others = sorted(one.name for one in own if cls in one.inventories)
+            if others and cls not in provider.inventories:
+                return Reason(
+                    "class_of_other_provider",
+                    f"Server {view.consumer} has {cls} on {provider.name}, which has no inventory "
+                    f"of it. In the same tree, {summarize_names(others)} has: the class was moved "
+                    "there, and this allocation was left behind.",
+                )
+    return None
 
 
 def _find_volume_doubt(view: ConsumerView, expectation: Expectation) -> Reason | None:

@@ -183,7 +183,9 @@ class Hypervisor:
     used: Resources = d.field(default_factory=dict)
     running_vms: int = 0
 
-    # The classes of Placement that nova-compute counts as one: pinned and shared CPUs together.
+    # The classes of Placement that nova-compute counts as one in `used`: dedicated and shared CPUs
+    # of guests. In `has` are the shared ones alone (nova/virt/libvirt/driver.py,
+    # _get_vcpu_available), and nothing is reported of dedicated ones.
     PLACEMENT_CLASSES: t.ClassVar[t.Mapping[str, tuple[str, ...]]] = {
         "VCPU": ("VCPU", "PCPU"),
         "MEMORY_MB": ("MEMORY_MB",),

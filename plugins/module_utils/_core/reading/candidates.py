@@ -217,6 +217,9 @@ def _list_unusual(gaps: Mapping[str, int], min_agreeing: int) -> set[str]:
 NOT_COMPARED = "not_compared"
 UNCHANGED = "unchanged"
 
+# What only a root provider has.
+_CLASSES_OF_ROOTS = frozenset({"VCPU", "PCPU", "MEMORY_MB", "DISK_GB"})
+
 # What no lookup shows.
 _BEYOND_LOOKUPS = frozenset({"pci_alias", "flavor"})
 
@@ -236,6 +239,7 @@ class AmountNominator:
     ) -> None:
         self._index = index
         self._choice = choice
+        self._parents = {row.parent for row in index.providers.values()}
         self._compared: dict[str, ListedComparison] = {}
         for uuid, server in server_details.items():
             allocations = index.listings.allocations.get(uuid)
@@ -258,7 +262,12 @@ class AmountNominator:
         if set(compared.missing) - _BEYOND_LOOKUPS:
             return True
         # On which of several providers the amounts have to be, only the tree of the host shows.
-        return len(self._index.listings.allocations[consumer]) > 1
+        allocations = self._index.listings.allocations[consumer]
+        if len(allocations) > 1:
+            return True
+        [(provider, amounts)] = allocations.items()
+        # What every host has on its root provider cannot be on the wrong one.
+        return provider in self._parents and not _CLASSES_OF_ROOTS.issuperset(amounts)
 
     def summarize(self, candidates: Collection[str]) -> ListedAmounts:
         """Return what the listings say of all servers in scope that are not `candidates`."""

@@ -137,7 +137,9 @@ def test_device_profiles_are_those_that_cyborg_shows() -> None:
     ("fields", "attachments", "root"),
     [
         ({"volumes": ()}, [], None),
-        ({"volumes": ("v",), "image": None}, None, "v"),
+        ({"volumes": ("v",), "image": None}, None, None),
+        # A volume of data beside a blank disk of the host.
+        ({"volumes": ("v",), "image": None}, [("v", "/dev/vdb")], None),
         ({"volumes": ("v",)}, None, None),
         ({"volumes": ("v", "w"), "image": None}, None, None),
         ({"volumes": ("v", "w"), "image": None}, [("v", "/dev/vdb"), ("w", "/dev/vda")], "w"),

@@ -33,7 +33,8 @@ def _summarize(
     ("has", "used", "reserved", "figures"),
     [
         ({"VCPU": 4}, {"VCPU": 2}, 0, {"VCPU": CALM}),
-        ({"VCPU": 4}, {"VCPU": 3, "PCPU": 3}, 0, {"VCPU": (1, 1.5)}),
+        ({"VCPU": 4}, {"VCPU": 6, "PCPU": 3}, 0, {"VCPU": (1, 1.5)}),
+        ({"VCPU": 4}, {"VCPU": 3, "PCPU": 9}, 0, {"VCPU": (0, 0.75)}),
         ({"VCPU": 4}, {"VCPU": 4}, 0, {"VCPU": (0, 1.0)}),
         ({"MEMORY_MB": 1000}, {"MEMORY_MB": 600}, 500, {"MEMORY_MB": (1, 1.2)}),
         ({"MEMORY_MB": 500}, {"MEMORY_MB": 600}, 500, {}),

@@ -304,9 +304,11 @@ def test_every_server_is_compared_if_the_kind_is_named(fleet: Fleet) -> None:
     booted = _guest(fleet, {"VCPU": 1, "MEMORY_MB": 512}, **BOOTED)
     nested = _child(fleet, _guest(fleet, flavor=VGPU), "VGPU")
     alias = _guest(fleet, flavor=PCI)
+    # The tree may have the class on a child only.
+    on_root = _guest(fleet, {**CLAIM, "VGPU": 1}, flavor=VGPU)
     candidates, listed = _nominate(fleet, kinds=("wrong_amount",))
 
-    assert candidates == sorted([booted, nested])
+    assert candidates == sorted([booted, nested, on_root])
     assert alias not in candidates
     assert listed == ListedAmounts(by_server=3, unchecked={"pci_alias": 1})
 
