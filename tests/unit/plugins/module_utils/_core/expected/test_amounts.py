@@ -16,7 +16,6 @@ from .......plugins.module_utils._core.models.finding import Finding
 from .......plugins.module_utils._core.models.nova import Action
 from .......plugins.module_utils._core.models.other_services import (
     AcceleratorRequest,
-    Attachment,
     DeviceProfile,
     PciAlias,
     PortGroup,
@@ -239,47 +238,35 @@ def test_volume_says_what_is_missing_only_where_its_properties_do_not_matter(
 BLANK = {"image": None, "image_properties": None}
 
 
-@pytest.mark.parametrize("data", [(), ("v",)], ids=["alone", "beside a volume of data"])
+@pytest.mark.parametrize("volumes", [(), ("v",)], ids=["alone", "beside a volume of data"])
 @pytest.mark.parametrize("amounts", [CLAIM, NO_DISK, {**CLAIM, "VCPU": 5}])
 def test_disk_of_a_server_without_a_root_volume_stays(
-    amounts: dict[str, int], data: tuple[str, ...]
+    amounts: dict[str, int], volumes: tuple[str, ...]
 ) -> None:
     """Its root disk may be a blank one of the host, which Nova shows to nobody."""
     cloud = Cloud()
     cloud.stock[cloud.here] = dict.fromkeys(CLAIM, PLENTY)
-    server = cloud.made((cloud.here, amounts), volumes=data, **BLANK)
-    volumes = tuple(Attachment(volume, "/dev/vdb") for volume in data)
-    cloud.answered[server] = {"attachments": answer("GET", 200, volumes)}
+    server = cloud.made((cloud.here, amounts), volumes=volumes, root_device="/dev/sda", **BLANK)
     finding = cloud.finding(server)
 
-    if amounts["VCPU"] == 1:
-        assert finding is None
-    else:
-        assert finding and (finding.kind, finding.change) == ("wrong_amount", None)
+    assert (finding is None) is (amounts["VCPU"] == 1)
+    assert finding is None or (finding.kind, finding.change) == ("wrong_amount", None)
 
 
-@pytest.mark.parametrize(
-    ("stock", "held", "reason"),
-    [
-        (CLAIM, {"VGPU": 1}, "class_of_other_provider"),
-        # As Nova once reported them.
-        ((*CLAIM, "VGPU"), {"VGPU": 1}, None),
-        # A pool that hosts share is not of the tree.
-        (NO_DISK, {"DISK_GB": 1}, None),
-    ],
-)
+# A pool that hosts share is not of the tree, and once the root itself had the vGPUs.
+@pytest.mark.parametrize(("stock", "is_wrong"), [(NO_DISK, True), ((*NO_DISK, "VGPU"), False)])
 def test_class_that_was_moved_to_another_provider_of_the_tree_is_said(
-    stock: t.Iterable[str], held: dict[str, int], reason: str | None
+    stock: t.Iterable[str], is_wrong: bool
 ) -> None:
     cloud = Cloud()
     cloud.stock[cloud.here] = dict.fromkeys(stock, PLENTY)
     cloud.stock[cloud.pools[0]] = {"DISK_GB": PLENTY}
-    flavor = VGPU if "VGPU" in held else {}
-    server = cloud.made((cloud.here, {**CLAIM, **held}), **flavor)
-    finding = cloud.finding(server)
+    finding = cloud.finding(cloud.made((cloud.here, {**CLAIM, "VGPU": 1}), **VGPU))
 
-    assert (finding.reason.id if finding else None) == reason
-    assert finding is None or (finding.kind, finding.change) == ("wrong_amount", None)
+    assert bool(finding) is is_wrong
+    assert finding is None or (finding.reason.id, finding.change) == (
+        *("class_of_other_provider", None),
+    )
 
 
 def unread_image(cloud: Cloud) -> str:

@@ -540,16 +540,16 @@ def test_consumers_of_no_project_are_found_with_few_lookups(
     unowned: int, hidden: int, looked_up: int, found: int, left: dict[str, int]
 ) -> None:
     consumers = [f"{number:03}" for number in range(150)]
+    owners = dict.fromkeys(consumers, "demo") | dict.fromkeys(consumers[:unowned], NO_PROJECT)
     asked: list[str] = []
 
-    def get_allocations(uuids: list[str]) -> list[Allocation]:
-        asked.extend(uuids)
-        owners = [NO_PROJECT if int(uuid) < unowned else "demo" for uuid in uuids]
-        pairs = zip(uuids, owners, strict=True)
-        return [Allocation(one, 1, owner, "u", None, {"p": {"VCPU": 1}}, 9) for one, owner in pairs]
+    def get_allocation(one: str) -> Allocation:
+        asked.append(one)
+        return Allocation(one, 1, owners[one], "u", None, {"p": {"VCPU": 1}}, 9)
 
     placement = types.SimpleNamespace(
-        get_usages=lambda _project: {"VCPU": unowned + hidden}, get_allocations=get_allocations
+        get_usages=lambda _project: {"VCPU": unowned + hidden},
+        get_allocations=lambda uuids: map(get_allocation, uuids),
     )
     assert find_unowned(t.cast("t.Any", placement), consumers) == (consumers[:found], left)
     assert len(asked) == looked_up
