@@ -18,7 +18,7 @@ from collections.abc import Set as AbstractSet
 from ..._common.errors import Reason
 from ..._common.times import seconds_between
 from ..models.nova import Migration
-from ..models.placement import Allocation, list_compute_classes
+from ..models.placement import DISK, Allocation, list_compute_classes
 from ..models.snapshot import Answer, Evidence
 from .index import SnapshotIndex, group_by_tree
 from .server import ServerView
@@ -284,8 +284,19 @@ def has_own_and_other_trees_allocated(view: ConsumerView) -> bool:
 def has_compute_allocation(view: ConsumerView, root: str | None) -> bool:
     """Return whether the server has on `root` a class that it also has on its own host.
 
-    An allocation without such a class is not a leftover of a move.
+    An allocation without such a class is not a leftover of a move. Of a host that a move has left,
+    other tools may have removed all but what is on children (nova-manage placement audit --delete
+    knows only some classes): there, each class must be one that it has in the tree of its own host.
     """
     resources = view.allocation.resources
     own_classes = list_compute_classes(resources, view.own_tree)
-    return bool(list_compute_classes(resources, root) & own_classes)
+    if list_compute_classes(resources, root) & own_classes:
+        return True
+    if not root or root == view.own_tree or root in resources:
+        return False
+    left = view.find_migration_from(root)
+    own, children = (
+        {cls for provider in view.trees.get(tree, ()) for cls in resources[provider]}
+        for tree in (view.own_tree, root)
+    )
+    return left is not None and left.has_arrived and bool(children) and children <= own - {DISK}

@@ -21,7 +21,7 @@ server's instance actions: how far the move came, or that the source has started
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
 
 from ..._common.errors import Reason
 from ..._common.times import is_earlier
@@ -29,8 +29,11 @@ from ..models.nova import (
     ARRIVED_MIGRATION_STATUSES,
     COLD_MIGRATION_TYPES,
     COLD_MOVING_ACTIONS,
+    CREATE_ACTION,
     FAILED_MIGRATION_STATUSES,
+    PLACING_ACTIONS,
     REBUILD_ACTION,
+    RESET_ACTION,
     REVERT_ACTION,
     SHELVING_ACTIONS,
     STARTING_ACTIONS,
@@ -40,7 +43,8 @@ from ..models.nova import (
     Migration,
 )
 from .consumer import ConsumerView
-from .server import ACTIONS_UNREAD, ServerView
+from .server import ACTIONS_UNREAD, ServerView, has_begun
+from .services import COMPUTE
 
 
 def explain_possible_move_without_migration(view: ConsumerView) -> Reason | None:
@@ -260,6 +264,8 @@ def find_source_doubt(view: ConsumerView, migration: Migration) -> Reason | None
     if view.subject.actions.value is None or not is_all:
         return ACTIONS_UNREAD.reword("the actions on it since then could not be read")
     for move in _list_moves_since(view, migration):
+        if move.uuid in view.refused_live_migrations:
+            continue
         if move.type not in COLD_MIGRATION_TYPES or move.status not in _PROVABLE_STATUSES:
             return Reason(
                 "later_move_not_provable",
@@ -297,7 +303,7 @@ def _has_stayed(view: ConsumerView, move: Migration, actions: list[Action]) -> b
     if move.status == "reverted" or _was_destroyed_at_destination(move, actions):
         return True
     requests = [action for action in actions if action.action in COLD_MOVING_ACTIONS]
-    origins = [action for action in requests if _has_begun(action, move)]
+    origins = [action for action in requests if has_begun(action, move, _SCHEDULED)]
     # Without a request that surely began the move, nothing says how far it came.
     if origins and all(_has_never_left(action, move) for action in origins):
         return True
@@ -331,15 +337,6 @@ def _is_destruction(event: ActionEvent, move: Migration) -> bool:
     )
 
 
-def _has_begun(action: Action, move: Migration) -> bool:
-    """Return whether conductor created `move` on behalf of `action`."""
-    rows = [event for event in action.events if event.event == _SCHEDULED]
-    begin = min((_normalize_time(row.start_time) for row in rows if row.start_time), default="")
-    end = max((_normalize_time(row.finish_time) for row in rows if row.finish_time), default="")
-    created = _normalize_time(move.created_at)
-    return "" not in (begin, end, created) and begin <= created <= end
-
-
 def _has_never_left(action: Action, move: Migration) -> bool:
     """Return whether a move was given up while the source still had the guest.
 
@@ -371,6 +368,167 @@ def _was_started_since(view: ConsumerView, move: Migration, newer: list[Action])
     )
 
 
-def _normalize_time(time: str | None) -> str:
-    """Return a time of Nova's in a form that can be compared: some answers end it with a Z."""
-    return (time or "").removesuffix("Z")
+# Whether an action may still give a host to a server that has none.
+_LAST_HOST_UNKNOWN = Reason(
+    "last_host_unknown", "the action that gave it its last host is not known"
+)
+
+
+def explain_possible_placement(view: ConsumerView) -> Reason | None:
+    """Return which action may still give a host to a server without one; None if none can."""
+    if _was_refused(view):
+        return None
+    actions: list[Action] = []
+    for answer in view.subject.last_actions:
+        action = answer.value
+        if action is None or not (action.is_finished or _is_reset_to_error(action, view)):
+            return Reason("last_actions_unfinished", "its last actions may not have finished")
+        actions.append(action)
+    allocated_hosts = set(view.index.list_hosts_of(view.allocation.resources))
+    shelving = next((action for action in actions if action.shelving_hosts), None)
+    if shelving is None:
+        doubt = _explain_possible_unfinished_placement(actions, allocated_hosts)
+        newest_actions = actions
+    else:
+        position = actions.index(shelving)
+        placed = bool(_list_placing_actions(actions[position:]))
+        only_on_shelving_host = allocated_hosts <= shelving.shelving_hosts
+        doubt = _explain_possible_queued_action(view, placed, only_on_shelving_host)
+        newest_actions = actions[:position]
+    return (
+        doubt
+        or _explain_lost_guest(view, newest_actions)
+        or _explain_possible_handover(view, newest_actions, allocated_hosts)
+    )
+
+
+def _was_refused(view: ConsumerView) -> bool:
+    """Return whether conductor gave up the request for a server before it was handed to any host.
+
+    Conductor creates the servers of a request, checks the quota again, and only then records the
+    action `create` of each and hands it to its host. When it gives up it sets all of them to ERROR
+    with the fault, and leaves their allocations (LP 1806064; nova/conductor/manager.py,
+    schedule_and_build_instances and _cleanup_build_artifacts). A server without the action was
+    never handed over, whatever became of the others of the same request. nova-compute sets a server
+    to ERROR whose build was interrupted without a fault, and a reset is an action.
+    """
+    server, actions = view.server, view.subject.actions.value
+    if server is None or server.status != "ERROR" or server.launched_at:
+        return False
+    return bool(server.fault) and actions == () and not view.server_migrations
+
+
+def _is_reset_to_error(action: Action, view: ConsumerView) -> bool:
+    """Return whether nova-api alone did the action, without events (_reset_state).
+
+    A reset leaves the server in ERROR or ACTIVE. It does not end the actions before it.
+    """
+    in_error = view.server is not None and view.server.status == "ERROR"
+    return in_error and action.action == RESET_ACTION
+
+
+def _list_placing_actions(actions: Sequence[Action]) -> list[Action]:
+    """Return those of the actions that can give a host to a server."""
+    return [action for action in actions if action.action in PLACING_ACTIONS]
+
+
+def _explain_possible_unfinished_placement(
+    actions: Sequence[Action], allocated_hosts: Collection[str | None]
+) -> Reason | None:
+    """Return which action may still give a host to a server that was not shelved, or None.
+
+    actions: all finished, the newest first.
+    """
+    placing = _list_placing_actions(actions)
+    if not placing:
+        return _LAST_HOST_UNKNOWN
+    # The reading ends at the newest one that a host began. Nothing came before a `create`.
+    oldest = placing[-1]
+    if not oldest.placing_hosts and oldest.action != CREATE_ACTION:
+        return _LAST_HOST_UNKNOWN
+    # Conductor tries a build on a second host when the first has ended its part. When that host
+    # starts, Nova sets the server to ERROR, and then the host takes the build from its queue
+    # (nova/compute/manager.py, _error_out_instances_whose_build_was_interrupted).
+    if oldest.placing_hosts and not oldest.placing_hosts.issuperset(allocated_hosts):
+        return Reason(
+            "build_may_be_in_progress",
+            f"a host on which it has an allocation may still process the action {oldest.action}",
+        )
+    return None
+
+
+def _explain_possible_handover(
+    view: ConsumerView, newest_actions: Sequence[Action], allocated_hosts: Collection[str | None]
+) -> Reason | None:
+    """Return which host may have an action in its queue that failed before a host began it.
+
+    Conductor records the failure also when the message broker took the request and conductor never
+    learned it. A host that is up has processed its queue.
+
+    newest_actions: since a finished shelve, if there was one.
+    """
+    placing = _list_placing_actions(newest_actions)
+    if not placing or placing[0].placing_hosts:
+        return None
+    silent = [
+        str(host) for host in allocated_hosts if view.index.list_compute_states(host) != {"up"}
+    ]
+    if not silent:
+        return None
+    return Reason(
+        "action_may_be_queued",
+        f"{COMPUTE} on {', '.join(sorted(silent))} is not up and may have the action "
+        f"{placing[0].action} in its queue",
+    )
+
+
+def _explain_lost_guest(view: ConsumerView, newest_actions: Sequence[Action]) -> Reason | None:
+    """Return why the guest of a server in ERROR may be where Nova no longer has it, or None.
+
+    Nova takes the host from a server whose guest runs only when it shelves the server. A build that
+    failed never had a guest that ran (nova/compute/manager.py, _update_instance_after_spawn), and
+    an unshelve that failed has destroyed it (_unshelve_instance).
+
+    newest_actions: since a finished shelve, if there was one.
+    """
+    server = view.server
+    if server is None or server.status != "ERROR" or not server.launched_at:
+        return None
+    for placing in _list_placing_actions(newest_actions):
+        failed_to_unshelve = placing.action == UNSHELVE_ACTION and not placing.unshelving_hosts
+        if not failed_to_unshelve:
+            return Reason(
+                "guest_was_launched",
+                f"its guest was launched at {server.launched_at}, and nothing shows that it was "
+                "shelved: its host may have been removed from the database by hand",
+            )
+    return None
+
+
+def _explain_possible_queued_action(
+    view: ConsumerView, placed: bool, only_on_shelving_host: bool
+) -> Reason | None:
+    """Return why an action from before a finished shelve may still give the server a host.
+
+    Only a host that has the server shelves it, and the API takes no other action while one has a
+    task (nova/compute/api.py, check_instance_state): so everything requested before has finished.
+    The exceptions are a reset of the state, and an error of conductor after it has handed over
+    (nova/conductor/manager.py, unshelve_instance). Both hide the task of an action that waits in
+    the queue of another host. The server has an allocation on that other host. So if the server has
+    allocations only on the host that shelved it, no action waits: a host takes its messages in
+    their order.
+
+    placed: whether the newest action that could give it a host was listed, and has finished.
+    """
+    if only_on_shelving_host:
+        return None
+    if not placed:
+        return _LAST_HOST_UNKNOWN
+    actions = view.subject.actions.value
+    if actions is None or any(action.action == RESET_ACTION for action in actions):
+        return Reason(
+            "state_may_have_been_reset",
+            "its state may have been reset, and an action from before that may still wait for a "
+            "host on which it has an allocation",
+        )
+    return None

@@ -87,7 +87,7 @@ def protect_moving(view: ConsumerView, policy: Policy) -> Reason | None:
     destination.
     """
     # The consumer's own migration comes first, because the server may have another one.
-    is_own = view.migration is not None and not view.migration.ended
+    is_own = view.migration is not None and not view.is_over(view.migration)
     underway = view.migration if is_own else view.active_migration
     if underway is None:
         return None

@@ -20,12 +20,14 @@ from ..._common.errors import Reason
 from ..._common.times import is_earlier, seconds_between
 from ..models.nova import (
     ARRIVED_MIGRATION_STATUSES,
+    CONCLUDING_ACTIONS,
     CONCLUSIVE_STATUSES,
     DELETING_ACTIONS,
     GUEST_LEAVING_MIGRATION_TYPES,
+    LIVE_MOVING_ACTION,
     MOVING_ACTIONS,
+    RESET_ACTION,
     REVERT_ACTION,
-    SETTLED_STATUSES,
     UNSHELVE_ACTION,
     Action,
     Migration,
@@ -73,7 +75,39 @@ class ServerView:
     @functools.cached_property
     def active_migration(self) -> Migration | None:
         """A migration of the server that is still under way."""
-        return next((row for row in self.server_migrations if not row.ended), None)
+        return next((row for row in self.server_migrations if not self.is_over(row)), None)
+
+    def is_over(self, migration: Migration) -> bool:
+        """Return whether a migration of the server has ended, or can never end."""
+        return migration.ended or migration.uuid in self.abandoned_resizes
+
+    @functools.cached_property
+    def abandoned_resizes(self) -> frozenset[str]:
+        """The migrations that nobody can confirm or revert, because the server's state was reset.
+
+        They stay `finished` for ever: Nova confirms and reverts only what is VERIFY_RESIZE
+        (nova/compute/api.py, confirm_resize and revert_resize). The server may have been moved
+        since. A confirmation or a revert that came in between has an action, which was read last.
+        """
+        resizes = self.unconfirmed_resizes
+        actions = self.subject.actions.value
+        if not resizes or not actions:
+            return frozenset()
+        resets = [one.start_time for one in actions if one.action == RESET_ACTION]
+        ends = [one.start_time for one in actions if one.action in CONCLUDING_ACTIONS]
+        return frozenset(
+            move.uuid
+            for move in resizes
+            if any(is_earlier(move.changed_at, at) for at in resets)
+            and all(is_earlier(at, move.created_at) for at in ends)
+        )
+
+    @functools.cached_property
+    def unconfirmed_resizes(self) -> tuple[Migration, ...]:
+        """The migrations to be confirmed of a server that is idle, and not in VERIFY_RESIZE."""
+        if self.server is None or not self.server.is_idle:
+            return ()
+        return tuple(row for row in self.subject.migrations.value or () if row.is_unconfirmed)
 
     @functools.cached_property
     def own_tree(self) -> str | None:
@@ -89,14 +123,9 @@ class ServerView:
     @functools.cached_property
     def seems_settled(self) -> bool:
         """The server rests, if Nova lists each of its migrations."""
-        server = self.server
-        if server is None or server.status not in SETTLED_STATUSES:
-            return False
-        # Where the answer leaves the task out, one may be under way.
-        is_idle = server.task_known and server.task_state is None
         # Migrations that could not be read may hide one that is under way.
         is_staying = self.subject.migrations.value is not None and self.active_migration is None
-        return is_idle and is_staying and bool(server.host and server.node)
+        return self.server is not None and self.server.is_idle and is_staying
 
     @functools.cached_property
     def unlisted_move(self) -> Reason | None:
@@ -143,7 +172,11 @@ class ServerView:
         """
         if self.unknown_move is not None:
             return False
-        moves = [row for row in self.server_migrations if row.status in ARRIVED_MIGRATION_STATUSES]
+        moves = [
+            row
+            for row in self.server_migrations
+            if row.status in ARRIVED_MIGRATION_STATUSES or row.uuid in self.abandoned_resizes
+        ]
         if not moves:
             return True
         if self.server is None:
@@ -192,9 +225,9 @@ class ServerView:
         )
 
     def find_migration_from(self, root: str) -> Migration | None:
-        """Return the newest ended migration of the server with the tree `root` as its source."""
-        ended = (row for row in self.server_migrations if row.ended)
-        return next((row for row in ended if self.is_source(root, row)), None)
+        """Return the newest migration that is over and has the tree `root` as its source."""
+        over = filter(self.is_over, self.server_migrations)
+        return next((row for row in over if self.is_source(root, row)), None)
 
     def is_source(self, root: str, migration: Migration) -> bool:
         """Return whether `migration` names the tree `root` as the host that was left."""
@@ -367,6 +400,22 @@ class ServerView:
                 return move
         return None
 
+    @functools.cached_property
+    def refused_live_migrations(self) -> frozenset[str]:
+        """The live migrations that conductor gave up before it asked the source for the guest.
+
+        Neither has a compute node, and the action that began it ended with an error of conductor
+        and has no event but those of the checks (LP 1712411).
+        """
+        read = [answer.value for answer in self.subject.last_actions if answer.value is not None]
+        actions = [action for action in read if action.action == LIVE_MOVING_ACTION]
+        return frozenset(
+            move.uuid
+            for move in self.server_migrations
+            if move.is_without_nodes
+            and any(_was_refused(one) and has_begun(one, move, _REFUSING) for one in actions)
+        )
+
     def explain_failed_move_to(self, roots: Collection[str]) -> Reason | None:
         """Return which failed move may have left its guest on a host of `roots`, or None."""
         failed = self._find_failed_move_to(roots)
@@ -396,6 +445,8 @@ class ServerView:
         for move in self.server_migrations:
             has_failed = move.is_inconclusive or _was_not_finished(move, next_host)
             next_host = move.source_compute
+            if move.uuid in self.refused_live_migrations:
+                continue
             if move.type not in GUEST_LEAVING_MIGRATION_TYPES or not has_failed:
                 continue
             if any(self._may_have_left_guest_in(root, move) for root in roots):
@@ -480,6 +531,36 @@ def _was_not_finished(move: Migration, next_host: str | None) -> bool:
     """
     is_completed = move.type == "evacuation" and move.status == "completed"
     return is_completed and next_host not in (None, move.dest_compute)
+
+
+# The event of conductor around a live migration, and those of the checks that it has hosts make.
+_REFUSING = "conductor_live_migrate_instance"
+_CHECKS = frozenset(f"compute_check_can_live_migrate_{host}" for host in ("destination", "source"))
+
+
+def _was_refused(action: Action) -> bool:
+    """Return whether a live migration ended with an error, and no host was asked to begin."""
+    names = {event.event for event in action.events}
+    results = {event.result for event in action.events if event.event == _REFUSING}
+    has_ended = all(event.finish_time for event in action.events)
+    return has_ended and results == {"Error"} and names <= {_REFUSING, *_CHECKS}
+
+
+def has_begun(action: Action, move: Migration, event: str) -> bool:
+    """Return whether conductor created `move` on behalf of `action`.
+
+    event: the one around the part of conductor in which it creates the migration.
+    """
+    rows = [row for row in action.events if row.event == event]
+    begin = min((_normalize_time(row.start_time) for row in rows if row.start_time), default="")
+    end = max((_normalize_time(row.finish_time) for row in rows if row.finish_time), default="")
+    created = _normalize_time(move.created_at)
+    return "" not in (begin, end, created) and begin <= created <= end
+
+
+def _normalize_time(time: str | None) -> str:
+    """Return a time of Nova's in a form that can be compared: some answers end it with a Z."""
+    return (time or "").removesuffix("Z")
 
 
 def build_server_view(evidence: Evidence, index: ListingsIndex) -> ServerView | None:

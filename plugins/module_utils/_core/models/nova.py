@@ -114,8 +114,14 @@ PORT_ACTIONS = frozenset({"attach_interface", "detach_interface"})
 # The instance action that takes a server back to the source of a resize or cold migration.
 REVERT_ACTION = "revertResize"
 
+# The instance actions that end a resize or cold migration that is `finished`.
+CONCLUDING_ACTIONS = frozenset({REVERT_ACTION, "confirmResize"})
+
 # The instance actions that begin a resize or cold migration.
 COLD_MOVING_ACTIONS = frozenset({"migrate", "resize"})
+
+# The instance action that begins a live migration.
+LIVE_MOVING_ACTION = "live-migration"
 
 # Instance actions after which a host certainly runs the guest, with the event that it records.
 STARTING_ACTIONS = {"start": "compute_start_instance", "reboot": "compute_reboot_instance"}
@@ -219,6 +225,21 @@ class Migration:
         return self.status in ENDED_MIGRATION_STATUSES
 
     @property
+    def is_without_nodes(self) -> bool:
+        """Whether it is a live migration that failed before conductor saved its compute nodes.
+
+        Conductor saves both right before it asks the source to begin, and nobody takes them away
+        (nova/conductor/tasks/live_migrate.py, _execute).
+        """
+        has_failed = self.type == "live-migration" and self.status in FAILED_MIGRATION_STATUSES
+        return has_failed and not (self.source_node or self.dest_node)
+
+    @property
+    def is_unconfirmed(self) -> bool:
+        """Whether it has taken the server to the destination, and can be confirmed or reverted."""
+        return self.type in COLD_MIGRATION_TYPES and self.status == "finished"
+
+    @property
     def is_unfinished_evacuation(self) -> bool:
         """Whether nova-compute of its source destroys its server there at the next start."""
         return self.type == "evacuation" and self.status in UNFINISHED_EVACUATION_STATUSES
@@ -299,6 +320,7 @@ class Server:
     launched_at: when a host last launched its guest, in UTC; None for one that never ran.
     pinned_zone: the availability zone to which the user bound the server; None where it is not
         bound, and before compute microversion 2.96.
+    fault: the message of the fault that Nova shows for it, empty without one.
     """
 
     uuid: str
@@ -321,6 +343,14 @@ class Server:
     root_device: str | None = None
     pinned_zone: str | None = None
     launched_at: str | None = None
+    fault: str = ""
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether it is on a host, in a status in which it rests, and without a task."""
+        # Where the answer leaves the task out, one may be under way.
+        has_no_task = self.task_known and self.task_state is None
+        return self.status in SETTLED_STATUSES and has_no_task and bool(self.host and self.node)
 
 
 @d.dataclass(frozen=True)

@@ -229,12 +229,15 @@ def parse_provider_state(entry: Mapping[str, t.Any]) -> ProviderState:
     return ProviderState(inventories, traits, aggregates, known)
 
 
+DISK = "DISK_GB"
+
+
 def list_compute_classes(allocations: Allocations, root: str | None) -> frozenset[str]:
     """Return the resource classes that `allocations` has on the root provider of a host.
 
     Disk is left out: an allocation of nothing but disk is not that of a server on its host.
     """
-    return frozenset(allocations.get(root or "", {})) - {"DISK_GB"}
+    return frozenset(allocations.get(root or "", {})) - {DISK}
 
 
 def add_amounts(sums: dict[str, int], amounts: Resources) -> None:

@@ -89,7 +89,8 @@ class Evidence:
         Only where not every host was asked for its servers.
     last_actions: each read by itself, newest first. Of a server without a host: its actions back to
         the newest that shelved it, and the newest that could give it a host. Of a server that is
-        not where its newest move ended: the newest action that unshelved it. Of a server whose
+        not where its newest move ended: the newest action that unshelved it. Of a server with a
+        live migration that failed early: the action that began it. Of a server whose
         allocation belongs to a failed cold migration: those actions since then that can show where
         its guest is.
     host_migrations: `GET /os-migrations?host=…` for each host with an allocation of the consumer,
@@ -206,11 +207,13 @@ class HostAllocations:
     tree: the allocations on the tree of the host, by consumer.
     servers: the servers on the host.
     actions: of the servers without an allocation there, by uuid.
+    lookups: those servers of which a migration that is over has an allocation there, by uuid.
     """
 
     tree: Answer[dict[str, Allocations]]
     servers: Answer[tuple[str, ...]]
     actions: t.Mapping[str, Answer[tuple[Action, ...]]] = d.field(default_factory=dict)
+    lookups: t.Mapping[str, Answer[Server]] = d.field(default_factory=dict)
 
     def list_servers_without(
         self,
@@ -239,6 +242,11 @@ class HostAllocations:
             if consumers.isdisjoint({server, *under_way}):
                 lacking.append(server)
         return lacking
+
+    def list_left_behind(self, moves: t.Iterable[Migration]) -> list[Allocations]:
+        """Return what those of the `moves` that are over have in the tree."""
+        tree = self.tree.value or {}
+        return [tree[move.uuid] for move in moves if move.ended and move.uuid in tree]
 
 
 @d.dataclass(frozen=True)

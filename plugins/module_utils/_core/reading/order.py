@@ -102,6 +102,7 @@ PROOF = (
     Row(q.LAST_ACTIONS, s.back_to_its_last_host),
     Row(q.LAST_ACTIONS, s.that_gave_it_its_host),
     Row(q.LAST_ACTIONS, s.newest_unshelve),
+    Row(q.LAST_ACTIONS, s.that_conductor_may_have_refused),
     # What was a server that Nova does not find.
     Row(q.ACTIONS, s.of_missing),
     Row(q.DELETED, s.of_missing_in_brief),

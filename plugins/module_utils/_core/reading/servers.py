@@ -16,6 +16,7 @@ import itertools
 import typing as t
 from collections.abc import Iterable, Iterator, Mapping
 
+from ..._common.times import is_earlier
 from ..expected.amounts import compare_listed
 from ..expected.inputs import find_root_volume, list_device_profiles
 from ..facts.devices import MAX_PORT_ACTIONS, list_port_actions, may_have_leak
@@ -30,6 +31,7 @@ from ..facts.server import ServerView, build_server_view, find_deletion
 from ..models import snapshot as q
 from ..models.nova import (
     COLD_MIGRATION_TYPES,
+    LIVE_MOVING_ACTION,
     PLACING_ACTIONS,
     UNHOSTED_STATUSES,
     UNSHELVE_ACTION,
@@ -154,6 +156,8 @@ def of_server_that_may_have_moved(look: Look) -> Iterator[str]:
     * With an allocation on another host than its own: a move whose migration was deleted, whether a
       failed move may have been reverted, and which host made the guest after more than one
       unshelve.
+    * With a live migration that failed early, and no allocation on its host: who refused it.
+    * With a resize to confirm, and not in VERIFY_RESIZE: whether its state was reset.
     * Not where its newest move ended: whether it was unshelved since, for which Nova creates no
       migration.
     """
@@ -166,7 +170,10 @@ def of_server_that_may_have_moved(look: Look) -> Iterator[str]:
         may_have_moved = True
     else:
         may_have_moved = view is not None and (
-            bool(view.seems_settled and view.other_roots) or bool(view.settled and not view.arrived)
+            bool(view.unconfirmed_resizes)
+            or bool(_list_early_failures(view))
+            or bool(view.seems_settled and view.other_roots)
+            or bool(view.settled and not view.arrived)
         )
     if may_have_moved:
         yield look.uuid
@@ -205,6 +212,24 @@ def that_gave_it_its_host(look: Look) -> Iterator[Action]:
         if placement is not None:
             for action in (placement, *list_repeated_unshelves(view, root)):
                 yield from _list_unread(look, action)
+
+
+def _list_early_failures(view: ServerView) -> list[Migration]:
+    """Return the live migrations that may have been refused, if that can matter."""
+    is_misplaced = bool(view.other_roots) or view.own_tree not in view.server_trees
+    moves = view.server_migrations if view.seems_settled and is_misplaced else ()
+    return [move for move in moves if move.is_without_nodes]
+
+
+def that_conductor_may_have_refused(look: Look) -> Iterator[Action]:
+    """Yield what began the live migrations of such a server that failed early."""
+    actions = look.evidence.actions.value or ()
+    moves = [action for action in actions if action.action == LIVE_MOVING_ACTION]
+    for move in _list_early_failures(look.view) if look.view else ():
+        # The API, which records the action first, may have another clock.
+        begun = [one for one in moves if not is_earlier(move.updated_at, one.start_time)]
+        for action in begun[:1]:
+            yield from _list_unread(look, action)
 
 
 def newest_unshelve(look: Look) -> Iterator[Action]:

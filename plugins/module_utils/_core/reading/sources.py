@@ -109,7 +109,12 @@ def read_host_allocations(
     listed = index.nodes[root].servers or ()
     lacking = host.list_servers_without(root, listed, index.get_listed_migrations)
     actions = {uuid: nova.list_instance_actions(uuid) for uuid in lacking[:_MAX_LACKING]}
-    return d.replace(host, actions=actions)
+    lookups = {
+        uuid: nova.get_server(uuid)
+        for uuid in actions
+        if host.list_left_behind(index.get_listed_migrations(uuid).value or ())
+    }
+    return d.replace(host, actions=actions, lookups=lookups)
 
 
 def read_host_totals(placement: PlacementReader, index: ListingsIndex, root: str) -> Answer[Totals]:
