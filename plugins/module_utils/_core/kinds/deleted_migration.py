@@ -9,12 +9,20 @@ from __future__ import annotations
 import typing as t
 
 from ..._common.errors import Reason
+from ..expected.amounts import compare_listed
 from ..facts.consumer import ConsumerView
 from ..facts.deletion import is_unlisted
+from ..facts.server import find_move_without_migration
 from ..models.finding import Decision, orphaned, undecided
 from ..models.kind import EVERY, ORPHAN, REMEDIATE, define_kind
-from ..models.nova import MOVING_ACTIONS
-from ..models.placement import Allocations
+from ..models.nova import (
+    COLD_MIGRATION_TYPES,
+    COLD_MOVING_ACTIONS,
+    FAILED_MIGRATION_STATUSES,
+    MOVING_ACTIONS,
+    Hypervisor,
+)
+from ..models.placement import Allocations, list_compute_classes
 from ..models.snapshot import (
     ACTIONS,
     DELETED,
@@ -37,6 +45,9 @@ KIND = define_kind(
     was="forgotten_migration",
 )
 
+# After these, the server is where its move began.
+_UNDONE = FAILED_MIGRATION_STATUSES | {"reverted"}
+
 
 def prove(view: ConsumerView, policy: Policy) -> Decision | None:
     """Decide whether the migration was deleted with its server while its allocation remains.
@@ -44,11 +55,12 @@ def prove(view: ConsumerView, policy: Policy) -> Decision | None:
     Proof: No listing has the consumer, neither as a server nor as a migration, and Nova has no
     instance actions for its UUID. But Nova accepts the UUID as the marker of a listing of
     migrations, which it does for deleted migrations too, so the UUID is that of a migration. This
-    request is repeated over several connections, and all answers agree. Nothing shows a server or
-    a migration of this UUID as active. Each server on the hosts where it has an allocation has one
-    there too, itself or through a migration under way, or was never moved: none of them needs this
-    one. None of its providers is a former one of a host that Nova lists. Nova lists a migration of
-    each server that is being moved.
+    request is repeated over several connections, and all answers agree. Nothing shows a server or a
+    migration of this UUID as active. Each server on the hosts where it has an allocation has one
+    there too, itself or through a migration under way, or was never moved, or its newest move is a
+    cold migration that failed or was reverted and has there just what its flavor requests: none of
+    them needs this one. None of its providers is a former one of a host that Nova lists. Nova lists
+    a migration of each server that is being moved.
 
     Needs: Every cell, because the proof is that no listing has the migration.
 
@@ -78,7 +90,7 @@ def prove(view: ConsumerView, policy: Policy) -> Decision | None:
         *_list_host_answers(view),
         view.index.snapshot.unlisted_moves,
     )
-    if need := _explain_possible_need(view):
+    if need := _explain_possible_need(view, policy):
         reason = need.reword(
             "Nova identifies the UUID as a migration's but no longer lists that migration, and "
             f"{need}."
@@ -97,18 +109,20 @@ def _list_host_answers(view: ConsumerView) -> list[Answer[t.Any]]:
     answers: list[Answer[t.Any]] = []
     read = view.index.snapshot.host_allocations
     for host in (read[root] for root in sorted(filter(None, view.trees)) if root in read):
-        answers.extend((host.tree, host.servers, *host.actions.values()))
+        answers += (host.tree, host.servers, *host.actions.values(), *host.lookups.values())
     return answers
 
 
-def _explain_possible_need(view: ConsumerView) -> Reason | None:
+def _explain_possible_need(view: ConsumerView, policy: Policy) -> Reason | None:
     """Return why a live server may need the allocation of a migration without a record, or None.
 
     Nova deletes the row of a migration only together with its server (nova/db/main/api.py,
     instance_destroy), but an operator can delete it alone, or hide it. An interrupted move can have
     left the allocation that its server needs with that migration (nova/compute/manager.py,
     _reset_live_migration and _revert_allocation): the server then has none on its host. A server
-    that was never moved has had no migration. A server that is being moved needs the allocation of
+    that was never moved has had no migration. A server whose failed move has just what it should
+    have there needs no second one. A server that is being
+    moved needs the allocation of
     its migration on the host that it comes from, where it is no longer listed.
     """
     unlisted_moves = view.index.snapshot.unlisted_moves.value
@@ -155,7 +169,8 @@ def _explain_possible_need(view: ConsumerView) -> Reason | None:
         lacking = host.list_servers_without(root, node.servers, view.index.get_listed_migrations)
         for server in lacking:
             actions = host.actions.get(server, NOT_ASKED).value
-            if actions is None or any(action.action in MOVING_ACTIONS for action in actions):
+            was_moved = actions is None or any(one.action in MOVING_ACTIONS for one in actions)
+            if was_moved and not _is_provided_for(view, node, server, policy):
                 return Reason(
                     "moved_server_without_allocation",
                     f"server {server} on {node.name} has no allocation there and may have been "
@@ -172,6 +187,29 @@ def _explain_possible_need(view: ConsumerView) -> Reason | None:
                 "have been renamed: it may need this one",
             )
     return None
+
+
+def _is_provided_for(view: ConsumerView, node: Hypervisor, server: str, policy: Policy) -> bool:
+    """Return whether the newest move of a settled server has what its flavor requests there.
+
+    It must be a cold migration that failed or was reverted: what an earlier move left there may be
+    beside what the server needs.
+    """
+    host = view.index.snapshot.host_allocations[node.uuid]
+    live, actions = (of.get(server, NOT_ASKED).value for of in (host.lookups, host.actions))
+    if live is None or not live.is_idle or (live.host, live.node) != (node.host, node.name):
+        return False
+    listed = view.index.get_listed_migrations(server).value or ()
+    moves = sorted(listed, key=lambda move: move.created_at or "", reverse=True)
+    requests = [one.action for one in actions or () if one.action in MOVING_ACTIONS]
+    if not moves or not requests or requests[0] not in COLD_MOVING_ACTIONS:
+        return False
+    if live.flavor is None or find_move_without_migration(actions or (), moves):
+        return False
+    has_failed = moves[0].type in COLD_MIGRATION_TYPES and moves[0].status in _UNDONE
+    left = host.list_left_behind(moves[:1] if has_failed else ())
+    complete = (one for one in left if list_compute_classes(one, node.uuid))
+    return any(compare_listed(live, one, policy.pci_aliases).fits for one in complete)
 
 
 def _is_listed_as_read(view: ConsumerView, root: str, tree: t.Mapping[str, Allocations]) -> bool:

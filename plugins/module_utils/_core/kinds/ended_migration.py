@@ -11,7 +11,11 @@ from collections.abc import Collection
 from ..._common.errors import Reason
 from ..facts.consumer import ConsumerView
 from ..facts.deletion import describe_deletion, find_deleted_server, is_deleted
-from ..facts.moves import find_placement_after_unshelve, list_taken_over_roots
+from ..facts.moves import (
+    explain_possible_placement,
+    find_placement_after_unshelve,
+    list_taken_over_roots,
+)
 from ..models.finding import Decision, orphaned, undecided
 from ..models.kind import ORPHAN, REMEDIATE, define_kind
 from ..models.nova import Migration
@@ -27,8 +31,11 @@ KIND = define_kind(
 def prove(view: ConsumerView, policy: Policy) -> Decision | None:
     """Decide whether the migration has ended and its server does not need its allocation.
 
-    Proof: Nova lists the migration with a final status. Either its server is deleted, as for
-    `deleted_server`. Or all of this holds: The server is settled where its newest move took it. No
+    Proof: Nova lists the migration with a final status, or as `finished` although the state of its
+    server was reset since: then nobody can confirm or revert it, and nobody has requested that.
+    Either its server is deleted, as for `deleted_server`. Or the migration is confirmed, has an
+    allocation only on its source, and the server was shelved and offloaded since, as for
+    `unhosted_server`. Or all of this holds: The server is settled where its newest move took it. No
     revert of this migration can have left the server's disk on the source, also not before the
     server was evacuated from the destination. No evacuation or live migration, and no unshelve that
     a host did late, can have left its guest on a host on which the migration has an allocation; a
@@ -56,10 +63,11 @@ def prove(view: ConsumerView, policy: Policy) -> Decision | None:
             "server is changing.",
         )
         return undecided(reason, *evidence)
-    ending = (
-        f"Migration {current.uuid} ({current.type}) ended with status {current.status} at "
-        f"{current.changed_at}."
-    )
+    ending = f"Migration {current.uuid} ({current.type}) "
+    if current.ended:
+        ending += f"ended with status {current.status} at {current.changed_at}."
+    else:
+        ending += f"is {current.status} for ever: the state of its server was reset."
     if is_deleted(view.subject) and not view.contradiction:
         return orphaned(
             Reason("migration_of_deleted_server", f"{ending} {describe_deletion(view.subject)}"),
@@ -69,6 +77,13 @@ def prove(view: ConsumerView, policy: Policy) -> Decision | None:
     # Its server is alive, so the allocation may be the server's own after a failed move.
     if need := _explain_possible_need(view, current):
         return undecided(need.reword(f"{ending} {need}"), *evidence)
+    if view.server is not None and not view.server.host:
+        reason = Reason(
+            "server_offloaded_since",
+            f"{ending} Its server {current.server} was shelved and offloaded since: an unshelve "
+            "allocates again.",
+        )
+        return orphaned(reason, *evidence, *view.subject.last_actions)
     reason = Reason(
         "migration_ended",
         f"{ending} Its server {current.server} is settled on {view.node_name} and has its own "
@@ -86,6 +101,14 @@ def _explain_possible_need(view: ConsumerView, migration: Migration) -> Reason |
             f"{view.unknown_move.type}, which this version does not know, so it may still need "
             "this allocation.",
         )
+    if _is_offloaded_since(view, migration):
+        doubt = (
+            view.explain_possible_guest_of_evacuation(view.trees)
+            or view.explain_failed_move_to(list(filter(None, view.trees)))
+            or view.contradiction
+            or explain_possible_placement(view)
+        )
+        return doubt and doubt.reword(f"Its server {migration.server} is offloaded, but {doubt}.")
     if not view.settled or not view.arrived:
         return Reason(
             "server_not_settled",
@@ -111,6 +134,17 @@ def _explain_possible_need(view: ConsumerView, migration: Migration) -> Reason |
         f"Its server {migration.server} does not itself have {missing}, "
         "so it may need this allocation.",
     )
+
+
+def _is_offloaded_since(view: ConsumerView, migration: Migration) -> bool:
+    """Return whether the server has no host, and the migration only what a confirmed move left."""
+    server = view.server
+    if server is None or server.host or server.node or migration.status != "confirmed":
+        return False
+    if server.status != "SHELVED_OFFLOADED":
+        return False
+    was_read = server.task_known and server.host_known and view.subject.migrations.value is not None
+    return was_read and all(root and view.is_source(root, migration) for root in view.trees)
 
 
 def _explain_possible_unshelve(view: ConsumerView, migration: Migration) -> Reason | None:

@@ -30,7 +30,8 @@ def prove(view: ConsumerView, policy: Policy) -> Decision | None:
     Proof: The server is settled on the host where its newest move or a later unshelve took it, has
     an allocation there, and has no move under way. On the other host it has one of the resource
     classes that it also has on its own host, not counting disk. No evacuation or live migration to
-    the other host has failed since the server last left it, so its guest cannot be running there.
+    the other host has failed since the server last left it, so its guest cannot be running there; a
+    live migration that conductor refused before it asked the source does not count.
     An evacuation has also failed if it is `completed` and the next migration began elsewhere, or
     the server is elsewhere without one. No revert to the other host can have failed halfway, so its
     disk cannot be there. If the server was evacuated from there, nova-compute there does not run

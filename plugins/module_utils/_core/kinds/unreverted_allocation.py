@@ -43,15 +43,15 @@ def prove(view: ConsumerView, policy: Policy) -> Decision | None:
     host. Either the move was given up before the source was asked for the guest, or while the
     source copied its disks; or a revert destroyed the guest on the destination; or the host has
     started the guest since. No evacuation or live migration failed to a host on which the server
-    has an allocation. After a live migration the hypervisors may have finished the move without
-    Nova, so the finding only reports where to check.
+    has an allocation. After a live migration that conductor did not refuse, the hypervisors may
+    have finished the move without Nova, so the finding only reports where to check.
 
     Needs: The cells of the hosts on which the server and its migration have allocations, and of the
     hosts that its migrations name. The server, its migrations and its actions are read from its own
     cell.
 
     Change: The migration's allocation becomes the server's in one request, which also removes the
-    server's allocations on other hosts. After a live migration: none.
+    server's allocations on other hosts. After a live migration that asked its source: none.
     """
     own = view.own_tree
     if not is_settled_without_own_tree(view) or own is None:
@@ -150,7 +150,8 @@ def _decide_unreverted(
         "which has ended, still has the allocation there; the server itself has an allocation on "
         f"{format_providers(view)}.",
     )
-    if migration.type not in COLD_MIGRATION_TYPES:
+    is_refused = migration.uuid in view.refused_live_migrations
+    if migration.type not in COLD_MIGRATION_TYPES and not is_refused:
         # The hypervisors may have gone on without Nova: the guest is then where the server's own
         # allocation is.
         doubt = Reason(
@@ -175,8 +176,10 @@ def _decide_unreverted(
 def _explain_uncertain_guest_location(
     view: ConsumerView, own: str, migration: Migration
 ) -> Reason | None:
-    """Return why the guest may not be on the tree `own`, which a cold `migration` was to leave."""
-    if not view.is_source(own, migration):
+    """Return why the guest may not be on the tree `own`, which a `migration` was to leave."""
+    # A live migration that was refused has no compute node.
+    own_host = view.server.host if view.server and migration.is_without_nodes else None
+    if not view.is_source(own, migration) and own_host != migration.source_compute:
         return Reason(
             "migration_left_other_host",
             f"that migration did not leave {view.node_name} but {migration.source_compute}",
