@@ -4,8 +4,6 @@ It is undone at the end of each module.
 """
 
 import contextlib
-import os
-import signal
 import typing as t
 import uuid
 from pathlib import Path
@@ -305,19 +303,8 @@ class World:
                 if before in there:
                     connection.execute(f"ALTER TABLE {before} RENAME TO {after}")
 
-    @contextlib.contextmanager
-    def paused(self, service: str) -> t.Iterator[t.Callable[[], None]]:
-        """Stop a service of the cloud with its workers, in the middle of its work.
-
-        Yields a function that lets it continue.
-        """
-        number = processes.pid(self.paths, service)
-        assert number is not None and processes.alive(self.paths, service), service
-        os.killpg(number, signal.SIGSTOP)
-        try:
-            yield lambda: os.killpg(number, signal.SIGCONT)
-        finally:
-            os.killpg(number, signal.SIGCONT)
+    def paused(self, service: str) -> contextlib.AbstractContextManager[t.Callable[[], None]]:
+        return processes.paused(self.paths, service)
 
     def assign(self, user: str, project: str, *roles: str) -> None:
         """Give a user, whose password is the name, roles in a project.

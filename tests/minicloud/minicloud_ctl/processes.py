@@ -12,6 +12,7 @@ import json
 import os
 import signal
 import subprocess
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from minicloud_ctl import files
@@ -80,6 +81,21 @@ def must_live(paths: Paths, names: list[str]) -> None:
                 f"The service {name} ended while it was starting.",
                 files.tail(paths.logs / f"{name}.log"),
             )
+
+
+@contextlib.contextmanager
+def paused(paths: Paths, name: str) -> Iterator[Callable[[], None]]:
+    """Stop a service with its workers, in the middle of its work.
+
+    Yields a function that lets it continue.
+    """
+    number = pid(paths, name)
+    assert number is not None and alive(paths, name), name
+    os.killpg(number, signal.SIGSTOP)
+    try:
+        yield lambda: os.killpg(number, signal.SIGCONT)
+    finally:
+        os.killpg(number, signal.SIGCONT)
 
 
 def stop(paths: Paths, wanted: list[str], now: bool = False) -> None:

@@ -55,9 +55,36 @@ def unfinished_evacuation(context: Context) -> None:
     context.record.needed(server, context.provider(source), LIVE)
 
 
-def _evacuate(context: Context, source: str, destination: str) -> tuple[str, str, str]:
+@scenario("an evacuated server of which another tool left only what is on a child of the source")
+def evacuated_child(context: Context) -> None:
+    source, (destination,) = context.own_host(), context.steady_hosts(1)
+    child, _other = (
+        holdings.create_provider(
+            context.cloud, f"{host}_part", {"CUSTOM_PART": 4}, context.provider(host)
+        )
+        for host in (source, destination)
+    )
+    cloud, flavor = context.cloud, {"name": "m1.part", "vcpus": 1, "ram": 512, "disk": 1}
+    part = cloud.nova("POST", "/flavors", {"flavor": flavor})["flavor"]["id"]
+    specs = {"extra_specs": {"resources:CUSTOM_PART": "1"}}
+    cloud.nova("POST", f"/flavors/{part}/os-extra_specs", specs)
+    server, migration, source = _evacuate(context, source, destination, "m1.part")
+    cloud.nova("DELETE", f"/flavors/{part}")
+    held = holdings.of(cloud, server)
+    # nova-manage placement audit --delete does this, and knows only Nova's own classes.
+    del held.allocations[context.provider(source)]
+    holdings.write_back(cloud, server, held)
+    context.record.describe(server, migration, source=source, destination=destination)
+    for provider in held.allocations.keys() - {child}:
+        context.record.needed(server, provider, LIVE)
+    context.record.orphaned(server, child, "evacuated_source")
+
+
+def _evacuate(
+    context: Context, source: str, destination: str, flavor: str = "m1.tiny"
+) -> tuple[str, str, str]:
     """Boot on the source, kill it, evacuate, and return (server, migration, source)."""
-    server = servers.boot(context.cloud, context.name, source)
+    server = servers.boot(context.cloud, context.name, source, flavor)
     context.kill(source)
     servers.force_down(context.cloud, source)
     migration = servers.evacuate(context.cloud, server, destination)

@@ -107,6 +107,22 @@ def ended_migration_unshelved(context: Context) -> None:
     context.record.needed(server, context.provider(found["OS-EXT-SRV-ATTR:host"]), LIVE)
 
 
+@scenario("a confirmed migration with an allocation on the source, its server offloaded since")
+def ended_migration_offloaded(context: Context) -> None:
+    server = _leave_confirmed_migration(context, *context.steady_hosts(2))
+    servers.shelve(context.cloud, server)
+    holdings.await_providers(context.cloud, server)
+
+
+@scenario("a resize that nobody can confirm or revert, because the state of its server was reset")
+def reset_resize(context: Context) -> None:
+    server, migration, source, destination = _leave_unconfirmed(context, *context.steady_hosts(2))
+    servers.act(context.cloud, server, "os-resetState", {"state": "active"})
+    servers.settle(context.cloud, server, None)
+    context.record.needed(server, destination, LIVE)
+    context.record.orphaned(migration, source, "ended_migration")
+
+
 def _live_migrate(context: Context, server: str, host: str) -> str:
     servers.act(context.cloud, server, "os-migrateLive", {"host": host, "block_migration": "auto"})
     migration = servers.await_migration(context.cloud, server, "completed")
@@ -231,6 +247,12 @@ def deleted_migration(context: Context) -> None:
     context.record.orphaned(migration, source, "deleted_migration")
 
 
+@scenario("the same beside a server whose allocation another migration has")
+def deleted_migration_beside(context: Context) -> None:
+    deleted_migration(context)
+    _leave_unreverted(context, context.record.hosts["source"], context.steady_hosts(2)[1])
+
+
 @scenario("a resize that waits for confirmation", alone=True)
 def unconfirmed_resize(context: Context) -> None:
     (source,) = context.steady_hosts(1)
@@ -269,7 +291,11 @@ def unconfirmed_resize_error(context: Context) -> None:
     "runs, the server that on the other host"
 )
 def unreverted_allocation(context: Context) -> None:
-    server, migration, source, destination = _leave_unconfirmed(context, *context.steady_hosts(2))
+    _leave_unreverted(context, *context.steady_hosts(2))
+
+
+def _leave_unreverted(context: Context, *hosts: str) -> None:
+    server, migration, source, destination = _leave_unconfirmed(context, *hosts)
     servers.revert(context.cloud, server)
     holdings.await_providers(context.cloud, migration)
     holdings.await_providers(context.cloud, server, source)

@@ -2,7 +2,7 @@
 
 import uuid
 
-from minicloud_ctl import cells, databases, holdings, lifecycle, servers, services
+from minicloud_ctl import cells, databases, holdings, lifecycle, processes, servers, services
 from minicloud_ctl import state as states
 from minicloud_ctl.cloud import Cloud
 from minicloud_ctl.scenarios.registry import Context, read_record, scenario
@@ -88,6 +88,22 @@ def error_without_host(context: Context) -> None:
     context.record.orphaned(
         server, context.provider(context.record.hosts["claimed"]), "unhosted_server"
     )
+
+
+@scenario(
+    "a server that exceeded the quota when conductor checked it again (ERROR, no host)", alone=True
+)
+def over_quota(context: Context) -> None:
+    (host,) = context.steady_hosts(1)
+    with processes.paused(context.paths, "nova-conductor-cell1"):
+        server = servers.request_boot(context.cloud, context.name, host)
+        project = servers.get(context.cloud, server)["tenant_id"]
+        quota = {"quota_set": {"instances": 0, "force": True}}
+        context.cloud.nova("PUT", f"/os-quota-sets/{project}", quota)
+    servers.settle(context.cloud, server, None, "ERROR")
+    context.cloud.nova("DELETE", f"/os-quota-sets/{project}")
+    context.record.describe(server, claimed=host)
+    context.record.orphaned(server, context.provider(host), "unhosted_server")
 
 
 @scenario("a server without a host that was reset to ACTIVE, with an allocation")

@@ -442,6 +442,9 @@ class World:
                 uuid: self._answer("actions", uuid, 200, self.actions.get(uuid, ()))
                 for uuid in servers
             },
+            lookups={
+                uuid: self._answer("server", uuid, 200, self.servers[uuid]) for uuid in servers
+            },
         )
 
     def totals(self, provider: str) -> Answer[Totals]:
@@ -557,6 +560,8 @@ class World:
             failed = next((move for move in moves if self._holds_host_of(move, server)), None)
             if failed:
                 wanted.update(list_relevant_request_ids(did, failed.created_at))
+            if any(move.is_without_nodes for move in moves):
+                wanted.update(one.request_id for one in did if one.action == "live-migration")
             asked["last_actions"] = tuple(
                 self._answer("last_actions", uuid, 200, action)
                 for action in did
