@@ -108,6 +108,12 @@ records:
         - V(port_deleted) for a port that was deleted in Neutron while it was bound, and whose
           bandwidth Nova does not free (LP 1820588).
         - V(rpc_version_cap) for an RPC version that is newer than an older service allows.
+        - V(renamed_host), V(lost_identity) and V(unknown_to_database) for a nova-compute that does
+          not start, because its compute node is recorded for another host, its file C(compute_id)
+          is gone, or its database has no service of this host (since version 3.0.0).
+        - V(no_such_provider) for a provider that Nova has and Placement lacks, V(inventory_in_use)
+          for a resource class that the host no longer reports and that is allocated (since version
+          3.0.0).
       returned: success
       type: str
       sample: not_managed

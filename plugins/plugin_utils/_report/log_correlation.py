@@ -35,6 +35,11 @@ _TEXTS = {
     "provider_conflict": "another resource provider has this name",
     "port_deleted": "its port <port> was deleted in Neutron, and its bandwidth was not freed",
     "rpc_version_cap": "version <requested> was requested, and the cap is <cap>",
+    "renamed_host": "nova-compute does not start: its compute node is recorded for <to>",
+    "lost_identity": "nova-compute does not start: its file compute_id is gone",
+    "unknown_to_database": "nova-compute does not start: it has guests, and its database no service",
+    "no_such_provider": "Placement lacks its provider <provider>",
+    "inventory_in_use": "what provider <provider> no longer has is still allocated",
 }
 
 
@@ -150,6 +155,7 @@ def describe_complaint(record: Complaint) -> str:
     facts = {
         "to": record.get("other_host") or "no host",
         "port": record.get("port") or "of an unknown UUID",
+        "provider": (record.get("provider") or {}).get("uuid"),
         **(record.get("counts") or {}),
         **(record.get("versions") or {}),
     }

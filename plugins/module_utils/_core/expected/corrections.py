@@ -160,11 +160,15 @@ def decide_without_change(reason: Reason, view: ConsumerView, why: Reason) -> De
 
     why: why it is not, as a part of a sentence.
     """
-    advice = (
-        f"The right allocation cannot be calculated here, because {why}: "
-        "use nova-manage placement heal_allocations."
-    )
-    return drifted(why.reword(f"{reason} {advice}"), *list_amount_evidence(view))
+    advice = f"use nova-manage placement heal_allocations --instance {view.consumer}."
+    # Nova heals nothing of a server that has any allocation, and allocates anew for one that moves.
+    if view.allocation.resources:
+        advice = (
+            f"have Nova allocate anew (openstack server migrate {view.consumer}, and when it has "
+            f"moved, openstack server migrate confirm {view.consumer})."
+        )
+    text = f"{reason} The right allocation cannot be calculated here, because {why}: {advice}"
+    return drifted(why.reword(text), *list_amount_evidence(view))
 
 
 def decide_change(reason: Reason, view: ConsumerView, allocations: Allocations) -> Decision:

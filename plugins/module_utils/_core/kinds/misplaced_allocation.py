@@ -7,11 +7,7 @@
 from __future__ import annotations
 
 from ..._common.errors import Reason
-from ..expected.corrections import (
-    decide_new_allocation,
-    decide_without_change,
-    list_amount_evidence,
-)
+from ..expected.corrections import decide_new_allocation, list_amount_evidence
 from ..facts.consumer import ConsumerView, format_providers, is_settled_without_own_tree
 from ..facts.moves import explain_possible_guest_of_unshelve
 from ..models.finding import Decision, drifted
@@ -54,7 +50,8 @@ def prove(view: ConsumerView, policy: Policy) -> Decision | None:
     )
     failed = view.explain_failed_move_to([root for root in view.trees if root])
     if doubt := failed or explain_possible_guest_of_unshelve(view, view.trees):
-        return decide_without_change(reason, view, doubt)
+        found = reason.but(doubt).extend("Look for its guest first (virsh list --all).")
+        return drifted(found, *list_amount_evidence(view))
     if remaining_guest := view.explain_possible_guest_of_evacuation(view.trees):
         return drifted(reason.but(remaining_guest), *list_amount_evidence(view))
     return decide_new_allocation(reason, view, policy)

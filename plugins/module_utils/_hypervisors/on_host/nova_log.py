@@ -12,7 +12,8 @@ from __future__ import annotations
 import dataclasses as d
 import datetime
 import glob
-import gzip
+import importlib
+import io
 import json
 import os
 import re
@@ -21,15 +22,11 @@ import stat
 import subprocess
 import tempfile
 import typing as t
-import zlib
 from collections.abc import Iterable, Iterator, Mapping
 
 from ..._common.context import Context
 from ..._common.errors import InvalidInput
 from ..._common.times import UTC, format_time, parse_duration
-
-if t.TYPE_CHECKING:  # pragma: no cover
-    _Stream = t.Union[t.IO[bytes], gzip.GzipFile]
 
 _UUID = r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"
 _INSTANCE = rf"Instance (?P<instance>{_UUID})"
@@ -93,6 +90,28 @@ COMPLAINT_KINDS = {
         r"It needs to be equal in major version and less than or equal in minor version "
         r"as the specified version cap (?P<cap>[0-9.]{0,19}[0-9])",
     ),
+    # The next three keep nova-compute from starting (nova/compute/manager.py, 27.0 and newer), and
+    # it logs them as any unexpected error; so does what follows (provider_tree.py, and Placement's
+    # answer to what the resource tracker reports).
+    "renamed_host": (
+        None,
+        rf"(?s:.*)My (?:compute )?node {_UUID} has (?:host|hypervisor_hostname) "
+        r"'?(?P<other_host>[^'\s]{1,255})'? but (?:my host|virt driver) ",
+    ),
+    "lost_identity": (
+        None,
+        r"(?s:.*)No local node identity found, but this is not our first startup on this host",
+    ),
+    "unknown_to_database": (
+        None,
+        r"(?s:.*)My hypervisor has existing instances, but I appear to be a new service",
+    ),
+    "no_such_provider": (None, rf"(?s:.*)ValueError: No such provider (?P<uuid>{_UUID})"),
+    "inventory_in_use": (
+        None,
+        r"(?s:.*)Inventory for '[^']{1,1000}' on resource provider "
+        rf"'(?P<uuid>{_UUID})' in use\.",
+    ),
 }
 # Parts of these messages, by which their lines are found fast.
 _NEEDLES = (
@@ -102,6 +121,11 @@ _NEEDLES = (
     b"Conflicting resource provider name: ",
     b" is deleted in Neutron but ",
     b"Requested message version, ",
+    b" Possible rename detected, ",
+    b"No local node identity found, ",
+    b"My hypervisor has existing instances, ",
+    b"No such provider ",
+    b"Inventory for '",
 )
 
 _COLOR = re.compile(r"\x1b\[[0-9;]*m")
@@ -124,7 +148,13 @@ _JOURNAL = re.compile(r"(?P<epoch>[0-9]{1,11})\.[0-9]{6} (?P<host>[^\s:]{1,255})
 _CHUNK_BYTES = 256 * 1024
 # Of a longer line only the beginning is read.
 _MAX_LINE_BYTES = 64 * 1024
-_GZIP_MAGIC = b"\x1f\x8b"
+# How a compressed file begins, and the module that reads it; Python has the last one from 3.14 on.
+_COMPRESSIONS = {
+    b"\x1f\x8b": "gzip",
+    b"BZh": "bz2",
+    b"\xfd7zXZ\0": "lzma",
+    b"\x28\xb5\x2f\xfd": "compression.zstd",
+}
 _MAX_ERROR_BYTES = 300
 
 
@@ -330,16 +360,26 @@ def _read_file(path: str, complaints: Complaints) -> Source:
                 source.error = f"{path} is not read, because it is not a file."
             elif complaints.since and state.st_mtime < complaints.since.timestamp():
                 source.skipped = True
-            elif file.peek(len(_GZIP_MAGIC)).startswith(_GZIP_MAGIC):
-                with gzip.open(file) as unpacked:
-                    _read_stream(unpacked, source, complaints)
             else:
-                _read_stream(file, source, complaints)
-    except (OSError, EOFError, zlib.error) as error:
+                with _unpack(file) as unpacked:
+                    _read_stream(unpacked, source, complaints)
+    except ImportError as error:
+        source.error = f"{path} is not read, because this Python cannot unpack it ({error})."
+    # The module of each compression has an error of its own.
+    except Exception as error:
         extent = " to its end" if source.bytes else ""
         reason = getattr(error, "strerror", None) or error
         source.error = f"{path} cannot be read{extent}: {reason}."
     return source
+
+
+def _unpack(file: io.BufferedReader) -> t.IO[bytes]:
+    """Return a file as it was before it was compressed. Raises ImportError where Python cannot."""
+    start = file.peek(1)
+    for magic, name in _COMPRESSIONS.items():
+        if start.startswith(magic):
+            return t.cast("t.IO[bytes]", importlib.import_module(name).open(file))
+    return file
 
 
 def _open_nonblocking(path: str, flags: int) -> int:
@@ -348,7 +388,7 @@ def _open_nonblocking(path: str, flags: int) -> int:
 
 
 def _read_stream(
-    stream: _Stream, source: Source, complaints: Complaints, journal: bool = False
+    stream: t.IO[bytes], source: Source, complaints: Complaints, journal: bool = False
 ) -> None:
     for piece in read_chunks(stream):
         source.bytes += len(piece)
@@ -366,7 +406,7 @@ def may_contain_complaint(text: bytes) -> bool:
     return any(needle in text for needle in _NEEDLES)
 
 
-def read_chunks(stream: _Stream) -> Iterator[bytes]:
+def read_chunks(stream: t.IO[bytes]) -> Iterator[bytes]:
     """Yield the contents of `stream` in pieces of whole lines.
 
     Of a line that is longer than a piece, parts may be missing, but never its beginning.
@@ -447,4 +487,6 @@ def _extract_facts(groups: Mapping[str, str | None]) -> dict[str, t.Any]:
 def _collect_facts(
     groups: Mapping[str, t.Any], convert: type[int | str], *names: str
 ) -> dict[str, t.Any] | None:
-    return {name: convert(groups[name]) for name in names} if names[0] in groups else None
+    if names[0] not in groups:
+        return None
+    return {name: convert(text) if (text := groups.get(name)) else None for name in names}

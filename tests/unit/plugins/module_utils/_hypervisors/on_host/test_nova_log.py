@@ -5,12 +5,15 @@ Some of them are untrustworthy. The logs are of any size, rotated, compressed, c
 
 from __future__ import annotations
 
+import bz2
 import datetime
 import gzip
 import io
 import itertools
 import json
+import lzma
 import os
+import sys
 import time
 import tracemalloc
 import typing as t
@@ -65,6 +68,18 @@ CONFLICT = (
     "to complete your request.\\n\\n "
     'Conflicting resource provider name: compute-17.example.org already exists.  ", "code": '
     '"placement.duplicate_name"}]}.'
+)
+RENAMED = (
+    f"My node {PROVIDER} has host 'compute-7' but my host is 'compute-17'; Possible rename "
+    "detected, refusing to start!"
+)
+LOST = (
+    "No local node identity found, but this is not our first startup on this host. Refusing to "
+    "start after potentially having lost that state!"
+)
+FOREIGN = (
+    "nova.exception.InvalidConfiguration: My hypervisor has existing instances, but I appear to be "
+    "a new service in this database. Possible database configuration error, refusing to start!"
 )
 PORT_DELETED = (
     f"The bound port {OTHER} is deleted in Neutron but the resource allocation on the resource "
@@ -149,6 +164,32 @@ LINES: dict[str, tuple[str, dict[str, t.Any]]] = {
     "name taken": (
         log("nova.scheduler.client.report", CONFLICT, "ERROR"),
         seen("provider_conflict", provider={"uuid": PROVIDER, "name": "compute-17.example.org"}),
+    ),
+    "another host's node": (
+        log("nova", f"Unhandled error: nova.exception.InvalidConfiguration: {RENAMED}", "CRITICAL"),
+        seen("renamed_host", other_host="compute-7"),
+    ),
+    "a node of another name": (
+        log(
+            "nova",
+            f"My compute node {PROVIDER} has hypervisor_hostname compute-7 but virt driver reports "
+            "it should be compute-17. Possible rename detected, refusing to start!",
+        ),
+        seen("renamed_host", other_host="compute-7"),
+    ),
+    "no identity": (
+        log("nova", f"Unhandled error: nova.exception.InvalidConfiguration: {LOST}", "CRITICAL"),
+        seen("lost_identity"),
+    ),
+    "another database": (f"{STAMP} ERROR nova {FOREIGN}", seen("unknown_to_database")),
+    "no provider": (
+        log("nova.compute.manager", f"ValueError: No such provider {PROVIDER}", "ERROR"),
+        seen("no_such_provider", provider={"uuid": PROVIDER, "name": None}),
+    ),
+    "a class in use": (
+        f"{STAMP} ERROR nova.compute.manager  update conflict: Inventory for 'VGPU' on resource "
+        f"provider '{PROVIDER}' in use.  ",
+        seen("inventory_in_use", provider={"uuid": PROVIDER, "name": None}),
     ),
     "port deleted": (log("nova.compute.manager", PORT_DELETED, "ERROR"), NO_PORT),
     "port deleted, in an older release": (
@@ -389,6 +430,7 @@ def test_any_line_is_accepted(noise: bytes, name: str, place: int, journal: bool
 
 NOISE = log("nova.virt.libvirt.driver", "Checking nothing in particular\n", "DEBUG")
 MEGABYTE = 1 << 20
+COMPRESS = {".gz": gzip.compress, ".bz2": bz2.compress, ".xz": lzma.compress}
 
 
 def line(day: int, message: str = MISSING) -> str:
@@ -397,7 +439,7 @@ def line(day: int, message: str = MISSING) -> str:
 
 def written(path: Path, text: str, day: int = 9) -> Path:
     """Write a log that was last changed on that day."""
-    path.write_bytes(gzip.compress(text.encode()) if path.suffix == ".gz" else text.encode())
+    path.write_bytes(COMPRESS.get(path.suffix, bytes)(text.encode()))
     moment = datetime.datetime(2024, 10, day, 13, tzinfo=UTC).timestamp()
     os.utime(path, (moment, moment))
     return path
@@ -443,7 +485,8 @@ def peak(stream: t.Any) -> tuple[int, int, int]:
 def test_rotated_and_compressed_files_are_read_and_the_newest_is_the_source(tmp_path: Path) -> None:
     newest = written(tmp_path / "nova-compute.log", line(3) + NOISE, 9)
     oldest = written(tmp_path / "nova-compute.log.2.gz", line(1) + NOISE * 1000, 1)
-    older = written(tmp_path / "nova-compute.log.1", NOISE + line(2), 2)
+    older = written(tmp_path / "nova-compute.log.1.xz", NOISE + line(2), 3)
+    other = written(tmp_path / "nova-compute.log.1.bz2", NOISE + line(2), 2)
     written(tmp_path / "nova-api.log", line(1))
 
     complaints, sources = read_logs(
@@ -454,10 +497,11 @@ def test_rotated_and_compressed_files_are_read_and_the_newest_is_the_source(tmp_
     assert [(source.name, source.lines, source.error) for source in sources] == [
         (str(newest), 2, None),
         (str(older), 2, None),
+        (str(other), 2, None),
         (str(oldest), 1001, None),
     ]
-    assert sources[2].bytes == len(line(1) + NOISE * 1000)
-    assert (record["count"], record["source"]) == (3, str(newest))
+    assert sources[3].bytes == len(line(1) + NOISE * 1000)
+    assert (record["count"], record["source"]) == (4, str(newest))
     assert record["first_seen"] == "2024-10-01T12:07:18Z"
     assert record["last_seen"] == "2024-10-03T12:07:18Z"
 
@@ -504,6 +548,8 @@ def test_unreadable_file_is_reported_and_the_rest_is_read(tmp_path: Path) -> Non
     cut = tmp_path / "cut.gz"
     cut.write_bytes(gzip.compress((whole + os.urandom(9999).hex()).encode())[:-2000])
     (tmp_path / "broken.gz").write_bytes(b"\x1f\x8b\x08\x00 this is not gzip")
+    (tmp_path / "broken.xz").write_bytes(b"\xfd7zXZ\0 nor this xz")
+    (tmp_path / "log.zst").write_bytes(b"\x28\xb5\x2f\xfd nor this zstd")
     (tmp_path / "folder").mkdir()
     (tmp_path / "nowhere").symlink_to(tmp_path / "nothing")
     os.mkfifo(tmp_path / "pipe")
@@ -517,6 +563,8 @@ def test_unreadable_file_is_reported_and_the_rest_is_read(tmp_path: Path) -> Non
     assert "to its end" in errors.pop("cut.gz")
     for name, words in (
         ("broken.gz", ""),
+        ("broken.xz", ""),
+        ("log.zst", "" if sys.version_info >= (3, 14) else "compression"),
         ("folder", "Is a directory"),
         ("nowhere", "No such file"),
         ("pipe", "not a file"),
