@@ -114,6 +114,8 @@ class Reply:
         listed = errors if isinstance(errors, list) else []
         return [error for error in listed if isinstance(error, dict)]
 
+_ACCESS_RULES = "application_credential_access_rules"
+
 
 class Api:
     """One service: requests at a stated microversion, retried where that is safe."""
@@ -378,11 +380,31 @@ class Api:
         asked = make_printable(what)
         message = f"{self.name} at {self.endpoint} answered {reply.status} when asked {asked}"
         message += f": {reply.detail}" if reply.detail else "."
-        advice = STATUS_ADVICE.get(reply.status, "")
+        advice = self.explain_refusal(reply.status) or STATUS_ADVICE.get(reply.status, "")
         # Without it, a service that says much would take several lines of a terminal.
         if len(message) + len(advice) < _MAX_MESSAGE:
             message = f"{message} {advice}".rstrip()
         raise CloudError(message)
+
+    def explain_refusal(self, status: int) -> str:
+        """Return what of the token makes a service answer with this status, and what to do.
+
+        Empty where it is the user's role, or nothing of the token.
+        """
+        session = getattr(self._adapter, "session", None)
+        token = getattr(getattr(session, "auth", None), "auth_ref", None)
+        # The service itself compares them (keystonemiddleware), and calls the token not valid.
+        if status == 401 and isinstance(getattr(token, _ACCESS_RULES, None), list):
+            return (
+                "The access rules of the application credential do not allow it: use one without "
+                "access rules."
+            )
+        if status == 403 and getattr(token, "system_scoped", False) is True:
+            return (
+                "The token is for the system and not for a project, which this service may not "
+                "accept: set project_name and project_domain_name in place of system_scope."
+            )
+        return ""
 
     def _request(
         self,

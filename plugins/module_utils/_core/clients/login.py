@@ -26,6 +26,7 @@ from .login_errors import (
     NOT_THE_API,
     STATUS_ADVICE,
     is_page,
+    list_causes,
     read_error_message,
     shorten_message,
     translate_sdk_errors,
@@ -92,10 +93,22 @@ class Login:
             with self._translate_errors():
                 return t.cast("str | None", session.get_project_id())
         except CloudError as error:
+            party = self._name_party(session.auth, error)
             sentence = self._explain_refusal(error.__cause__)
             if not sentence:
-                raise
-            raise CloudError(f"{self.where} {sentence}") from error
+                raise CloudError(str(error).replace(self.where, party, 1)) from error
+            raise CloudError(f"{party} {sentence}") from error
+
+    def _name_party(self, plugin: t.Any, error: CloudError) -> str:
+        """Return which service an error is about: of a federation, the identity provider too."""
+        for cause in list_causes(error) if hasattr(plugin, "identity_provider") else ():
+            answer = getattr(cause, "response", None)
+            request = getattr(cause, "request", None) or getattr(answer, "request", None)
+            parts = urllib.parse.urlsplit(getattr(request, "url", None) or "")
+            if parts.netloc and parts.netloc != urllib.parse.urlsplit(self._auth_url).netloc:
+                address = hide_credentials(f"{parts.scheme}://{parts.netloc}")
+                return f"The identity provider at {address}"
+        return self.where
 
     @contextlib.contextmanager
     def _translate_errors(self) -> t.Iterator[None]:
@@ -270,8 +283,11 @@ def translate_option_errors() -> t.Iterator[None]:
         key = re.search(r"unexpected keyword argument '(\w+)'", str(error))
         if key is None:
             raise
+        advice = "correct or remove it"
+        if key[1].startswith("application_credential_"):
+            advice = "set auth_type (or OS_AUTH_TYPE) to v3applicationcredential"
         raise InvalidInput(
-            f"auth has the key {key[1]}, which its auth_type does not know: correct or remove it."
+            f"auth has the key {key[1]}, which its auth_type does not know: {advice}."
         ) from error
 
 

@@ -253,11 +253,12 @@ class ListingReader:
         """Return `answer`. Raises CloudError if Nova refused these credentials (401 or 403)."""
         # Part of a listing would make everything else look deleted, so this ends the task.
         if answer.status in (401, 403):
-            raise CloudError(
-                f"Nova at {self._api.endpoint} refused {answer.request} with {answer.status}: "
-                "these credentials may not see all servers, hosts and migrations. Use a role that "
+            advice = self._api.explain_refusal(answer.status) or (
+                "These credentials may not see all servers, hosts and migrations. Use a role that "
                 "may (admin by default)."
             )
+            refused = f"refused {answer.request} with {answer.status}"
+            raise CloudError(f"Nova at {self._api.endpoint} {refused}. {advice}")
         return answer
 
 

@@ -177,11 +177,13 @@ class ListingReader:
         own_project, hypervisors = self._session.project, begun.hypervisors
         samples, projects = read_samples(self._nova, hypervisors, own_project)
         without_servers = any(node.servers is None for node in hypervisors.value or ())
-        if without_servers and not any(sample.value for sample in samples):
+        # They may have been deleted since they were listed.
+        are_gone = bool(samples) and all(sample.status == 404 for sample in samples)
+        if are_gone or (without_servers and not any(sample.value for sample in samples)):
             # Only the hosts can say whether there is no live server or these credentials see none:
             # nova-compute updates its number of servers only now and then.
             hypervisors = list_compute_nodes(self._nova, begun.services, begun.providers, True)
-            if any(node.servers for node in hypervisors.value or ()):
+            if are_gone or any(node.servers for node in hypervisors.value or ()):
                 samples, projects = read_samples(self._nova, hypervisors, own_project)
         listings = d.replace(
             begun,

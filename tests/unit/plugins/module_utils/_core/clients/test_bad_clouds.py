@@ -128,6 +128,24 @@ def unscoped(setting: Setting) -> None:
     setting.cloud.catalog = []
 
 
+def of_token(**parts: t.Any) -> Step:
+    """Let the token be for something else than a project, or have something more."""
+    return lambda setting: setting.cloud.scope.update(parts)
+
+
+def federated(discovery: str) -> Step:
+    """Log in with the password of an identity provider."""
+
+    def prepare(setting: Setting) -> None:
+        names = {"identity_provider": "idp", "protocol": "openid", "client_id": "c"}
+        found = {"client_secret": "s3cret", "discovery_endpoint": discovery}
+        setting.options["auth_type"] = "v3oidcpassword"
+        setting.options["auth"].update(names, **found)
+        del setting.options["auth"]["user_domain_name"]
+
+    return prepare
+
+
 def tls(name: str, days: int = 2, trusted: bool = True) -> Step:
     """Serve the cloud with a certificate for a name or an address."""
 
@@ -238,6 +256,14 @@ CASES: dict[str, tuple[list[Step], str]] = {
     ),
     "no password": ([auth(password=None)], "The credentials have no password: set it in auth"),
     "no user": ([auth(username=None)], "The credentials have no username: set it in auth"),
+    "application credential without its auth_type": (
+        [auth(application_credential_id="a", application_credential_secret="s3cret")],
+        "which its auth_type does not know: set auth_type (or OS_AUTH_TYPE) to v3applicationcred",
+    ),
+    "identity provider that is down": (
+        [federated(f"{NOWHERE}/.well-known/openid-configuration")],
+        f"The identity provider at {NOWHERE} cannot be reached: nothing listens on that port.",
+    ),
     "unknown key in auth": ([auth(projectname="ops")], "auth has the key projectname, which its"),
     "unknown auth_type": ([options(auth_type="v3pasword")], "known. Did you mean v3password"),
     "CA that does not exist": ([options(ca_cert="/no.pem")], "ca_cert is /no.pem, and there is no"),
@@ -407,6 +433,14 @@ CASES: dict[str, tuple[list[Step], str]] = {
         [answers("* /placement*", 401)],
         "Placement at CLOUD/placement/ answered 401 when asked for its versions. It does not "
         "accept the token",
+    ),
+    "Placement does not accept the token for its access rules": (
+        [of_token(application_credential={"access_rules": []}), answers("* /placement*", 401)],
+        "answered 401 when asked for its versions. The access rules of the application credential",
+    ),
+    "Placement forbids a token for the system": (
+        [of_token(system={"all": True}), answers("* /placement*", 403)],
+        "answered 403 when asked for its versions. The token is for the system and not for a ",
     ),
     "Placement forbids": ([answers("* /placement*", 403)], "Use credentials with a role"),
     "old Placement": (
