@@ -273,6 +273,7 @@ def test_fail_on_decides_whether_the_play_fails(
 
     assert "orphan_cleanup_fail_on is" not in run.told
     assert (run.status != 0) is fails, run.output
+    assert "\nPART OF THE CLOUD WAS NOT JUDGED\nOrphaned allocations in " in run.output
     if fail_on == "partial":
         assert all(host in run.told for host in HOSTS)
     assert_nothing_changed(run, before, placement)

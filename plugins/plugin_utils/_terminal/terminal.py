@@ -133,6 +133,9 @@ def format_findings(
     version = findings.get("versions", {}).get("collection")
     title += f", by osops.placement {make_printable(version)}" if version else ""
     lines = ["", *wrap_text(title, prose)]
+    # Its exit status may be 0: whoever reads nothing else reads the first line.
+    if describe_unjudged_hosts(findings["summary"]["coverage"]):
+        lines.insert(1, Line("PART OF THE CLOUD WAS NOT JUDGED", WARNING))
     items = list_items(Report(findings, kinds), "findings")
     items.sort(key=lambda item: not _is_written(item, kinds))
     if verbose or len(items) <= MAX_IN_FULL:

@@ -66,6 +66,10 @@ _SERVERS_ASKED = 4
 T = t.TypeVar("T")
 
 
+class OtherRows(ValueError):
+    """A listing has rows that its filter excludes; the message says why that may be."""
+
+
 @d.dataclass(frozen=True)
 class Reply:
     """An HTTP answer: its status, headers (any case) and JSON body (`{}` when there is none)."""
@@ -319,6 +323,12 @@ class Api:
         """
         try:
             return read(reply)
+        except OtherRows as error:
+            # The service itself leaves out a filter, which a proxy is not to be blamed for.
+            raise MalformedResponse(
+                f"{self.name} at {self.endpoint} answered GET {path} with something unexpected: "
+                f"{error}."
+            ) from error
         except (AttributeError, LookupError, TypeError, ValueError, OverflowError) as error:
             raise self._reject("GET", path, "something unexpected") from error
 

@@ -28,7 +28,7 @@ from ..models.nova import (
 )
 from ..models.other_services import Attachment, DeletedServer
 from ..models.snapshot import NOT_ASKED, Answer
-from .api import Api, Reply, parse_rows
+from .api import Api, OtherRows, Reply, parse_rows
 from .nova_listings import MAX_PAGE, Listing, ListingReader, split_into_parts
 
 if t.TYPE_CHECKING:  # pragma: no cover
@@ -557,14 +557,18 @@ def parse_migration(row: Mapping[str, t.Any]) -> Migration:
     )
 
 
+class OtherSubject(ValueError):
+    """An answer is about another server than the one that was asked for."""
+
+
 def require_same_uuid(row: Mapping[str, t.Any], key: str, asked: str) -> Mapping[str, t.Any]:
     """Return a row of an answer about one server.
 
-    Raises ValueError if the row is about another server: a cache or a proxy may mix up answers.
+    Raises OtherSubject if the row is about another server: a cache or a proxy may mix up answers.
     """
     wanted = normalize_uuid(asked)
     if wanted is not None and key in row and normalize_uuid(str(row[key])) != wanted:
-        raise ValueError("the answer is about something else")
+        raise OtherSubject
     return row
 
 
@@ -584,7 +588,14 @@ def parse_named_server(reply: Reply, uuid: str) -> Server:
 def parse_named_servers(reply: Reply, uuid: str) -> tuple[Server, ...]:
     """Return the servers of a listing that is limited to one server; one or none."""
     rows = reply.body["servers"]
-    return tuple(parse_server(require_same_uuid(row, "id", uuid)) for row in rows)
+    try:
+        return tuple(parse_server(require_same_uuid(row, "id", uuid)) for row in rows)
+    except OtherSubject as error:
+        raise OtherRows(
+            "servers that its filter excludes. Use a role that may filter them "
+            "(servers:allow_all_filters in the policy of Nova, admin by default), or look for a "
+            "proxy that answers instead of Nova"
+        ) from error
 
 
 def parse_server(row: Mapping[str, t.Any]) -> Server:

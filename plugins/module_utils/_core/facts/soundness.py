@@ -202,8 +202,9 @@ def _check_filters(listings: Listings) -> Reason | None:
         return None
     return Reason(
         "filter_ignored",
-        f"Nova lists a live server as deleted ({listings.control.request}): "
-        "these credentials may not use the filter, or a proxy answers instead of Nova.",
+        f"Nova lists a live server as deleted ({listings.control.request}): use a role that may "
+        "filter servers (servers:allow_all_filters in the policy of Nova, admin by default), or "
+        "look for a proxy that answers instead of Nova.",
     )
 
 

@@ -361,6 +361,17 @@ def test_no_line_is_wider_than_the_terminal(name: str) -> None:
             assert measure_width(line) <= width, line
 
 
+def test_first_line_says_that_part_of_the_cloud_was_not_judged() -> None:
+    found = _nine()
+    whole = _lines(found, 120)
+    found["summary"]["coverage"]["unjudged_hosts"] = ["compute-9"]
+
+    partly = _lines(found, 120)
+
+    assert whole[1].startswith("Orphaned allocations in ")
+    assert (partly[1], partly[2]) == ("PART OF THE CLOUD WAS NOT JUDGED", whole[1])
+
+
 def test_few_findings_and_a_verbose_run_are_shown_in_full() -> None:
     found = _nine()
     few = {**found, "findings": found["findings"][:MAX_IN_FULL]}
