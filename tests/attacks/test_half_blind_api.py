@@ -222,6 +222,7 @@ def test_run_stays_safe_when_any_worker_answers_many_times(
 # Every worker knows the cell ----------------------------------------------------------------------
 
 
+@pytest.mark.follows("agreement._ADVICE")
 def test_run_removes_all_orphans_after_every_worker_restarted(
     minicloud: Minicloud,
     before: dict[str, t.Any],

@@ -7,7 +7,6 @@ from ..integration.interposer import Wires
 from ..integration.support import Ansible, Minicloud
 from ..integration.world import World
 
-
 pytestmark = pytest.mark.long
 OWN_CLOUD = True
 

@@ -516,6 +516,7 @@ def test_server_arriving_between_check_and_disable_stops_the_run(
     assert host in world.cloud.compute_services() and host in world.cloud.hypervisors()
 
 
+@pytest.mark.follows("host_report.find_blockers")
 @pytest.mark.long
 def test_live_host_is_disabled_but_not_deleted_until_stopped(
     decommission: Decommissioning, world: World, placement: Placement

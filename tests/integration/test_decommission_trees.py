@@ -198,6 +198,7 @@ def test_root_allocated_at_the_last_moment_is_kept(
     assert root in placement.providers().values()
 
 
+@pytest.mark.follows("node_name_has_other_provider")
 @pytest.mark.long
 def test_conflicting_name_is_freed_for_the_new_compute_node(
     ansible: Ansible, world: World, placement: Placement

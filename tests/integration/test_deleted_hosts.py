@@ -89,6 +89,7 @@ def _orphaned_provider(run: Run, gone: Gone) -> dict[str, t.Any]:
     return next(entry for entry in entries if entry["id"] == f"orphaned_provider/{gone.root}")
 
 
+@pytest.mark.follows("host_to_be_named")
 def test_deleted_host_shows_all_its_consumers_and_loses_the_proven_ones(
     ansible: Ansible, world: World, placement: Placement, gone: Gone
 ) -> None:

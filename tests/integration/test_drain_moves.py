@@ -155,6 +155,7 @@ def own_allocation(world: World, server: str) -> None:
     world.hold(server, {world.provider(HOST): CLAIM})
 
 
+@pytest.mark.follows("server_move.end_open")
 def test_a_server_whose_guest_may_be_elsewhere_is_not_moved_again(
     drained: Drained, wires: Wires
 ) -> None:

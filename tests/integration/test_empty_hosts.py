@@ -69,6 +69,7 @@ def set_disabled(world: World, host: str) -> None:
     )
 
 
+@pytest.mark.follows("emptiness._find_consumers")
 def test_a_claim_of_an_unknown_consumer_keeps_a_host_from_being_empty(
     drained: Drained, world: World
 ) -> None:
@@ -110,6 +111,7 @@ def test_a_host_on_which_builds_wait_is_not_empty(
     drained.have_moved(*built)
 
 
+@pytest.mark.follows("emptiness._describe_place")
 @pytest.mark.long
 def test_a_host_with_a_server_that_can_be_restored_is_not_empty(
     drained: Drained, world: World

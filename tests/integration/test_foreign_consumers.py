@@ -50,6 +50,7 @@ def test_container_is_undecided_and_kept(
     assert_nothing_changed(run, before, placement)
 
 
+@pytest.mark.follows("other_service_may_allocate")
 @pytest.mark.usefixtures("zun")
 def test_stray_consumer_is_removed_when_other_allocators_are_ignored(
     ansible: Ansible, placement: Placement, world: World

@@ -86,6 +86,7 @@ def test_module_refuses_the_xml_of_another_domain(host: Host) -> None:
     assert "no XML of" in host.refused(str(uuid.uuid4()), domain="defined")
 
 
+@pytest.mark.follows("guest._check_undefine_allowed")
 @pytest.mark.parametrize("state", ["running", "paused"])
 def test_module_keeps_a_domain_that_is_not_shut_off_unless_destroy_allows_it(
     host: Host, state: str
@@ -179,6 +180,7 @@ def test_module_keeps_firmware_and_tpm_unless_asked_to_delete_them(
     } == flags
 
 
+@pytest.mark.follows("virsh.check_undefine_allowed")
 def test_module_deletes_tpm_state_only_when_libvirt_cannot_keep_it_and_it_is_allowed(
     host: Host,
 ) -> None:

@@ -226,6 +226,7 @@ def _in_second_zone(world: World, zone: Aggregate, host: str) -> Iterator[None]:
     world.sql("first_nova_api", statement, zone.id, host)
 
 
+@pytest.mark.follows("host_in_two_zones")
 def test_host_in_two_zones_is_reported(
     ansible: Ansible, world: World, zones: tuple[Aggregate, Aggregate]
 ) -> None:
@@ -236,12 +237,15 @@ def test_host_in_two_zones_is_reported(
 
     with _in_second_zone(world, second, "compute-1"):
         entry = _find(ansible, "zone_mismatch")
+        second.remove("compute-1")
+        assert _detect(ansible) == []
 
     assert entry["id"] == "zone_mismatch/compute-1"
     assert f"aggregate a ({first.id})" in entry["reason"] and "zone-b" in entry["reason"]
     assert _detect(ansible) == []
 
 
+@pytest.mark.follows("uneven_capacity._advise")
 def test_allocation_ratio_unlike_that_of_all_neighbors_is_set(
     ansible: Ansible,
     minicloud: Minicloud,

@@ -175,6 +175,7 @@ def test_auditor_finds_what_admin_finds(ansible: Ansible, office: Office) -> Non
     assert summary["coverage"]["complete"] and summary["coverage"]["failed_checks"] == []
 
 
+@pytest.mark.follows("nova_listings.require_access", "nova.parse_named_servers")
 @pytest.mark.parametrize("rule", RULES)
 def test_every_policy_rule_is_needed_and_a_missing_one_creates_no_orphan(
     ansible: Ansible, office: Office, whole: Findings, rule: str
@@ -201,6 +202,7 @@ def test_every_policy_rule_is_needed_and_a_missing_one_creates_no_orphan(
             assert change is None or change == whole[subject][1]
 
 
+@pytest.mark.follows("migration_hosts_not_shown")
 def test_hidden_hosts_of_migrations_forbid_every_change(
     ansible: Ansible, office: Office, world: World
 ) -> None:

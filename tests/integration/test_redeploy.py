@@ -160,6 +160,7 @@ def _read_traits(world: World, root: str) -> list[str]:
     return traits
 
 
+@pytest.mark.follows("redeploy._check_mapping")
 def test_host_without_mapping_is_named_and_discovered(
     redeploy: Redeployment, world: World, minicloud: Minicloud
 ) -> None:
@@ -252,6 +253,7 @@ def _list_providers(world: World) -> list[dict[str, t.Any]]:
     return listed
 
 
+@pytest.mark.follows("former_provider_has_name", "host_results._ADVICE")
 @pytest.mark.usefixtures("_one_nova")
 def test_changed_uuid_is_recognised_and_its_allocations_move_when_chosen(
     redeploy: Redeployment, world: World, placement: Placement, changed: Changed

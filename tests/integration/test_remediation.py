@@ -165,6 +165,7 @@ def test_different_allocation_at_the_same_generation_is_skipped(
     assert [placement.held(consumer) for consumer in others] == [{}, {}]
 
 
+@pytest.mark.follows("too_many_changes")
 @pytest.mark.parametrize("module", ["orphan_plan", "orphan_remediate"])
 def test_too_many_changes_stop_the_run_before_the_first(
     ansible: Ansible,
@@ -183,6 +184,7 @@ def test_too_many_changes_stop_the_run_before_the_first(
     assert result["failed"] and "max_changes is 2" in result["msg"]
     assert "3 or more" in result["msg"]
     assert placement.everything() == before
+    assert ansible.direct("orphan_plan", plan=str(plan), max_changes=3)["changes"] == 3
 
 
 @pytest.mark.long

@@ -110,6 +110,7 @@ def _await_made(world: World, placement: Placement, host: str) -> str:
     return world.wait(f"nova-compute to make the provider of {host} again", made)
 
 
+@pytest.mark.follows("provider_not_recreated", "tree_restore._RECREATE_HINT")
 @pytest.mark.long
 def test_orphaned_provider_traits_return_with_their_host(
     ansible: Ansible,

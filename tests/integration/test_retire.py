@@ -300,6 +300,7 @@ def test_agents_that_are_to_stay_are_left_alone(retired: Retired) -> None:
     retired.is_gone()
 
 
+@pytest.mark.follows("host_report.find_agent_blockers")
 def test_running_agents_are_deleted_on_request_and_may_return(retired: Retired) -> None:
     retired.world.kill(retired.host)
     agents = {agent["id"] for agent in retired.agents.values()}

@@ -77,6 +77,7 @@ def restart(risen: Risen, minicloud: Minicloud, tmp_path: Path) -> dict[str, t.A
     }
 
 
+@pytest.mark.follows("migrations.explain", "unfinished_evacuation._advise_on_return")
 @pytest.mark.long
 def test_a_redeployed_host_is_restarted_before_servers_return(
     risen: Risen, restart: dict[str, t.Any], placement: Placement, tmp_path: Path
@@ -98,6 +99,7 @@ def test_a_redeployed_host_is_restarted_before_servers_return(
     assert placement.held(server) == held and set(held) == {risen.world.provider(risen.host)}
 
 
+@pytest.mark.follows("on_source_of_evacuation")
 @pytest.mark.long
 def test_nothing_moves_to_a_host_that_would_destroy_it(
     risen: Risen, restart: dict[str, t.Any], tmp_path: Path

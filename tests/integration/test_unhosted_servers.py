@@ -10,6 +10,7 @@ OWN_CLOUD = True
 pytestmark = pytest.mark.long
 
 
+@pytest.mark.follows("lost_host")
 def test_allocation_is_removed_after_its_server_was_set_to_error_as_advised(
     ansible: Ansible, minicloud: Minicloud, world: World, placement: Placement
 ) -> None:

@@ -36,15 +36,15 @@ def list_reasons() -> list[DefinedReason]:
     reasons: list[DefinedReason] = []
     for path in sorted(PLUGINS.rglob("*.py")):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            if isinstance(node, ast.Call) and _defines_reason(node):
+            if isinstance(node, ast.Call) and is_reason(node):
                 identity = ast.literal_eval(node.args[0])
-                words = _format_words(node.args[1])
+                words = format_words(node.args[1])
                 if identity:
                     reasons.append(DefinedReason(identity, path.relative_to(PLUGINS), words))
     return sorted(reasons, key=lambda reason: reason.id)
 
 
-def _defines_reason(call: ast.Call) -> bool:
+def is_reason(call: ast.Call) -> bool:
     """Return whether a call has an ID and words, as `Reason` and our errors take them."""
     name = call.func.id if isinstance(call.func, ast.Name) else ""
     return (name == "Reason" or name in _ERRORS) and len(call.args) > 1 and _is_text(call.args[0])
@@ -54,11 +54,12 @@ def _is_text(node: ast.expr) -> bool:
     return isinstance(node, ast.Constant) and isinstance(node.value, str)
 
 
-def _format_words(node: ast.expr) -> str:
+def format_words(node: ast.expr) -> str:
+    """Return a text of the code, with an ellipsis for what differs from time to time."""
     if isinstance(node, ast.Constant):
         return str(node.value)
     if isinstance(node, ast.JoinedStr):
-        return "".join(map(_format_words, node.values))
+        return "".join(map(format_words, node.values))
     return "…"
 
 

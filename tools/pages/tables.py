@@ -21,6 +21,7 @@ from ...tests.judges.mutants.page import format_mutants
 from ...tests.judges.nova.page import format_nova
 from ...tests.judges.stack.page import format_stack
 from ..markup import format_table, renew_sections
+from .advice import format_advice
 from .badges import format_badges
 from .contents import format_modules, format_playbooks, format_roles
 from .reasons import format_error_ids, format_reasons
@@ -30,6 +31,7 @@ from .variables import format_connection, format_role
 DOCS = pathlib.Path(__file__).parents[2] / "docs"
 PAGES = (
     DOCS.parent / "README.md",
+    DOCS / "advice.md",
     DOCS / "awx.md",
     DOCS / "judges.md",
     DOCS / "kinds.md",
@@ -128,6 +130,7 @@ PARTS: t.Mapping[str, t.Callable[[], str]] = {
     "requirements": _format_requirements,
     "reasons": format_reasons,
     "error_ids": format_error_ids,
+    "advice": format_advice,
     "survey": draw_survey,
     "approval": draw_approval,
     "badges": format_badges,

@@ -66,13 +66,8 @@ _GUEST_COLUMNS = (
     Column("CHANGE"),
 )
 
-# What to do about a blocker, where it does not depend on the details that its reason gives.
-_ADVICE = {
-    "server": "move, evacuate or delete it",
-    "migration": "wait for it, or abort it",
-    "resize": "confirm or revert it",
-    "service_up": "stop nova-compute",
-}
+# So long may the advice of a blocker be in a table.
+_MAX_ADVICE = 28
 _SEE_REASON = "see below"
 
 _DOMAIN, _RUNNING = "leftover_domain", "running_leftover"
@@ -184,15 +179,24 @@ def _format_list(
 
 def _format_blocker_table(blockers: Sequence[Unchecked], path: str, width: int) -> list[str]:
     """Return a line for each blocker of a host, then the reasons that say what to do."""
+    advice = [_get_short_advice(blocker) for blocker in blockers]
     rows = [
-        build_row(
-            (one["kind"], one["name"] or "-", one["subject"], _ADVICE.get(one["kind"], _SEE_REASON))
-        )
-        for one in blockers
+        build_row((one["kind"], one["name"] or "-", one["subject"], what or _SEE_REASON))
+        for one, what in zip(blockers, advice, strict=True)
     ]
     lines = _format_table(_BLOCKER_COLUMNS, rows, path, width)
-    unexplained = [blocker for blocker in blockers if blocker["kind"] not in _ADVICE]
+    unexplained = [one for one, what in zip(blockers, advice, strict=True) if not what]
     return lines + format_reasons(unexplained, _get_blocker_name, get_prose_width(width))
+
+
+def _get_short_advice(blocker: Unchecked) -> str:
+    """Return what the reason of a blocker ends with, if it fits into a table; else nothing.
+
+    Blockers of one kind can have different reasons, each with its own advice.
+    """
+    _found, colon, advice = blocker["reason"].rpartition(": ")
+    advice = advice.removesuffix(".")
+    return advice if colon and len(advice) <= _MAX_ADVICE else ""
 
 
 def _get_blocker_name(blocker: Unchecked) -> str:

@@ -37,7 +37,7 @@ _TEXTS = {
     "rpc_version_cap": "version <requested> was requested, and the cap is <cap>",
     "renamed_host": "nova-compute does not start: its compute node is recorded for <to>",
     "lost_identity": "nova-compute does not start: its file compute_id is gone",
-    "unknown_to_database": "nova-compute does not start: it has guests, and its database no service",
+    "unknown_to_database": "nova-compute does not start: its database does not know this host",
     "no_such_provider": "Placement lacks its provider <provider>",
     "inventory_in_use": "what provider <provider> no longer has is still allocated",
 }

@@ -125,7 +125,7 @@ def test_hundred_of_many_blockers_are_shown() -> None:
     for verbose in (False, True):
         shown = format_host(many, RECORD, 100, verbose)
 
-        assert sum(line.startswith("server ") for line in shown) == 100
+        assert sum(line.startswith("server  ") for line in shown) == 100
         assert f"… and 3 more in {RECORD}" in shown
 
 

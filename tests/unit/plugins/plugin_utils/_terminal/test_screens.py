@@ -162,11 +162,18 @@ def _make_host(blockers: list[t.Any]) -> t.Any:
 
 
 def _draw_blocked_host(width: int) -> list[str]:
-    """Return the screen of a check of a host with each kind of blocker."""
+    """Return the screen of a check of a host with each kind of blocker, each with its own advice."""
+    advice = (
+        "move, evacuate or delete it",
+        "restore it",
+        "run again",
+        "confirm or revert the resize",
+    )
     kinds = ("server", "server", "server", "resize", "migration", "claim", "claim", "service_up")
     blockers = []
     for number, kind in enumerate(kinds):
         reason = f"{UUIDS[number]} is in the way, for a reason that has to be read."
+        reason += f" It is there: {advice[number]}." if number < len(advice) else ""
         name = f"web-{number}" if kind == "server" else ""
         blockers.append({"kind": kind, "subject": UUIDS[number], "name": name, "reason": reason})
     reason = "8 blockers (3 server, 5 others), 7 removable leftovers."

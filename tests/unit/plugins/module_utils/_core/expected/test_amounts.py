@@ -384,7 +384,7 @@ def test_finding_without_one_certain_allocation_has_no_change(
 
     assert finding and (finding.kind, finding.verdict) == ("wrong_amount", "drifted")
     assert finding.change is None and finding.reason.id == said
-    assert "heal_allocations" in finding.reason
+    assert f"openstack server migrate {finding.consumer}" in finding.reason
 
 
 def test_sharing_provider_is_never_stripped_from_a_live_server() -> None:
