@@ -14,8 +14,7 @@ from ..markup import escape, format_table
 from .reasons import format_words, is_reason
 
 ROOT = pathlib.Path(__file__).parents[2]
-# What is documentation, and rooms whose sentences are about what the user has typed, which the table of bad
-# variables goes through.
+# Documentation, names, and sentences about wrong variables, which have a table of their own.
 _LEFT_OUT = {"modules", "doc_fragments", "lookup", "_variables", "kind_table.py"}
 # What begins with one of these words tells nobody to do anything.
 _OTHERS = re.compile(

@@ -162,7 +162,7 @@ def _make_host(blockers: list[t.Any]) -> t.Any:
 
 
 def _draw_blocked_host(width: int) -> list[str]:
-    """Return the screen of a check of a host with each kind of blocker, each with its own advice."""
+    """Return the screen of a check of a host with each kind of blocker and advice."""
     advice = (
         "move, evacuate or delete it",
         "restore it",
