@@ -52,6 +52,7 @@ def is_gone(world: World, server: str) -> bool:
     return world.cloud.nova_call("GET", f"/servers/{server}").status == 404
 
 
+@pytest.mark.follows("deletion_to_begin_again", "deletion_on_down_host")
 def test_deletion_that_waits_for_its_host_ends_when_nova_compute_starts(
     ansible: Ansible, world: World, host: str
 ) -> None:
@@ -93,6 +94,7 @@ def test_deletion_of_a_server_on_a_dead_host_ends_in_the_databases(
     lifecycle.start_computes(world.paths, [host])
 
 
+@pytest.mark.follows("deletion_cause_to_mend")
 def test_failed_deletion_is_found_when_it_is_asked_for(
     ansible: Ansible, world: World, host: str
 ) -> None:
@@ -119,6 +121,7 @@ def test_failed_deletion_is_found_when_it_is_asked_for(
     assert find_stuck(ansible, kinds=["stuck_server"]) == {}
 
 
+@pytest.mark.follows("deletion_without_host")
 def test_server_without_a_host_is_deleted_from_the_databases(
     ansible: Ansible, world: World, host: str
 ) -> None:
@@ -180,6 +183,7 @@ def get_task(world: World, server: str) -> str | None:
     return servers.get(world.cloud, server)["OS-EXT-STS:task_state"]
 
 
+@pytest.mark.follows("stuck_server._explain_task")
 def test_build_whose_conductor_died_is_deleted(ansible: Ansible, world: World, host: str) -> None:
     server = lose_request(
         world, lambda: servers.request_boot(world.cloud, "lost", host, networks="none")
@@ -227,6 +231,7 @@ def test_task_ends_when_nova_compute_starts(ansible: Ansible, world: World, host
     assert find_stuck(ansible) == {}
 
 
+@pytest.mark.follows("task_without_migration")
 def test_task_of_a_move_that_ended_names_both_hypervisors(
     ansible: Ansible, world: World, host: str
 ) -> None:

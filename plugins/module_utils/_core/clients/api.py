@@ -118,6 +118,7 @@ class Reply:
         listed = errors if isinstance(errors, list) else []
         return [error for error in listed if isinstance(error, dict)]
 
+
 _ACCESS_RULES = "application_credential_access_rules"
 
 
