@@ -628,7 +628,7 @@ def parse_server(row: Mapping[str, t.Any]) -> Server:
         root_device=row.get("OS-EXT-SRV-ATTR:root_device_name"),
         pinned_zone=row.get("pinned_availability_zone"),
         launched_at=row.get("OS-SRV-USG:launched_at"),
-        fault=str((row.get("fault") or {}).get("message") or ""),
+        fault=(row.get("fault") or {}).get("message"),
     )
 
 

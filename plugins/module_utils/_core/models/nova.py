@@ -320,7 +320,7 @@ class Server:
     launched_at: when a host last launched its guest, in UTC; None for one that never ran.
     pinned_zone: the availability zone to which the user bound the server; None where it is not
         bound, and before compute microversion 2.96.
-    fault: the message of the fault that Nova shows for it, empty without one.
+    fault: the message of the fault that Nova shows for it, None without one.
     """
 
     uuid: str
@@ -343,7 +343,7 @@ class Server:
     root_device: str | None = None
     pinned_zone: str | None = None
     launched_at: str | None = None
-    fault: str = ""
+    fault: str | None = None
 
     @property
     def is_idle(self) -> bool:
