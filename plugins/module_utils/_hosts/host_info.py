@@ -167,7 +167,7 @@ class HostReader:
         """Return a report with what is on its host, and what blocks its decommissioning."""
         host = report.host
         part_blockers = tuple(find_part_blockers(host.name, report.parts, self.part_policy))
-        namesakes = _find_namesakes(report, self._providers)
+        namesakes = _find_namesakes(report, self._providers, self._nodes.value or ())
         if not host.exists:
             return d.replace(report, blockers=part_blockers, namesakes=namesakes)
         # From here on the snapshot counts: the first listing only showed which providers to read.
@@ -302,15 +302,24 @@ def _leave_out(answer: Answer[t.Any], host: str) -> Answer[t.Any]:
     return d.replace(answer, value=tuple(row for row in answer.value or () if row.host != host))
 
 
-def _find_namesakes(report: HostReport, providers: Mapping[str, Provider]) -> tuple[Provider, ...]:
-    """Return the providers that are not of the host and would keep its names in use."""
+def _find_namesakes(
+    report: HostReport, providers: Mapping[str, Provider], nodes: Iterable[Hypervisor]
+) -> tuple[Provider, ...]:
+    """Return the providers that are not of the host and would keep its names in use.
+
+    nodes: the compute nodes that Nova lists. Another host whose hypervisor had the same name as
+        that of the host keeps it.
+    """
     host, record = report.host, report.records.record
-    names = {report.name, host.name, *(node.name for node in host.nodes)}
+    own = {report.name, host.name}
+    names = {*own, *(node.name for node in host.nodes)}
     if record is not None:
         names |= list_names(record)
     roots = {root.uuid for root in host.roots}
+    listed = {node.uuid for node in nodes}
     named = (provider for provider in providers.values() if provider.name in names)
-    return tuple(provider for provider in named if provider.root not in roots)
+    others = (provider for provider in named if provider.root not in roots)
+    return tuple(one for one in others if one.name in own or one.uuid not in listed)
 
 
 def _find_zone(host: Host, records: HostRecords) -> str | None:
