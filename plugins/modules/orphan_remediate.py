@@ -19,6 +19,9 @@ description:
     read back.
   - If Placement refuses a request, its changes are sent separately, so that only the changes of
     consumers that have changed are skipped.
+  - Placement checks the capacity of everything that a consumer has after a change. A change that
+    it would refuse for that is not sent, and is C(blocked); the reason names provider, inventory
+    and allocation ratio. It counts neither as a failure nor for O(max_failures).
   - In check mode, everything is done except writing the journal and Placement.
   - If the run is stopped (by SIGTERM or SIGINT, or because Ansible has ended), it ends between
     two requests and returns what it has done so far.
@@ -109,6 +112,7 @@ tally:
     - Number of changes by outcome; in check mode, of the changes that would be made.
     - V(removed), V(reduced), V(rewritten) and V(created) count only changes that were
       read back from Placement.
+    - V(blocked) is there only if it is not zero.
   returned: success or when a change failed
   type: dict
   sample:
@@ -248,13 +252,13 @@ outcomes:
       type: dict
       sample: {}
     outcome:
-      description: V(removed), V(reduced), V(rewritten), V(created), V(skipped) or
-        V(failed).
+      description: V(removed), V(reduced), V(rewritten), V(created), V(skipped),
+        V(blocked) or V(failed).
       returned: success
       type: str
       sample: removed
     reason:
-      description: Why the change was skipped or failed; otherwise empty.
+      description: Why the change was skipped, blocked or failed; otherwise empty.
       returned: success
       type: str
       sample: ''

@@ -34,6 +34,8 @@ description:
     a server that Nova is changing, and a consumer for which Nova contradicts the journal, are
     skipped. A server gives its allocation to a migration only if Nova lists this migration as one
     of that server which failed, and no later move.'
+  - What Placement would refuse for the capacity of a provider is C(blocked), also in check mode.
+    The task then fails at its end, but this does not count for O(max_failures).
   - The limits O(max_changes) and O(max_share) apply as in a cleanup. If they are exceeded, nothing
     is restored.
   - Trees are restored first and then allocations, each with the newest first. Each write is
@@ -155,6 +157,7 @@ tally:
     - Number of changes in the journal by outcome; in check mode, of the changes that would be
       restored.
     - V(restored) counts only changes that were read back from Placement.
+    - V(blocked) is there only if it is not zero.
   returned: success or when one failed
   type: dict
   sample:
@@ -203,7 +206,7 @@ outcomes:
           sample: compute-17
     outcome:
       description:
-        - V(restored), V(skipped) or V(failed).
+        - V(restored), V(skipped), V(blocked) or V(failed).
         - A tree is V(restored) if something was added to at least one of its providers and
           nothing failed. It is V(skipped) if C(nova-compute) has not created it again, or if
           nothing is missing.
@@ -211,8 +214,8 @@ outcomes:
       type: str
       sample: restored
     reason:
-      description: Why the change was skipped or failed; for a tree also what differs or was left
-        out. Otherwise empty.
+      description: Why the change was skipped, blocked or failed; for a tree also what differs or
+        was left out. Otherwise empty.
       returned: success
       type: str
       sample: ''

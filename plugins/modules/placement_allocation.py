@@ -25,7 +25,8 @@ attributes:
   check_mode:
     support: full
     details:
-      - Only Placement knows whether there is enough capacity, and check mode does not ask it.
+      - It compares the change with the inventories and usages of the providers, and fails if
+        Placement would refuse it.
   diff_mode:
     support: full
   idempotent:

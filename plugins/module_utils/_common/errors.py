@@ -103,6 +103,14 @@ class AllocationConflict(WriteRefused):
     """A write was refused because a consumer is not, or no longer, as the writer expects it."""
 
 
+class RecordWithoutAllocations(AllocationConflict):
+    """A write was refused because Placement has a record of a consumer that has no allocations."""
+
+
+class CapacityRefused(WriteRefused):
+    """A write was refused because the inventory of a provider does not allow the amounts."""
+
+
 class ProofExpired(AllocationConflict):
     """A write was not sent, because other writes took so long that its proof is too old."""
 

@@ -15,6 +15,7 @@ from ..._common.context import Context
 from ..._common.errors import (
     NO_REASON,
     AllocationConflict,
+    CapacityRefused,
     CloudError,
     InvalidInput,
     JournalError,
@@ -25,7 +26,7 @@ from ..._common.json_files import write_json
 from ..._common.progress import PROGRESS
 from ..._common.text import make_printable, summarize_checks
 from ..findings.entries import FORMAT, MAX_RETURNED
-from ..models.change import FAILED, OUTCOME_BY_ACTION, RESTORED, SKIPPED, Change
+from ..models.change import BLOCKED, FAILED, OUTCOME_BY_ACTION, RESTORED, SKIPPED, Change
 from ..models.codec import Json
 from ..plan.limits import explain_abort
 from ..plan.plan import Step, TreeStep
@@ -193,6 +194,8 @@ def conclude_write(error: CloudError | None, done: str) -> tuple[str, Reason]:
     """Return the outcome of a write: `done`, unless it raised an error, which is the reason."""
     if error is None:
         return done, NO_REASON
+    if isinstance(error, CapacityRefused):
+        return BLOCKED, error.reason
     # The consumer moved on, which is not a fault of this run.
     return SKIPPED if isinstance(error, AllocationConflict) else FAILED, error.reason
 
@@ -219,7 +222,8 @@ def conclude_run(
 ) -> dict[str, t.Any]:
     """Write the outcomes to the file `path`, and return the result of the module.
 
-    names: all outcomes that there can be, in the order of the tally.
+    names: all outcomes that there can be, in the order of the tally; `blocked` is in it only where
+        there is one.
     journal: None in check mode.
     why_stopped: why the run ended early, empty when it did not.
     verb: what was done with the changes, such as `made`.
@@ -227,7 +231,7 @@ def conclude_run(
     document: dict[str, t.Any] = {
         "format": FORMAT,
         "check_mode": journal is None,
-        "tally": {name: count_outcomes(outcomes, name) for name in names},
+        "tally": _count_by_name(outcomes, names),
         "journal": journal.path if journal and journal.written else None,
         "outcomes": [outcome.as_dict() for outcome in outcomes],
     }
@@ -250,6 +254,22 @@ def conclude_run(
     return result
 
 
+def _is_failure(outcome: Outcome) -> bool:
+    """Return whether a run fails for it. Blocked findings are there every night, and do not count.
+
+    Who restores has asked for just this change.
+    """
+    is_blocked = outcome.outcome == BLOCKED and isinstance(outcome, Restoration)
+    return is_blocked or outcome.outcome == FAILED
+
+
+def _count_by_name(outcomes: Sequence[Outcome], names: Sequence[str]) -> dict[str, int]:
+    tally = {name: count_outcomes(outcomes, name) for name in names}
+    if blocked := count_outcomes(outcomes, BLOCKED):
+        tally[BLOCKED] = blocked
+    return tally
+
+
 def _list_errors(
     outcomes: Sequence[Outcome], journal: Journal | None, why_stopped: str, verb: str
 ) -> list[str]:
@@ -260,7 +280,7 @@ def _list_errors(
         errors.append(
             f"{why_stopped} {made} of {len(outcomes)} changes were {verb}: run again for the rest."
         )
-    failures = [outcome.reason for outcome in outcomes if outcome.outcome == FAILED]
+    failures = [outcome.reason for outcome in outcomes if _is_failure(outcome)]
     if failures:
         untried = sum(outcome.reason.id == "too_many_failures" for outcome in outcomes)
         left = f", and {untried} were not tried" if untried else ""

@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterable, Mapping
 
 from ..._common.errors import InvalidInput
 from ..._common.text import normalize_uuid
-from ..models.change import DELETE_PROVIDERS, OUTCOME_BY_ACTION, SKIPPED, Side
+from ..models.change import BLOCKED, DELETE_PROVIDERS, OUTCOME_BY_ACTION, SKIPPED, Side
 from ..models.codec import Json
 from ..models.nova import Aggregate
 from ..models.placement import Provider, ProviderState, parse_provider_state
@@ -75,7 +75,7 @@ def _parse_change(record: JournalRecord) -> Step:
 
 def _forget_skipped(steps: list[Step], record: JournalRecord) -> None:
     """Remove the last of `steps` that a record is about, if that was not made."""
-    if record.get("outcome") != SKIPPED:
+    if record.get("outcome") not in (SKIPPED, BLOCKED):
         return
     for position in reversed(range(len(steps))):
         if steps[position].finding == record.get("finding"):

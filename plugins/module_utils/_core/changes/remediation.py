@@ -15,14 +15,29 @@ import typing as t
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from ..._common.clock import read_monotonic_clock
-from ..._common.errors import CloudError, JournalError, PlacementToolsError, Reason, UnsoundReading
+from ..._common.errors import (
+    CloudError,
+    JournalError,
+    PlacementToolsError,
+    Reason,
+    RecordWithoutAllocations,
+    UnsoundReading,
+    name_class,
+)
 from ..._common.parallel import WORKERS
 from ..._common.progress import PROGRESS, Stage
 from ..clients.allocation_writer import AllocationWriter
 from ..facts.index import SnapshotIndex
 from ..facts.soundness import list_failed_checks
 from ..judging.engine import judge_consumers
-from ..models.change import FAILED, OUTCOME_BY_ACTION, SKIPPED, build_body, is_same_allocation
+from ..models.change import (
+    BLOCKED,
+    FAILED,
+    OUTCOME_BY_ACTION,
+    SKIPPED,
+    build_body,
+    is_same_allocation,
+)
 from ..models.finding import Finding
 from ..models.snapshot import Listings, Snapshot
 from ..options.policy import Policy
@@ -51,6 +66,9 @@ _SERVICES_PER_PART = 1000
 _MAX_PARTS_PER_PROOF = 8
 # Without a write after it, a proof cannot be too old.
 _PROOFS_WITHOUT_WRITES = 4
+
+# These are proven and written once more, at the end of a run.
+_TO_REPEAT = name_class(RecordWithoutAllocations)
 
 # In seconds. A proof grows old while a service does not answer, or while a laptop sleeps.
 MAX_PROOF_AGE = 60
@@ -120,6 +138,8 @@ class Remediation:
         self, steps: Sequence[Step], batch_size: int, stopped: Callable[[], Reason], stage: Stage
     ) -> list[Outcome]:
         outcomes: list[Outcome] = []
+        # With those that are made once more, each with a second outcome that counts.
+        steps = list(steps)
 
         def explain() -> Reason | None:
             return explain_end(outcomes, stopped, self.max_failures)
@@ -134,6 +154,10 @@ class Remediation:
                 for made in self._remediate_batch(batch, explain):
                     outcomes += made
                     stage.show_done(len(outcomes))
+                    refused = {each.step.finding for each in made if each.reason.id == _TO_REPEAT}
+                    again = [step for step in batch if step.finding in refused]
+                    steps += again
+                    batches += _split(again, batch_size)
             except (UnsoundReading, JournalError) as error:
                 return complete_outcomes(outcomes, steps, Outcome, FAILED, error.reason)
             except _Unproven as error:
@@ -163,13 +187,15 @@ class Remediation:
         """
         began = read_monotonic_clock()
         reasons = _expect_proof(self._explain_mismatches, batch)
+        blocked: dict[str, Reason | None] = {}
         part_size = len(batch) if self.journal is None else _PART_SIZE
         for part in _split(batch, part_size):
             # A service that hardly answers can have kept the proof waiting for minutes.
             why = explain_end() if self.journal is not None else None
             if not why:
                 reasons |= _expect_proof(self._explain_conflicts, part, reasons)
-            proven = [_make_proven_outcome(step, reasons) for step in part]
+                blocked |= _expect_proof(self._foresee_refusals, part, reasons)
+            proven = [_make_proven_outcome(step, reasons, blocked) for step in part]
             if why:
                 yield [Outcome(end.step, SKIPPED, why) if end.changed else end for end in proven]
             else:
@@ -200,6 +226,14 @@ class Remediation:
             for step in proven
             if step.change.consumer in conflicts
         }
+
+    def _foresee_refusals(
+        self, part: Sequence[Step], reasons: Mapping[str, Reason | None]
+    ) -> dict[str, Reason | None]:
+        """Return by finding why Placement would refuse proven steps for its capacity."""
+        proven = [step for step in part if not reasons[step.finding]]
+        refusals = self.writer.foresee([step.change for step in proven], self.journal is None)
+        return {step.finding: why for step, why in zip(proven, refusals, strict=True)}
 
     def _write_proven(
         self, part: Sequence[Step], proven: list[Outcome], began: float
@@ -296,9 +330,13 @@ def _expect_proof(
         raise _Unproven(reason.reword(f"It could not be verified again. {reason}")) from error
 
 
-def _make_proven_outcome(step: Step, reasons: Mapping[str, Reason | None]) -> Outcome:
+def _make_proven_outcome(
+    step: Step, reasons: Mapping[str, Reason | None], blocked: Mapping[str, Reason | None]
+) -> Outcome:
     if reason := reasons[step.finding]:
         return Outcome(step, SKIPPED, reason)
+    if reason := blocked.get(step.finding):
+        return Outcome(step, BLOCKED, reason)
     return Outcome(step, OUTCOME_BY_ACTION[step.change.action])
 
 

@@ -16,11 +16,12 @@ import functools
 import typing as t
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
-from ..._common.errors import CloudError, JournalError, Reason
+from ..._common.errors import CloudError, JournalError, Reason, RecordWithoutAllocations, name_class
 from ..clients.allocation_writer import AllocationWriter
 from ..clients.nova import NovaReader
 from ..clients.placement import PlacementReader
 from ..models.change import (
+    BLOCKED,
     FAILED,
     RESTORED,
     SKIPPED,
@@ -118,6 +119,9 @@ class Restorer:
                 # What was restored must be reported as restored: the module reports a broken
                 # journal.
                 self.journal.record_after([restoration])
+        if restoration.reason.id == name_class(RecordWithoutAllocations):
+            # Everything is read again, and the write then has the generation of the record.
+            return self._restore_step(step, providers)
         return restoration
 
     def _restore_tree(self, tree: TreeRecord, providers: Mapping[str, Provider]) -> Restoration:
@@ -139,9 +143,11 @@ class Restorer:
         refusal = self.check.explain_exclusion(
             providers, written, [*touched, *inverse.before["allocations"]]
         )
-        # Last, so that the least time passes between Nova's answer and the write.
+        # Late, so that little time passes between Nova's answer and the write.
         if refusal := refusal or self.check.explain_refusal(step.kind, inverse, providers):
             return Restoration(step, SKIPPED, refusal)
+        if blocked := self.writer.foresee([inverse], self.journal is None)[0]:
+            return Restoration(step, BLOCKED, blocked)
         if self.journal is None:
             return Restoration(step, RESTORED, write=inverse)
         self.journal.record_before([Step(step.finding, step.kind, inverse)])

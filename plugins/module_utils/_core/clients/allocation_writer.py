@@ -11,15 +11,26 @@ which it was judged: Placement refuses it as a whole when any of them moved.
 
 from __future__ import annotations
 
+import re
 import time
 import typing as t
 from collections.abc import Sequence
 
 from ..._common.clock import read_back, read_monotonic_clock
-from ..._common.errors import AllocationConflict, CloudError, ProofExpired, WriteRefused
+from ..._common.errors import (
+    AllocationConflict,
+    CapacityRefused,
+    CloudError,
+    ProofExpired,
+    Reason,
+    RecordWithoutAllocations,
+    WriteRefused,
+)
 from ..._common.parallel import map_parallel
 from ..models.change import Change, build_body, is_same_allocation
+from ..models.placement import sum_amounts
 from .api import Api
+from .capacity import CapacityCheck
 from .placement import PlacementReader
 
 if t.TYPE_CHECKING:  # pragma: no cover
@@ -36,6 +47,8 @@ _PROOF_SECONDS = 5.0
 _PAUSE = 0.5
 # What Placement says in its `handlers/util.py`; other conflicts have the same error code.
 _CONSUMER_CONFLICT = "consumer generation conflict"
+_RECORD_CONFLICT = re.compile(rf"{_CONSUMER_CONFLICT} - expected (\d+) but got None")
+_NO_CAPACITY = "Unable to allocate inventory"
 # Client errors after which the same write may still succeed.
 _RETRYABLE_STATUSES = (408, 429)
 
@@ -50,6 +63,9 @@ class AllocationWriter:
         api.require_microversion(1, 28)
         self._api = api
         self._reader = PlacementReader(api)
+        self._capacity = CapacityCheck(self._reader)
+        # Of records without allocations, which no answer but a refusal shows; by consumer.
+        self._generations: dict[str, int] = {}
 
     def replace(self, change: Change) -> None:
         """Make one change, and read it back.
@@ -82,6 +98,13 @@ class AllocationWriter:
                     "allocation that was judged."
                 )
         return conflicts
+
+    def foresee(self, changes: Sequence[Change], check_mode: bool) -> list[Reason | None]:
+        """Return of each change why Placement refuses it for its capacity, None if it does not.
+
+        See `CapacityCheck.foresee`.
+        """
+        return self._capacity.foresee(changes, check_mode)
 
     def write(self, changes: Sequence[Change]) -> list[CloudError | None]:
         """Make all `changes`, at best in one request.
@@ -153,7 +176,7 @@ class AllocationWriter:
 
     def _send(self, batch: Sequence[Change], version: str) -> CloudError | None:
         parts = [part for change in batch for part in change.parts]
-        body = {part.consumer: _build_body(part, version) for part in parts}
+        body = {part.consumer: self._build_body(part, version) for part in parts}
         what = f"to change the allocation of {parts[0].consumer}"
         if len(parts) > 1:
             what += f" and {len(parts) - 1} more"
@@ -166,6 +189,8 @@ class AllocationWriter:
             return CloudError(f"No memory was left when Placement was asked {what}.")
         if reply.status == 409 and reply.code == "placement.concurrent_update":
             return AllocationConflict(f"Placement refused {what}: {reply.detail}")
+        if reply.status == 409 and reply.is_service_error and _NO_CAPACITY in reply.detail:
+            return CapacityRefused(f"Placement refused {what}: {reply.detail}")
         try:
             self._api.expect(reply, what, 204)
         except CloudError as error:
@@ -181,19 +206,72 @@ class AllocationWriter:
         """Return why one change was refused, or that it is unknown whether this run made it.
 
         A proxy may have sent the request twice, and a cache may then answer with what was there
-        before both. A conflict of a provider's generation contradicts nothing.
+        before both. A conflict of a provider's generation contradicts nothing, nor does that of a
+        record without allocations, whose generation no answer has.
         """
+        if isinstance(refusal, CapacityRefused):
+            return self._capacity.explain(change, refusal)
         if not isinstance(refusal, AllocationConflict):
             return refusal
         if self._is_batch_made([change]):
             return _doubt_who_made(change)
         if _CONSUMER_CONFLICT not in str(refusal) or not self._is_unchanged([change]):
             return refusal
+        if any(part.consumer in self._generations for part in change.parts):
+            return refusal
+        record = _RECORD_CONFLICT.search(str(refusal))
+        empty = [part.consumer for part in change.parts if part.generation is None]
+        if record and len(empty) == 1:
+            return self._explain_record(empty[0], int(record[1]))
         return CloudError(
             f"It is unknown whether {change.consumer} was changed: Placement refused the change "
             "because the consumer had changed, and then returned it unchanged. Check whether a "
             "proxy or a cache answers for Placement, then run again."
         )
+
+    def _explain_record(self, consumer: str, generation: int) -> CloudError:
+        """Return that a consumer without allocations has a record at a generation.
+
+        A failed write or a deletion by hand leaves such a record. The next write of this consumer
+        has its generation: the caller proves the change again before it.
+        """
+        # From then on it had allocations. Where the record of its project or user is missing, it
+        # still has them, and no answer shows them.
+        if generation and (provider := self._find_hidden_use()):
+            return AllocationConflict(
+                "hidden_allocation_possible",
+                f"Placement has a record of {consumer} and shows no allocations of it, but more is "
+                f"in use on provider {provider} than its consumers have. That may be the "
+                "allocation of this consumer, so it is not replaced.",
+            )
+        self._generations[consumer] = generation
+        return RecordWithoutAllocations(
+            f"Placement has a record of {consumer} without allocations, at generation {generation}."
+        )
+
+    def _find_hidden_use(self) -> str | None:
+        """Return a provider with more in use than its consumers have, None if there is none."""
+
+        def is_hidden(provider: str) -> bool:
+            used = self._reader.get_part(provider, "usages") or {}
+            listed = self._reader.get_part(provider, "allocations") or {}
+            known = sum_amounts(listed.values())
+            return any(amount > known.get(cls, 0) for cls, amount in used.items())
+
+        providers = list(self._reader.list_providers())
+        for _look in range(2):
+            # An allocation may have been removed between both answers, so it is asked again.
+            found = map_parallel(is_hidden, providers)
+            providers = [uuid for uuid, hidden in zip(providers, found, strict=True) if hidden]
+        return min(providers, default=None)
+
+    def _build_body(self, part: Change, version: str) -> AllocationBody:
+        body = part.after.copy()
+        if part.generation is None:
+            body["consumer_generation"] = self._generations.get(part.consumer)
+        if version != _SETTING_TYPES:
+            body.pop("consumer_type", None)
+        return body
 
     def _may_have_had_effect(self, batch: Sequence[Change]) -> bool:
         """Return whether Placement may have made the changes of a request that it refused.
@@ -284,10 +362,3 @@ def _sets_type(part: Change) -> bool:
     if not part.after["allocations"]:
         return False
     return bool(part.after.get("consumer_type") != part.before.get("consumer_type"))
-
-
-def _build_body(part: Change, version: str) -> AllocationBody:
-    body = part.after.copy()
-    if version != _SETTING_TYPES:
-        body.pop("consumer_type", None)
-    return body

@@ -257,8 +257,7 @@ def _find_shortage(view: ConsumerView, former: str) -> Reason | None:
             return Reason(
                 "new_provider_lacks_class", f"the provider of the compute node has no {cls} yet"
             )
-        fits = inventory.min_unit <= amount <= inventory.max_unit
-        if not fits or amount % inventory.step_size:
+        if not inventory.accepts(amount):
             return Reason(
                 "new_provider_refuses_amount",
                 f"the provider of the compute node does not accept {amount} {cls} at once",

@@ -29,6 +29,9 @@ DELETE_PROVIDERS: t.Final = "delete_providers"
 
 # The outcome of a change that was not made.
 SKIPPED, FAILED = "skipped", "failed"
+# The outcome of a change that Placement refuses for the capacity of a provider.
+BLOCKED = "blocked"
+NOT_MADE = (BLOCKED, SKIPPED, FAILED)
 # The outcome in check mode, where something would be changed.
 READY = "ready"
 WITHOUT_CHECK = "nothing was changed. Without --check: "

@@ -89,6 +89,10 @@ class Inventory:
         """The most that can be in use, rounded down to a whole number as Placement does it."""
         return int((self.total - self.reserved) * self.allocation_ratio)
 
+    def accepts(self, amount: int) -> bool:
+        """Return whether one consumer may have this amount, whatever is in use."""
+        return self.min_unit <= amount <= self.max_unit and amount % self.step_size == 0
+
 
 @d.dataclass(frozen=True)
 class ProviderState:

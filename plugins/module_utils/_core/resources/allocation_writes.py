@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import typing as t
 
-from ..._common.errors import CloudError, InvalidInput
+from ..._common.errors import CapacityRefused, CloudError, InvalidInput, RecordWithoutAllocations
 from ..._common.text import require_uuid
 from ..clients.allocation_writer import AllocationWriter
 from ..clients.placement import PlacementReader
@@ -55,12 +55,25 @@ def write_allocations(context: CloudContext) -> dict[str, t.Any]:
     result: dict[str, t.Any] = {"changed": False, "allocations": []}
     for target, change in steps:
         changed = change.before != change.after
-        if changed and not context.check_mode:
+        if changed:
             try:
-                writer.replace(change)
+                _write(writer, change, context.check_mode)
             except CloudError as error:
                 # The consumers before this one are written, and must be reported.
                 return {**result, "failed": True, "msg": str(error)}
         result["changed"] |= changed
         result["allocations"].append({**describe_allocation(target, providers), "changed": changed})
     return {**result, "diff": build_diff(change for _target, change in steps)}
+
+
+def _write(writer: AllocationWriter, change: Change, check_mode: bool) -> None:
+    """Make a change. Raises CloudError, in check mode too where Placement lacks the capacity."""
+    if refusal := writer.foresee([change], check_mode)[0]:
+        raise CapacityRefused(refusal)
+    if check_mode:
+        return
+    try:
+        writer.replace(change)
+    except RecordWithoutAllocations:
+        # The consumer is read again, and the write then has the generation of the record.
+        writer.replace(change)

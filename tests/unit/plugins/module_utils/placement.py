@@ -1,8 +1,8 @@
 """The part of Placement that a writer uses, behind the adapter of an HTTP session.
 
-It follows `handlers/allocation.py` for generations, types and empty consumers; it has no providers
-and no capacity, which are tested with the real one. Network failures happen exactly where a test
-says.
+It follows `handlers/allocation.py` for generations, types and empty consumers, and
+`objects/allocation.py` for the capacity of providers that have inventories. Network failures happen
+exactly where a test says.
 """
 
 import email.utils
@@ -47,6 +47,14 @@ class Placement:
     def __init__(self) -> None:
         self.held: dict[str, Body] = {}
         self.providers = [HERE, THERE]
+        # By provider and class; a provider without any has room for everything.
+        self.stock: dict[str, dict[str, Body]] = {}
+        # Placement before 14.0 refuses also what does not add to an overuse.
+        self.is_strict = False
+        # The generations of consumers whose record is there without allocations, and the consumers
+        # whose allocations no answer shows.
+        self.records: dict[str, int] = {}
+        self.hidden: set[str] = set()
         self.posts: list[tuple[str, list[str]]] = []
         self.faults: list[Fault | None] = []
         self.under_way: list[Body] = []
@@ -92,6 +100,8 @@ class Placement:
                         else list(map(_provider, self.providers))
                     },
                 )
+            elif method == "GET" and path.startswith("resource_providers/"):
+                status, body = self._describe(*path.split("/")[1:])
             elif (method, path) == ("POST", "allocations"):
                 body = json.loads(json.dumps(options["json"]))
                 self.posts.append((microversion, sorted(body)))
@@ -123,7 +133,7 @@ class Placement:
 
     def _told(self, consumer: str, microversion: str) -> Body:
         held = self.held.get(consumer)
-        if held is None:
+        if held is None or consumer in self.hidden:
             return {"allocations": {}}
         told = {
             "allocations": {
@@ -140,6 +150,54 @@ class Placement:
             else told
         )
 
+    def _describe(self, provider: str, part: str) -> tuple[int, Body]:
+        """Return a part of a provider; those without an inventory are gone meanwhile."""
+        if provider not in self.stock:
+            return 404, build_error("No such provider.", "placement.undefined_code")
+        if part == "inventories":
+            return 200, {part: self.stock[provider]}
+        if part == "usages":
+            return 200, {part: {cls: self.used(provider, cls) for cls in self.stock[provider]}}
+        shown = {one: held for one, held in self.held.items() if one not in self.hidden}
+        listed = {one: held["allocations"].get(provider) for one, held in shown.items()}
+        return 200, {part: {one: share for one, share in listed.items() if share}}
+
+    def used(self, provider: str, cls: str, but: t.Collection[str] = ()) -> int:
+        """Return what is in use of a class, but not by some consumers."""
+        shares = [
+            held["allocations"].get(provider, {"resources": {}})["resources"]
+            for consumer, held in self.held.items()
+            if consumer not in but
+        ]
+        return sum(share.get(cls, 0) for share in shares)
+
+    def _has_room(self, body: Body) -> bool:
+        """Return what `_check_capacity_exceeded` finds; what is only removed counts as zero."""
+        amounts = [
+            (uuid, cls, amount if wanted["allocations"] else 0)
+            for consumer, wanted in body.items()
+            for uuid, share in (
+                wanted["allocations"] or self.held.get(consumer, {}).get("allocations", {})
+            ).items()
+            for cls, amount in share["resources"].items()
+            if uuid in self.stock
+        ]
+        classes = {cls for _uuid, cls, _amount in amounts}
+        for uuid, cls, amount in amounts:
+            stock = self.stock[uuid].get(cls)
+            if not amount and classes & set(self.stock[uuid]):
+                continue
+            if stock is None or not stock["min_unit"] <= amount <= stock["max_unit"]:
+                return False
+            capacity = (stock["total"] - stock["reserved"]) * stock["allocation_ratio"]
+            then = self.used(uuid, cls, body) + sum(
+                more for *where, more in amounts if where == [uuid, cls]
+            )
+            is_worse = self.is_strict or then > self.used(uuid, cls)
+            if amount % stock["step_size"] or (then > capacity and is_worse):
+                return False
+        return True
+
     def take(self, body: Body, microversion: str) -> tuple[int, Body]:
         typed = _at_least(microversion, 38)
         for wanted in body.values():
@@ -154,13 +212,18 @@ class Placement:
             if typed and not re.fullmatch("[A-Z0-9_]+", wanted["consumer_type"]):
                 return 400, build_error("JSON does not validate", "placement.undefined_code")
         for consumer, wanted in body.items():
-            now = self.held[consumer]["generation"] if consumer in self.held else None
-            if wanted["consumer_generation"] != now:
-                return 409, build_error(
-                    f"consumer generation conflict - expected {now}", "placement.concurrent_update"
-                )
+            now = self.records.get(consumer)
+            now = self.held[consumer]["generation"] if consumer in self.held else now
+            given = wanted["consumer_generation"]
+            if given != now:
+                said = f"consumer generation conflict - expected {now} but got {given}"
+                return 409, build_error(said, "placement.concurrent_update")
+        if not self._has_room(body):
+            said = "Unable to allocate inventory: the requested amount would exceed the capacity."
+            return 409, build_error(said, "placement.undefined_code")
         for consumer, wanted in body.items():
-            before = self.held.pop(consumer, {"generation": 0, "type": None})
+            record = self.records.pop(consumer, 0)
+            before = self.held.pop(consumer, {"generation": record, "type": None})
             if wanted["allocations"]:
                 self.held[consumer] = {
                     "allocations": wanted["allocations"],

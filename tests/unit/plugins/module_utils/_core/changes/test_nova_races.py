@@ -148,7 +148,11 @@ class Cloud:
         It shows the allocation of a consumer, and changes several under their generations, all or
         none.
         """
-        status, body = self._told(url.rpartition("/")[2]) if method == "GET" else self._take(json)
+        # Without an inventory there is room on all providers.
+        status, body = 404, {"errors": [{"detail": "no such provider"}]}
+        if "/resource_providers/" not in url:
+            consumer = url.rpartition("/")[2]
+            status, body = self._told(consumer) if method == "GET" else self._take(json)
         return types.SimpleNamespace(
             status_code=status, headers={}, content=b"{}", json=lambda: body
         )

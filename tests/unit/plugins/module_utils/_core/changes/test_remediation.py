@@ -8,9 +8,13 @@ from unittest import mock
 import pytest
 
 from .......plugins.module_utils._common.errors import (
+    NO_REASON,
     AllocationConflict,
+    CapacityRefused,
     CloudError,
     JournalError,
+    Reason,
+    RecordWithoutAllocations,
     UnsoundReading,
 )
 from .......plugins.module_utils._common.progress import Stage
@@ -24,6 +28,9 @@ from ...judging import NO_MINIMUM_AGE, judge
 from ...world import World, answer
 
 MANY_SERVICES = 7000
+_STOPPED = Reason("stopped", "Stopped.")
+_CONTRADICTED = Reason("contradicted", "Placement contradicts itself.")
+_FULL = Reason("blocked_by_capacity", "Placement refuses this change.")
 
 
 @d.dataclass
@@ -34,8 +41,9 @@ class Run:
     `moved` change after they were proven, those in `unreadable` cannot be looked up, and of those
     in `contradicted` Placement says different things. After `sound_proofs` proofs, a reading has
     the listings in `unsound` instead of its own. The hosts of the consumers in `outside` have left
-    the groups of the plan. The write number `raises_at` ends with an error of our own, and the
-    record `broken` cannot be written in the journal.
+    the groups of the plan. There is no room for those in `full`, and the first writes of those in
+    `refused` fail with these errors. The write number `raises_at` ends with an error of our own,
+    and the record `broken` cannot be written in the journal.
     """
 
     orphans: int
@@ -53,7 +61,10 @@ class Run:
     sound_proofs: int | None = None
     unsound: t.Mapping[str, t.Any] = d.field(default_factory=dict)
     outside: t.Collection[str] = ()
+    full: t.Collection[str] = ()
+    refused: dict[str, CloudError | None] = d.field(default_factory=dict)
     broken: str = ""
+    after_write: t.Callable[[], object] = lambda: None
     proofs: list[int] = d.field(default_factory=list)
     looks: list[int] = d.field(default_factory=list)
     writes: list[int] = d.field(default_factory=list)
@@ -91,9 +102,9 @@ class Run:
         number = consumers.index(consumer)
         self.steps[number] = edit(self.steps[number])
 
-    def explain_stop(self) -> str:
+    def explain_stop(self) -> Reason:
         stop = self.writes_until_stop is not None and len(self.writes) >= self.writes_until_stop
-        return "Stopped." if stop else ""
+        return _STOPPED if stop else NO_REASON
 
     # What reads the cloud
 
@@ -113,8 +124,8 @@ class Run:
             raise self.error
         return self.read()
 
-    def explain_contradictions(self, snapshot: object) -> dict[str, str]:
-        return dict.fromkeys(self.contradicted, "Placement contradicts itself.")
+    def explain_contradictions(self, snapshot: object) -> dict[str, Reason]:
+        return dict.fromkeys(self.contradicted, _CONTRADICTED)
 
     def explain_changes(self, changes: t.Sequence[Change], listings: t.Any) -> list[str]:
         assert listings.providers == self.world.providers
@@ -127,6 +138,10 @@ class Run:
         found = {change.consumer for change in changes} & set(self.moved)
         return {consumer: AllocationConflict("It has just changed.") for consumer in found}
 
+    def foresee(self, changes: t.Sequence[Change], check_mode: bool) -> list[Reason | None]:
+        assert check_mode == self.check_mode
+        return [_FULL if change.consumer in self.full else None for change in changes]
+
     def write(self, changes: t.Sequence[Change]) -> list[CloudError | None]:
         if len(self.writes) == self.raises_at:
             self.raises_at = None
@@ -136,9 +151,12 @@ class Run:
         self.clock += self.seconds_of_write
         if self.failing:
             return [CloudError("Placement answered 500.") for _change in changes]
-        for change in changes:
-            self.world.apply(change)
-        return [None] * len(changes)
+        self.after_write()
+        errors = [self.refused.pop(change.consumer, None) for change in changes]
+        for change, error in zip(changes, errors, strict=True):
+            if error is None:
+                self.world.apply(change)
+        return errors
 
     def record_before(self, steps: object) -> None:
         self.record("before")
@@ -181,6 +199,34 @@ def test_what_changes_after_the_proof_is_not_written() -> None:
 
     assert run.run() == {"removed": 63, "skipped": 1}
     assert run.writes == [8] * 7 + [7]
+
+
+def test_what_placement_refuses_for_its_capacity_ends_no_run() -> None:
+    run = Run(20)
+    foreseen, refused = ([step.change.consumer for step in run.steps[first::2]] for first in (0, 1))
+    run.full = foreseen[:6]
+    run.refused = {consumer: CapacityRefused(_FULL) for consumer in refused[:6]}
+
+    assert run.run(max_failures=1) == {"removed": 8, "blocked": 12}
+    assert {reason.id for reason in run.reasons} == {_FULL.id}
+    assert sum(run.writes) == 14
+
+
+@pytest.mark.parametrize(
+    ("again", "outcome"), [("", "removed"), ("moved", "skipped"), ("unreadable", "failed")]
+)
+def test_record_without_allocations_is_written_once_more_after_another_proof(
+    again: str, outcome: str
+) -> None:
+    run = Run(10)
+    consumer = run.steps[1].change.consumer
+    run.refused = {consumer: RecordWithoutAllocations("It has a record.")}
+    if again:
+        # Nothing more is known of it after the first write.
+        run.after_write = lambda: setattr(run, again, {consumer})
+
+    assert run.run() == collections.Counter({"removed": 9}) + collections.Counter([outcome])
+    assert run.proofs[-1] == 1
 
 
 def test_consumer_of_which_placement_says_different_things_is_not_written() -> None:

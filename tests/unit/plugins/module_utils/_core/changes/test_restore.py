@@ -49,8 +49,9 @@ from .......plugins.module_utils._core.models.placement import Allocation, Provi
 from .......plugins.module_utils._core.options.policy import parse_policy
 from .......plugins.module_utils._core.plan.plan import Step, TreeStep
 from .....examples import count_examples
-from ...placement import HERE, THERE, Placement, uuid
+from ...placement import HERE, THERE, Body, Placement, uuid
 from ...service import Service
+from ...trees import inventory
 
 ENDPOINT = "http://placement"
 A, B, C = (f"aaaaaaa{number}-0000-4000-8000-000000000000" for number in range(3))
@@ -490,6 +491,44 @@ def _site(tmp_path: pathlib.Path) -> Site:
 
 def _outcomes(done: t.Iterable[Restoration]) -> list[str]:
     return [restoration.outcome for restoration in done]
+
+
+@pytest.mark.parametrize("check_mode", [True, False])
+def test_restoration_asks_for_the_capacity(site: Site, check_mode: bool) -> None:
+    """Many fail for it here without ending the run, and those before them count."""
+    site.placement.stock[HERE] = {"VCPU": inventory(3)}
+
+    done = site.restored(check_mode, max_failures=1)
+
+    assert _outcomes(done) == ["restored", "blocked", "blocked"]
+    assert done[1].reason.id == "blocked_by_capacity"
+    assert len(site.placement.posts) == (0 if check_mode else 1)
+
+
+def test_record_without_allocations_is_restored_after_another_look(site: Site) -> None:
+    first, second = (step.subject for step in site.steps[:2])
+    site.placement.records = {first: 0, second: 0}
+    # While the second is proven again, somebody else gives it an allocation.
+    post = site.placement.take
+
+    def take(body: Body, microversion: str) -> tuple[int, Body]:
+        answer = post(body, microversion)
+        if second in body and second not in site.placement.held:
+            site.placement.held[second] = {**site.placement.held[first], "generation": 1}
+            site.placement.held[second]["allocations"] = {THERE: {"resources": {"VCPU": 1}}}
+        return answer
+
+    site.placement.take = take  # type: ignore[method-assign]
+
+    assert _outcomes(site.restored()) == ["restored", "skipped", "restored"]
+    assert list(site.placement.held[second]["allocations"]) == [THERE]
+    records = read_journal(site.journal.path)[0]
+    assert [record.get("outcome") for record in records if record["event"] == "after"] == [
+        "skipped",
+        "restored",
+        "skipped",
+        "restored",
+    ]
 
 
 def test_everything_is_restored_and_journaled(site: Site) -> None:

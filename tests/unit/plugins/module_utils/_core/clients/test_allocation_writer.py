@@ -12,6 +12,7 @@ from .......plugins.module_utils._common.errors import (
     AllocationConflict,
     CloudError,
     ProofExpired,
+    RecordWithoutAllocations,
     WriteRefused,
 )
 from .......plugins.module_utils._core.clients import allocation_writer
@@ -20,6 +21,7 @@ from .......plugins.module_utils._core.clients.placement import PlacementReader
 from .......plugins.module_utils._core.models.change import Change, build_change
 from .......plugins.module_utils._core.models.placement import Allocation
 from ...placement import HERE, THERE, Body, Placement, build_error, refuse, uuid
+from ...trees import inventory
 
 CLAIM = {"VCPU": 2}
 Act = t.Callable[[Placement, Body], "int | None"]
@@ -293,6 +295,58 @@ def test_unreadable_consumer_is_not_reported_as_unchanged(placement: Placement) 
 
     with pytest.raises(CloudError, match="answered 500"):
         AllocationWriter(placement.api()).find_conflicts(changes)
+
+
+# A record of a consumer without allocations
+
+
+def _creation(placement: Placement, generation: int) -> Change:
+    """Return the change that gives a consumer allocations, which has a record and none."""
+    placement.records[uuid(1)] = generation
+    held = _allocation(placement, uuid(1))
+    return build_change(held, resources={HERE: CLAIM}, project="p", user="u")
+
+
+@pytest.mark.parametrize("generation", [0, 3])
+def test_generation_of_a_record_is_used_by_the_next_write(
+    placement: Placement, generation: int
+) -> None:
+    change, other = _creation(placement, generation), _removal(placement, 2)
+    writer = AllocationWriter(placement.api())
+
+    assert _kinds(writer.write([change, other])) == [RecordWithoutAllocations, None]
+    assert placement.held == {}
+    assert writer.write([change]) == [None]
+    assert placement.held[uuid(1)]["generation"] == generation + 1
+
+
+def test_generation_of_a_record_guards_the_write(placement: Placement) -> None:
+    """What others write between both proofs is not overwritten."""
+    change, writer = _creation(placement, 0), AllocationWriter(placement.api())
+    writer.write([change])
+    placement.records[uuid(1)] = 2
+
+    assert _kinds(writer.write([change])) == [AllocationConflict]
+    assert placement.held == {}
+
+
+def test_allocation_of_a_live_server_that_no_answer_shows_is_not_overwritten(
+    placement: Placement,
+) -> None:
+    """Without the record of its project or user, it is in use and in no answer."""
+    placement.give(1, generation=3, VCPU=4)
+    placement.hidden.add(uuid(1))
+    placement.stock = {HERE: {"VCPU": inventory(8)}, THERE: {"VCPU": inventory(8)}}
+    before = dict(placement.held)
+    change = build_change(
+        _allocation(placement, uuid(1)), resources={THERE: CLAIM}, project="p", user="u"
+    )
+    writer = AllocationWriter(placement.api())
+
+    for _attempt in range(2):
+        (error,) = writer.write([change])
+        assert error and error.reason.id == "hidden_allocation_possible" and HERE in str(error)
+    assert placement.held == before
 
 
 # Without an answer
