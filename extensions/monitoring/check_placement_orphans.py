@@ -66,7 +66,7 @@ _UNITS = {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86400}
 _MAX_AHEAD = 300
 # The figures that every file has; kinds and resource classes are added to them.
 _COUNTS = ("orphans", "drifted", "undecided", "protected", "new", "failed")
-_NOT_MADE = ("skipped", "failed")
+_NOT_MADE = ("blocked", "skipped", "failed")
 # What an undecided consumer is: the name of a status, in the words of the options.
 _UNDECIDED = ("ok", "warning", "critical")
 

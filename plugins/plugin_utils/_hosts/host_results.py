@@ -14,7 +14,7 @@ import typing as t
 from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from ...module_utils._common.text import format_count
-from ...module_utils._core.models.change import FAILED, READY, SKIPPED, WITHOUT_CHECK
+from ...module_utils._core.models.change import FAILED, NOT_MADE, READY, SKIPPED, WITHOUT_CHECK
 from ...module_utils._core.models.finding import PROTECTED
 
 _BLOCKED, _GONE = "blocked", "gone"
@@ -122,11 +122,10 @@ def _describe_removal(tasks: Tasks) -> str:
     if not _get(tasks, "now").get("left_over"):
         return "no leftovers"
     tally: Mapping[str, int] = _get(tasks, "remediation").get("tally") or {}
-    removed = sum(count for name, count in tally.items() if name not in (SKIPPED, FAILED))
+    removed = sum(count for name, count in tally.items() if name not in NOT_MADE)
     text = f"{format_count(removed, 'leftover', 'leftovers')} removed"
-    if tally.get(SKIPPED):
-        text += f" and {tally[SKIPPED]} skipped"
-    return text
+    left = [f" and {tally[name]} {name}" for name in (SKIPPED, _BLOCKED) if tally.get(name)]
+    return text + "".join(left)
 
 
 def _describe_deletion(deleted: Mapping[str, t.Any]) -> Iterator[str]:

@@ -11,7 +11,7 @@ import typing as t
 from collections.abc import Collection, Iterable, Mapping
 
 from ...module_utils._common.text import make_printable
-from ...module_utils._core.models.change import DELETE_PROVIDERS, FAILED, SKIPPED, Amounts
+from ...module_utils._core.models.change import DELETE_PROVIDERS, NOT_MADE, Amounts
 from ...module_utils._core.models.placement import sum_amounts
 
 if t.TYPE_CHECKING:  # pragma: no cover
@@ -103,7 +103,7 @@ def join_counts(counts: Mapping[str, int]) -> str:
 
 def count_made(tally: Mapping[str, int]) -> int:
     """Return how many changes were made, by the numbers of their outcomes."""
-    return sum(count for name, count in tally.items() if name not in (SKIPPED, FAILED))
+    return sum(count for name, count in tally.items() if name not in NOT_MADE)
 
 
 # --- projects and their quota

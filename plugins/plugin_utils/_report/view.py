@@ -32,7 +32,7 @@ from ...module_utils._core.findings.entries import (
     get_subject,
     iterate_entries,
 )
-from ...module_utils._core.models.change import FAILED, OUTCOME_BY_ACTION, SKIPPED
+from ...module_utils._core.models.change import FAILED, NOT_MADE, OUTCOME_BY_ACTION
 from ...module_utils._core.models.codec import Json
 from ...module_utils._core.models.kinds import KINDS
 from ...module_utils._core.models.placement import add_amounts
@@ -90,7 +90,7 @@ class Report:
 class State:
     """What was, would be or could be written for an entry, and the reason.
 
-    style: `done`, `planned`, `failed`, `skipped` or `left`.
+    style: `done`, `planned`, `failed`, `skipped`, `blocked` or `left`.
     """
 
     text: str
@@ -147,7 +147,7 @@ def list_items(report: Report, *keys: EntryList) -> list[Item]:
 def _describe_outcome(outcome: Json, check_mode: bool) -> State:
     """Return the state of an entry whose change was made or tried."""
     name, reason = outcome["outcome"], outcome["reason"]
-    if name in (SKIPPED, FAILED):
+    if name in NOT_MADE:
         return State(name, name, reason)
     if check_mode:
         return State(f"would be {name}", "planned", reason)
@@ -175,7 +175,7 @@ def _describe_plan(entry: Entry, planned: set[str] | None, left: str) -> State:
 def list_remediated_findings(report: Report) -> set[str]:
     """Return the ids of the findings whose change was made."""
     outcomes = report.written["outcomes"] if report.written else ()
-    return {each["finding"] for each in outcomes if each["outcome"] not in (SKIPPED, FAILED)}
+    return {each["finding"] for each in outcomes if each["outcome"] not in NOT_MADE}
 
 
 def list_troubles(report: Report) -> list[str]:
