@@ -28,7 +28,6 @@ from ..._common.errors import (
 )
 from ..._common.parallel import map_parallel
 from ..models.change import Change, build_body, is_same_allocation
-from ..models.placement import sum_amounts
 from .api import Api
 from .capacity import CapacityCheck
 from .placement import PlacementReader
@@ -250,20 +249,15 @@ class AllocationWriter:
         )
 
     def _find_hidden_use(self) -> str | None:
-        """Return a provider with more in use than its consumers have, None if there is none."""
+        """Return a provider with more in use than its consumers have, or that cannot be read.
 
-        def is_hidden(provider: str) -> bool:
-            used = self._reader.get_part(provider, "usages") or {}
-            listed = self._reader.get_part(provider, "allocations") or {}
-            known = sum_amounts(listed.values())
-            return any(amount > known.get(cls, 0) for cls, amount in used.items())
-
+        None if there is none.
+        """
         providers = list(self._reader.list_providers())
-        for _look in range(2):
-            # An allocation may have been removed between both answers, so it is asked again.
-            found = map_parallel(is_hidden, providers)
-            providers = [uuid for uuid, hidden in zip(providers, found, strict=True) if hidden]
-        return min(providers, default=None)
+        totals = zip(providers, map_parallel(self._reader.query_totals, providers), strict=True)
+        read = ((uuid, answer) for uuid, answer in totals if answer.status != 404)
+        doubtful = (one for one, answer in read if answer.value is None or answer.value.hidden)
+        return min(doubtful, default=None)
 
     def _build_body(self, part: Change, version: str) -> AllocationBody:
         body = part.after.copy()

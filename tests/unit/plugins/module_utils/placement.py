@@ -154,13 +154,15 @@ class Placement:
         """Return a part of a provider; those without an inventory are gone meanwhile."""
         if provider not in self.stock:
             return 404, build_error("No such provider.", "placement.undefined_code")
+        known: Body = {"resource_provider_generation": 1}
         if part == "inventories":
-            return 200, {part: self.stock[provider]}
+            return 200, {**known, part: self.stock[provider]}
         if part == "usages":
-            return 200, {part: {cls: self.used(provider, cls) for cls in self.stock[provider]}}
+            used = {cls: self.used(provider, cls) for cls in self.stock[provider]}
+            return 200, {**known, part: used}
         shown = {one: held for one, held in self.held.items() if one not in self.hidden}
         listed = {one: held["allocations"].get(provider) for one, held in shown.items()}
-        return 200, {part: {one: share for one, share in listed.items() if share}}
+        return 200, {**known, part: {one: share for one, share in listed.items() if share}}
 
     def used(self, provider: str, cls: str, but: t.Collection[str] = ()) -> int:
         """Return what is in use of a class, but not by some consumers."""
