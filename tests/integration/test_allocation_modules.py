@@ -164,7 +164,7 @@ def test_module_refuses_a_consumer_in_two_entries_before_any_write(
     ("arguments", "said"),
     [
         ({"resources": {"compute-1": {"VCPU": 0}}}, "has 0 VCPU"),
-        ({"resources": {"compute-1": {"VCPU": 10**6}}}, "Unable to allocate inventory"),
+        ({"resources": {"compute-1": {"VCPU": 10**6}}}, "max_unit"),
         ({"resources": {"compute-1": {"CUSTOM_NONESUCH": 1}}}, "CUSTOM_NONESUCH"),
         ({"resources": {"nonesuch": CLAIM}}, "'nonesuch'"),
     ],

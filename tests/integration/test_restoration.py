@@ -115,13 +115,19 @@ def test_consumer_that_does_not_fit_does_not_block_the_others(
         for record in records
     ]
 
-    told = ansible.direct("orphan_restore", journal=moved, output_dir=str(tmp_path))
+    for check_mode, held in ((True, []), (False, [fine])):
+        told = ansible.direct(
+            "orphan_restore",
+            journal=moved,
+            output_dir=str(tmp_path),
+            _ansible_check_mode=check_mode,
+        )
 
-    outcomes = {outcome["consumer"]: outcome for outcome in told["outcomes"]}
-    assert told["failed"] and told["tally"] == {"restored": 1, "skipped": 0, "failed": 2}
-    assert outcomes[homeless]["reason_id"] == "provider_gone"
-    assert "capacity" in outcomes[crowded]["reason"]
-    assert few.held == [fine]
+        reasons = {outcome["consumer"]: outcome["reason_id"] for outcome in told["outcomes"]}
+        tally = {"restored": 1, "skipped": 0, "failed": 1, "blocked": 1}
+        assert told["failed"] and told["tally"] == tally
+        assert reasons == {homeless: "provider_gone", crowded: "blocked_by_capacity", fine: ""}
+        assert few.held == held
     assert placement.held(somebody) == {small: CLAIM}
     placement.put(somebody, {**taken, "allocations": {}, "consumer_generation": 1})
 
