@@ -843,6 +843,11 @@ findings:
           returned: success
           type: dict
           sample: {}
+        fault:
+          description: The message of its fault; V(null) without one.
+          returned: success
+          type: str
+          sample: No valid host was found.
         launched_at:
           description: When a host last launched its guest, in UTC; V(null) for a server that never
             ran.

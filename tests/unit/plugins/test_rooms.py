@@ -25,7 +25,7 @@ CEILINGS = {
     "nova_log_info": 4,
     "orphan_detect": 114,
     "orphan_plan": 25,
-    "orphan_remediate": 122,
+    "orphan_remediate": 123,
     "orphan_report": 0,
     "orphan_restore": 54,
     "placement_allocation": 28,

@@ -120,6 +120,10 @@ class Cloud:
     def get_details(self, providers: t.Iterable[str], parts: t.Iterable[str]) -> t.Any:
         return {}
 
+    def get_usages(self, project: str) -> dict[str, int]:
+        self.happens()
+        return {}
+
     def query_providers_with_trait(self, trait: str) -> t.Any:
         self.happens()
         return answer("GET /resource_providers?required", 200, ())
