@@ -58,6 +58,7 @@ options:
       - orphaned_provider
       - name_conflict
       - missing_provider
+      - hidden_allocation
       - capacity_mismatch
       - uneven_capacity
       - aggregate_mismatch
@@ -67,7 +68,7 @@ options:
       - stuck_migration
       - unfinished_evacuation
       - stale_service
-      - stuck_deletion
+      - stuck_server
       - missing_project
       - bare_metal_mismatch
     version_added: 3.0.0
