@@ -70,10 +70,12 @@ def list_hosts_without_service(listings: Listings) -> list[str]:
     Every listing leaves out such a host, whatever cells the API workers know.
     """
     listed = get_compute_hosts(listings.services) | get_compute_hosts(listings.services_after)
+    # The name of a provider that was searched for need not be that of a host that was looked up.
+    found = {host for host, lookup in listings.host_lookups.items() if lookup.status == 200}
     return sorted(
         host
         for host, search in listings.node_searches.items()
-        if search.value == () and listings.host_lookups[host].status == 200 and host not in listed
+        if search.value == () and host in found - listed
     )
 
 

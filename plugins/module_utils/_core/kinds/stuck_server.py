@@ -188,11 +188,13 @@ def _find_age_of_reset(migration: Migration, answer: Answer[Server]) -> int | No
 def _explain_reset(server: Server, migration: Migration, age: int, index: SnapshotIndex) -> Reason:
     ends = (migration.source_compute, migration.dest_compute)
     source, host = (make_printable(name or "?", _MAX_MESSAGE) for name in ends)
+    # The kind ended_migration frees what the migration has.
+    remains = migration.uuid in index.snapshot.allocations
     state = (
         f"Server {server.uuid} is {server.status} and waits for nothing, but its resize from "
         f"{source} to {host} (migration {migration.uuid}) is neither confirmed nor reverted, "
         f"unchanged for {format_duration(age)}. Nova refuses both since the server's state was "
-        "changed, and its allocations on both hosts remain."
+        f"changed{', and its allocations on both hosts remain' * remains}."
     )
     waiting = [one for one in _list_moves(server.uuid, index) if one.status == "finished"]
     is_there = server.host == migration.dest_compute and server.status in ("ACTIVE", "SHUTOFF")

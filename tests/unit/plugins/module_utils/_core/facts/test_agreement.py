@@ -122,6 +122,13 @@ def test_host_whose_service_was_deleted_by_hand_is_left_out_alone(
     assert list_unjudged_hosts(snapshot) == list_hosts_without_service(snapshot)
 
 
+def test_provider_that_was_searched_for_need_not_be_a_host(site: Site) -> None:
+    """In an unsound reading no host is looked up, and a host may not be discovered yet."""
+    search = answer("GET /os-hypervisors?…", 200, ())
+
+    assert not list_unjudged_hosts(site.snapshot(node_searches={NEW: search}))
+
+
 @pytest.mark.parametrize("unread", ["services", "services_after"])
 def test_listing_that_was_not_read_leaves_out_no_host(site: Site, unread: str) -> None:
     lookups = {HERE: answer(f"GET /os-hosts/{HERE}", 200, True)}

@@ -323,6 +323,10 @@ def test_resize_is_confirmed_only_where_the_guest_is_its_result(site: Site, case
     assert [finding.reason.id for finding in found] == ([reason] if reason else [])
     if "reset" in reason:
         assert [finding.subject for finding in found] == [move]
+        # After ended_migration has freed it, nothing remains.
+        assert "both hosts remain" not in found[0].reason
+        site.hold(move, site.there)
+        assert "both hosts remain" in site.hang()[0].reason
         # Two kinds never report the same.
         index = SnapshotIndex(site.snapshot())
         assert list(unconfirmed_resize.check(index, Policy())) == []
