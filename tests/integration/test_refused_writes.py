@@ -1,5 +1,6 @@
 """Writes that Placement refuses: foreseen, counted apart, and never the end of a run."""
 
+import re
 import typing as t
 import uuid
 from collections.abc import Iterator
@@ -44,7 +45,7 @@ def clean(ansible: Ansible, consumers: list[str], check_mode: bool = False) -> d
     """Detect, plan and remediate, and return the result with the outcomes by consumer."""
     findings, plan = (str(ansible.folder / name) for name in ("findings.json", "plan.json"))
     ansible.direct("orphan_detect", dest=findings, consumers=consumers, **NO_AGE)
-    kinds = ["extra_host", "unknown_consumer"]
+    kinds = ["extra_host", "missing_allocation", "unknown_consumer"]
     ansible.direct("orphan_plan", findings=findings, kinds=kinds, dest=plan)
     told = ansible.direct(
         "orphan_remediate",
@@ -108,3 +109,31 @@ def test_reduction_that_placement_always_refuses_keeps_nothing_else_from_being_m
     if set(placement.held(server)) != set(kept):
         assert get_outcome(clean(ansible, [server]), server) == ("reduced", "")
     assert placement.held(server) == kept
+
+
+@pytest.mark.parametrize("deleted_by_hand", [True, False])
+def test_missing_allocation_is_created_once_the_printed_ratio_is_set(
+    ansible: Ansible, placement: Placement, world: World, server: str, deleted_by_hand: bool
+) -> None:
+    """Also where Placement has kept the record of the consumer, which every write has to name."""
+    host = world.provider(HOST)
+    world.hold(server, {host: CLAIM})
+    if deleted_by_hand:
+        world.sql("placement", "DELETE FROM allocations WHERE consumer_id = ?", server)
+    else:
+        world.hold(server, {})
+    world.fill(HOST, {"VCPU": 1})
+    usual = placement.get(f"/resource_providers/{host}/inventories")["inventories"]["VCPU"]
+    used = placement.get(f"/resource_providers/{host}/usages")["usages"]["VCPU"]
+    set_inventory(placement, host, "VCPU", allocation_ratio=(used + 0.5) / usual["total"])
+
+    blocked = clean(ansible, [server])
+
+    assert get_outcome(blocked, server) == BLOCKED
+    ratio = re.search(r"allocation_ratio of (\S+) is enough", blocked[server]["reason"])
+    assert ratio and placement.held(server) == {}
+    set_inventory(placement, host, "VCPU", allocation_ratio=float(ratio[1]))
+
+    assert get_outcome(clean(ansible, [server]), server) == ("created", "")
+    assert placement.held(server) == {host: CLAIM}
+    set_inventory(placement, host, "VCPU", **usual)

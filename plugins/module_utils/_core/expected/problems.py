@@ -145,8 +145,9 @@ def _is_valid_amount(amount: int, inventory: Inventory) -> bool:
 
 
 def _get_limit(inventory: Inventory) -> int:
-    # What is reserved changes, so it does not decide where a server once was placed.
-    return min(inventory.max_unit, int(inventory.total * inventory.allocation_ratio))
+    # What is reserved changes, and so does a ratio that is lowered: neither decides where a server
+    # once was placed.
+    return min(inventory.max_unit, int(inventory.total * max(inventory.allocation_ratio, 1)))
 
 
 def _collect_limits(tree: HostTree, present: Mapping[Key, int]) -> dict[Key, int]:

@@ -437,6 +437,17 @@ def test_lost_allocation_with_a_vgpu_is_made_again() -> None:
     assert finding.change.allocates == {cloud.here: dict(CLAIM), cloud.gpu: {"VGPU": 1}}
 
 
+def test_lost_allocation_is_known_although_the_ratio_of_its_host_was_lowered() -> None:
+    """Whether Placement accepts it now, and with which ratio, is asked before it is written."""
+    cloud = Cloud()
+    lowered = d.replace(PLENTY, allocation_ratio=0.5 / PLENTY.total)
+    cloud.stock[cloud.here] = {**dict.fromkeys(CLAIM, PLENTY), "VCPU": lowered}
+    finding = cloud.finding(cloud.made())
+
+    assert finding and finding.kind == "missing_allocation" and finding.change
+    assert finding.change.allocates == {cloud.here: dict(CLAIM)}
+
+
 def test_what_the_listings_say_is_counted_with_what_was_looked_up() -> None:
     cloud = Cloud()
     looked_up, settled, alias = with_its_vgpu(cloud), pinned(cloud), pinned(cloud)
