@@ -41,17 +41,20 @@ def find_host(
     nodes: Collection[Hypervisor],
     providers: Mapping[str, Provider],
     remembered: Collection[str],
+    was_service: bool = False,
 ) -> Host:
     """Return the host with that name: the name of its service, or that of its only compute node.
 
     remembered: uuids of root providers from an earlier run; one that is still there belongs to the
         host, whatever its name.
+    was_service: whether a service had that name. If it is gone, the node of another host may have
+        the name, which is then not meant.
     Raises InvalidInput for the name of one of several compute nodes, which can only be
     decommissioned together, and for a host that has compute services in several cells.
     """
     services = list(services)
     computes = {service.host for service in services if service.binary == COMPUTE}
-    host = _find_service_host(name, computes, nodes)
+    host = name if was_service else _find_service_host(name, computes, nodes)
     own = tuple(node for node in nodes if node.host == host)
     # Nova deletes all compute nodes of a service together with it.
     if host != name and len(own) > 1:

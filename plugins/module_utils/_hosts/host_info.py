@@ -89,7 +89,9 @@ class HostReader:
             if earlier is not None:
                 records = read_records(earlier, name, self._cloud)
             former = self._list_former_roots(records, nodes, providers)
-            host = find_host(name, services, nodes, providers, {*remembered, *former})
+            remembered_roots = {*remembered, *former}
+            was_service = (records.record or {}).get("host") == name
+            host = find_host(name, services, nodes, providers, remembered_roots, was_service)
             parts = self._parts.read_parts(host.name, _find_zone(host, records), services)
             reports.append(HostReport(name, Contents(host), parts, records))
         if not remembered:
@@ -311,15 +313,13 @@ def _find_namesakes(
         that of the host keeps it.
     """
     host, record = report.host, report.records.record
-    own = {report.name, host.name}
-    names = {*own, *(node.name for node in host.nodes)}
+    names = {report.name, host.name, *(node.name for node in host.nodes)}
     if record is not None:
         names |= list_names(record)
     roots = {root.uuid for root in host.roots}
     listed = {node.uuid for node in nodes}
     named = (provider for provider in providers.values() if provider.name in names)
-    others = (provider for provider in named if provider.root not in roots)
-    return tuple(one for one in others if one.name in own or one.uuid not in listed)
+    return tuple(one for one in named if one.root not in roots and one.uuid not in listed)
 
 
 def _find_zone(host: Host, records: HostRecords) -> str | None:

@@ -38,6 +38,19 @@ def test_host_is_found_by_its_service_and_by_its_compute_node() -> None:
         )
 
 
+def test_a_deleted_host_is_not_the_one_whose_node_has_its_name() -> None:
+    """A decommissioning that is repeated must not go on with the host that took its place."""
+    world = World()
+    world.host("short")
+    nodes = [d.replace(node, host="short.example.org") for node in world.nodes.values()]
+
+    def find(was_service: bool) -> Host:
+        return find_host("short", (), nodes, world.providers, (), was_service)
+
+    assert find(was_service=False).name == "short.example.org"
+    assert not find(was_service=True).exists
+
+
 def test_nodes_of_one_service_are_decommissioned_together() -> None:
     world = World()
     roots = [world.host(f"node-{number}", service="ironic") for number in (1, 2, 3)]
