@@ -368,8 +368,9 @@ def test_remediator_cleans_up_and_restores(
     assert run.outcome(stray)["outcome"] == "removed" and placement.held(stray) == {}
 
     journal = run.read("remediation.json")["journal"]
+    login = {"orphan_cleanup_cloud": only["orphan_cleanup_cloud"]}
     restored = ansible.playbook(
-        "restore_allocations", variables={**only, "orphan_cleanup_journal": journal}
+        "restore_allocations", variables={**login, "orphan_cleanup_journal": journal}
     )
     assert restored.status == 0, restored.output
     assert placement.held(stray) == held
