@@ -178,7 +178,8 @@ def reporting_every(world: World, host: str, seconds: int) -> Iterator[None]:
         world.restart(host)
 
 
-@pytest.mark.parametrize("check", [pytest.param(True, marks=pytest.mark.long), False])
+@pytest.mark.long
+@pytest.mark.parametrize("check", [True, False])
 def test_a_host_that_reports_seldom_is_not_evacuated(doomed: Drained, check: bool) -> None:
     """It lives, and Nova calls it down between two reports."""
     world = doomed.world
