@@ -130,7 +130,11 @@ CASES: dict[str, list[Callable[[Scene], str]]] = {
         lambda scene: reset(scene, "resetState", status="ERROR"),
         lambda scene: reset(scene, "resetState", task_state="powering-off"),
     ],
-    "verify_resize resize_to_confirm": [lambda scene: reset(scene, status="VERIFY_RESIZE")],
+    "verify_resize resize_to_confirm": [
+        lambda scene: reset(scene, status="VERIFY_RESIZE"),
+        # The second resize after a reset, or a state that was put back by hand.
+        lambda scene: reset(scene, "resetState", status="VERIFY_RESIZE"),
+    ],
     "evacuated_source left_by_evacuation": [with_parts],
     "extra_host may_share_resources": [
         lambda scene: with_parts(scene, "failed"),
