@@ -48,6 +48,15 @@ def delete(world: World, server: str) -> None:
     world.cloud.nova("DELETE", f"/servers/{server}")
 
 
+def begin_deletion(world: World, host: str) -> str:
+    """Return a server whose deletion waits for its hypervisor."""
+    server = world.boot(host)
+    steering.hold(world.paths, host, "destroy")
+    delete(world, server)
+    servers.await_task(world.cloud, server, "deleting")
+    return server
+
+
 def is_gone(world: World, server: str) -> bool:
     return world.cloud.nova_call("GET", f"/servers/{server}").status == 404
 
@@ -56,10 +65,7 @@ def is_gone(world: World, server: str) -> bool:
 def test_deletion_that_waits_for_its_host_ends_when_nova_compute_starts(
     ansible: Ansible, world: World, host: str
 ) -> None:
-    server = world.boot(host)
-    steering.hold(world.paths, host, "destroy")
-    delete(world, server)
-    servers.await_task(world.cloud, server, "deleting")
+    server = begin_deletion(world, host)
     # It has only begun.
     assert find_stuck(ansible, stuck_min_age="1h") == {}
 
@@ -80,10 +86,7 @@ def test_deletion_that_waits_for_its_host_ends_when_nova_compute_starts(
 def test_deletion_of_a_server_on_a_dead_host_ends_in_the_databases(
     ansible: Ansible, world: World, host: str
 ) -> None:
-    server = world.boot(host)
-    steering.hold(world.paths, host, "destroy")
-    delete(world, server)
-    servers.await_task(world.cloud, server, "deleting")
+    server = begin_deletion(world, host)
     world.kill(host)
 
     ((reason, _words),) = find_stuck(ansible).values()
